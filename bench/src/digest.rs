@@ -53,7 +53,7 @@ impl OutputDigest {
         printer.finish()
     }
 
-    /// As one line, for another process to [`parse`](OutputDigest::parse).
+    /// Returns one line that another process can [`parse`](OutputDigest::parse).
     pub(crate) fn line(&self) -> String {
         format!("{} {}\n", self.len, self.sha256)
     }

@@ -13,8 +13,8 @@ use crate::Result;
 
 /// The CA's certificate, for `--cacert`.
 pub(crate) const CA: &str = "ca.pem";
-/// The same behind all the roots that the system trusts: what a program reads that is told of no
-/// file.
+/// The CA's certificate after all roots of the system: the file for programs that use the system's
+/// bundle.
 pub(crate) const ROOTS: &str = "roots.pem";
 /// The server's certificate.
 pub(crate) const LEAF: &str = "leaf.pem";

@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     fs::create_dir_all(&work)?;
     c_requests::compile(&work)?;
     let server = SiteServer::embedded(testkit::site::Site::scaled(1, 12), &work)?;
-    let old = Baseline::load()?;
+    let old = InstructionBaseline::load()?;
     let made_by = made_by();
     let is_comparable = old.made_by == made_by;
     if !is_comparable && !is_update {
@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         has_failed |= is_worse && is_comparable;
     }
     if is_update {
-        Baseline { made_by, counts }.save()?;
+        InstructionBaseline { made_by, counts }.save()?;
     } else if has_failed {
         println!("more instructions than the baseline: find out why, or bench instructions --update and say why");
         return Ok(ExitCode::FAILURE);
@@ -214,21 +214,23 @@ fn made_by() -> String {
 
 /// The counts of an earlier run.
 #[derive(Default)]
-struct Baseline {
+struct InstructionBaseline {
     made_by: String,
     counts: BTreeMap<String, u64>,
 }
 
-impl Baseline {
+impl InstructionBaseline {
     fn path() -> PathBuf {
         home().join("instructions.json")
     }
 
-    fn load() -> Result<Baseline> {
-        let Ok(text) = fs::read_to_string(Baseline::path()) else { return Ok(Baseline::default()) };
+    fn load() -> Result<InstructionBaseline> {
+        let Ok(text) = fs::read_to_string(InstructionBaseline::path()) else {
+            return Ok(InstructionBaseline::default());
+        };
         let value: Value = serde_json::from_str(&text)?;
         let counts = value["counts"].as_object().ok_or("the baseline has no counts")?;
-        Ok(Baseline {
+        Ok(InstructionBaseline {
             made_by: value["made_by"].as_str().unwrap_or_default().to_owned(),
             counts: counts.iter().filter_map(|(name, count)| Some((name.clone(), count.as_u64()?))).collect(),
         })
@@ -236,7 +238,7 @@ impl Baseline {
 
     fn save(&self) -> Result<()> {
         let value = json!({ "made_by": self.made_by, "counts": self.counts });
-        Ok(fs::write(Baseline::path(), format!("{value:#}\n"))?)
+        Ok(fs::write(InstructionBaseline::path(), format!("{value:#}\n"))?)
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) enum WorkUnit {
     Run,
 }
 
-/// One way to do the job.
+/// A contestant: one way to do the job.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) argv: Vec<String>,
@@ -84,11 +84,11 @@ pub(crate) enum AnswerCheck {
     Output(OutputDigest),
     /// The file of this name that it writes, in every round; removed after each.
     File(&'static str, OutputDigest),
-    /// The output is discarded. Once, before the rounds, this shell command prints what the same
+    /// The output is discarded. This shell command prints once, before the rounds, what the same
     /// options fetch.
     Proof(String, OutputDigest),
-    /// As [`Proof`](AnswerCheck::Proof), and in every round it prints how many bytes it received.
-    /// Without a command only that is checked.
+    /// Like [`Proof`](AnswerCheck::Proof); in every round the client also prints how many bytes it
+    /// received. Without a command only that number is checked.
     Told(Option<String>, OutputDigest),
     /// The output is checked, in every round, by a reader that also records the time of the first
     /// byte.
@@ -117,9 +117,9 @@ pub(crate) struct CardGoal {
 /// The upper bound of the figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalBound {
-    /// As a ratio to that of another contestant in the same round.
+    /// A ratio to the figure of another contestant in the same round.
     Of(&'static str, f64),
-    /// As it stands: CPU in s/GB, memory in MB, times in s.
+    /// An absolute bound: CPU in s/GB, memory in MB, times in s.
     Most(f64),
 }
 
@@ -134,7 +134,7 @@ impl CardGoal {
         CardGoal { what, of, bound: GoalBound::Most(at_most) }
     }
 
-    /// In the form that is stored with the figures.
+    /// The goal in the form that is stored with the figures.
     pub(crate) fn aim(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
             GoalBound::Of(against, at_most) => (Some(against.to_owned()), at_most),
@@ -144,7 +144,7 @@ impl CardGoal {
     }
 }
 
-/// One of the figures.
+/// A kind of figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FigureKind {
     #[serde(rename = "wall_s")]
@@ -165,7 +165,7 @@ pub(crate) enum FigureKind {
 }
 
 impl FigureKind {
-    /// In seconds, or KiB; `None` if the run has no such figure.
+    /// The figure of a run, in seconds or KiB; `None` if the run has no such figure.
     pub(crate) fn of(self, figures: &RunFigures) -> Option<f64> {
         match self {
             FigureKind::Wall => Some(figures.wall),
@@ -186,7 +186,7 @@ impl FigureKind {
         }
     }
 
-    /// As a person reads it, with its unit: CPU for each GB if the runs are counted in bytes.
+    /// The figure with a readable unit: CPU for each GB if the runs are counted in bytes.
     pub(crate) fn readable(self, value: f64, unit: WorkUnit) -> (f64, &'static str) {
         match (self, unit) {
             (FigureKind::Cpu | FigureKind::Client, WorkUnit::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),

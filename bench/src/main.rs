@@ -67,7 +67,7 @@ fn start() -> Result<ExitCode> {
         }
         BenchCommand::Measure(run) => return measure::in_this_process(&run),
         BenchCommand::Limit(arguments) => least_work::run(&arguments)?,
-        BenchCommand::ReadPackages(arguments) => jobs::fetcher::read(&arguments)?,
+        BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,
         BenchCommand::Render(arguments) => scorecard::run(&arguments)?,
         BenchCommand::Instructions(arguments) => return instructions::run(&arguments),
         BenchCommand::Run(options) => return run::run(&options),

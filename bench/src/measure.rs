@@ -33,7 +33,7 @@ use crate::{Result, tools};
 /// The longest any contestant may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// One command to run in this process's place.
+/// The command that this process measures.
 pub(crate) struct MeasuredRun {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
@@ -70,7 +70,7 @@ impl OutputReader {
 /// The destination of a run's output.
 pub(crate) enum RunOutput {
     To(File),
-    /// The same, for this many runs in a row; the figures are their mean.
+    /// The output of this many runs in a row; the figures are their mean.
     InARow(File, u32),
     /// Through a pipe to `cat >/dev/null`, whose cost counts, and is also known separately.
     Cat,
@@ -116,7 +116,7 @@ pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Re
     run_within(bench, argv, out, LIMIT)
 }
 
-/// The same, killed when it takes longer than `limit`.
+/// Like [`run`]; kills the command after `limit`.
 pub(crate) fn run_within(
     bench: &JobEnvironment,
     argv: &[String],
@@ -207,7 +207,7 @@ pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
 }
 
 /// Runs it once, at most this long.
-fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, Usage)> {
+fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsage)> {
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);
     if !ends_within(pid, limit)? {
@@ -252,30 +252,30 @@ fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
 }
 
 /// The usage of a process and its children: seconds, and the peak KiB of the largest.
-struct Usage {
+struct ProcessUsage {
     user: f64,
     sys: f64,
     rss: f64,
 }
 
-impl Usage {
-    fn new(raw: &libc::rusage) -> Usage {
+impl ProcessUsage {
+    fn new(raw: &libc::rusage) -> ProcessUsage {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-        Usage { user: seconds(raw.ru_utime), sys: seconds(raw.ru_stime), rss: raw.ru_maxrss as f64 }
+        ProcessUsage { user: seconds(raw.ru_utime), sys: seconds(raw.ru_stime), rss: raw.ru_maxrss as f64 }
     }
 
     fn cpu(&self) -> f64 {
         self.user + self.sys
     }
 
-    fn and(self, other: Usage) -> Usage {
-        Usage { user: self.user + other.user, sys: self.sys + other.sys, rss: self.rss.max(other.rss) }
+    fn and(self, other: ProcessUsage) -> ProcessUsage {
+        ProcessUsage { user: self.user + other.user, sys: self.sys + other.sys, rss: self.rss.max(other.rss) }
     }
 }
 
 /// Waits for a child and returns the usage of it and of the children it waited for. `std` has no
 /// such call.
-fn wait4(id: i32) -> io::Result<(ExitStatus, Usage)> {
+fn wait4(id: i32) -> io::Result<(ExitStatus, ProcessUsage)> {
     loop {
         let mut status = 0;
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -284,7 +284,7 @@ fn wait4(id: i32) -> io::Result<(ExitStatus, Usage)> {
         let waited = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
         if waited == id {
             // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
-            return Ok((ExitStatus::from_raw(status), Usage::new(&unsafe { usage.assume_init() })));
+            return Ok((ExitStatus::from_raw(status), ProcessUsage::new(&unsafe { usage.assume_init() })));
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {

@@ -22,11 +22,11 @@ pub(crate) const SCHEMA: u32 = 1;
 /// The end of the file name of an unfinished run.
 const UNFINISHED: &str = "-unfinished";
 
-/// One run of the bench: all of its jobs, or those asked for.
+/// The record of one run of the bench: all jobs, or those selected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BenchRecord {
     pub(crate) schema: u32,
-    /// In the format of `date +%F`.
+    /// The date in the format of `date +%F`.
     pub(crate) date: String,
     pub(crate) host: MachineInfo,
     /// The programs that were found, with the first line of each one's version.
@@ -85,7 +85,7 @@ pub(crate) struct ContestantRuns {
     pub(crate) runs: Vec<CountedRun>,
 }
 
-/// One counted run. One that failed or answered wrongly has no figures.
+/// A counted run. A run that failed or answered wrongly has no figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CountedRun {
     /// True if the answer was right, by length and SHA-256, or by the contestant's check.

@@ -116,7 +116,7 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Re
     Ok(sheet)
 }
 
-/// One run of each contestant that does not rest; returns how long each took. Without `entries` the
+/// Runs each contestant that does not rest once; returns how long each took. Without `entries` the
 /// round does not count.
 fn round(
     bench: &JobEnvironment,

@@ -112,7 +112,7 @@ impl Drop for NginxProcess {
     }
 }
 
-/// One cipher suite for all clients: each prefers another one, and suites are not compared.
+/// The cipher suite of all clients: each prefers a different one, and suites are not compared.
 fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
     // As root the worker would run as nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };

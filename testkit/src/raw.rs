@@ -30,7 +30,7 @@ use crate::identity::Identity;
 use crate::peer_stream::PeerStream;
 use crate::scripted::{PeerState, ScriptedPeer};
 
-/// One thing the peer does on a connection.
+/// A step of a script.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are left for the next
@@ -114,7 +114,8 @@ impl RawPeer {
         RawPeer::run(vec![script], AfterLastScript::Repeat, None)
     }
 
-    /// As [`start`](RawPeer::start), over TLS with the identity's certificate and these ALPN names.
+    /// Like [`start`](RawPeer::start), over TLS with the identity's certificate and these ALPN
+    /// names.
     ///
     /// # Panics
     /// If no port can be bound on loopback.

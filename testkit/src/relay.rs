@@ -242,7 +242,7 @@ impl LinkCarrier {
         tokio::join!(up, down);
     }
 
-    /// One direction, up to its end or to the first error; an error ends only this direction's
+    /// Relays one direction up to its end or the first error. An error ends only this direction's
     /// write side; the other direction ends by itself.
     async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &LinkPace, charge: Duration, seed: u64) {
         let room = Semaphore::new(self.link.room() as usize);

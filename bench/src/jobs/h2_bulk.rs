@@ -1,7 +1,7 @@
 //! Fifty bodies side by side over one TLS connection: what multiplexing and decryption cost
 //! together.
 
-use super::bulk::{BodyServer, CURL, HAUL, LIBCURL, at_most};
+use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, at_most};
 use super::{BenchJob, H2LOAD, JobEnvironment, h2load, plain};
 use crate::Result;
 use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};

@@ -1,6 +1,6 @@
 //! The pages of the site over one HTTP/2 connection: all thrown away, and in list order.
 
-use super::bulk::LIBCURL;
+use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, h2load, pages_in_order, plain};
 use crate::Result;
 use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};

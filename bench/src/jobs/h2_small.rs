@@ -1,6 +1,6 @@
 //! 20,000 replies of 300 bytes on one HTTP/2 connection: the cost of a stream, apart from its body.
 
-use super::bulk::LIBCURL;
+use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SMALL, SiteFiles, h2load, plain, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;

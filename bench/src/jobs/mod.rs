@@ -1,28 +1,28 @@
 //! The jobs, one file each, and what they share.
 
-mod bulk;
+mod body_prefixes;
 pub(crate) mod c_requests;
-mod clients;
-mod cold;
+mod cold_start;
 mod curves;
-mod fetch;
-pub(crate) mod fetcher;
-mod five;
-mod get;
-mod get_tls;
+mod fetch_pages;
+mod five_bodies;
+mod full_link;
 mod h2_bulk;
 mod h2_site;
 mod h2_small;
-mod limited;
-mod million;
+mod language_clients;
+mod large_bodies;
+mod large_get;
+mod large_get_tls;
+mod million_urls;
+pub(crate) mod package_fetcher;
 mod perl;
 mod pipeline;
-mod prefix;
 mod python;
-mod site;
-mod small;
+mod rate_limited;
+mod small_replies;
 mod startup;
-mod unlimited;
+mod whole_site;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -48,20 +48,20 @@ pub(crate) struct BenchJob {
 
 /// All jobs.
 pub(crate) const ALL: &[&BenchJob] = &[
-    &site::JOB,
-    &fetch::JOB,
-    &small::JOB,
+    &whole_site::JOB,
+    &fetch_pages::JOB,
+    &small_replies::JOB,
     &pipeline::JOB,
-    &cold::JOB,
+    &cold_start::JOB,
     &startup::JOB,
-    &fetcher::JOB,
-    &prefix::JOB,
-    &million::JOB,
-    &get::JOB,
-    &get_tls::JOB,
-    &five::JOB,
-    &limited::JOB,
-    &unlimited::JOB,
+    &package_fetcher::JOB,
+    &body_prefixes::JOB,
+    &million_urls::JOB,
+    &large_get::JOB,
+    &large_get_tls::JOB,
+    &five_bodies::JOB,
+    &rate_limited::JOB,
+    &full_link::JOB,
     &h2_bulk::JOB,
     &h2_small::JOB,
     &h2_site::JOB,
@@ -206,7 +206,7 @@ fn plain(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
-/// The same, [`IN_A_ROW`].
+/// A contestant whose program is started [`IN_A_ROW`] times in each run.
 fn in_a_row(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { times: IN_A_ROW, ..plain(name, words, check) }
 }

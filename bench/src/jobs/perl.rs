@@ -7,7 +7,7 @@
 
 use std::process::Command;
 
-use super::clients::{LanguageClient, OneByOne, installed};
+use super::language_clients::{LanguageClient, OneByOne, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
 use crate::digest::OutputDigest;

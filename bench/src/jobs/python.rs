@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::clients::{self, LanguageClient, OneByOne, peers};
+use super::language_clients::{self, LanguageClient, OneByOne, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
 use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
@@ -131,7 +131,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
 
 /// Returns the clients whose module the interpreter has.
 fn installed(work: &Path, clients: &[LanguageClient]) -> Vec<LanguageClient> {
-    clients::installed(clients, |module| {
+    language_clients::installed(clients, |module| {
         let mut python = Command::new(PYTHON);
         let script = format!("import sys; sys.path.append(sys.prefix + '/apart'); import {module}");
         python.current_dir(work).args(["-c", &script]);

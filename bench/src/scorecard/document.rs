@@ -25,7 +25,7 @@ pub(super) struct DocumentTable {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// As Markdown; charts are files under `charts`, relative to the document.
+/// Renders Markdown; charts are files under `charts`, relative to the document.
 pub(super) fn markdown(blocks: &[DocumentBlock], charts: &str) -> String {
     let mut out = String::new();
     for block in blocks {
@@ -55,7 +55,7 @@ pub(super) fn markdown(blocks: &[DocumentBlock], charts: &str) -> String {
     out + "\n"
 }
 
-/// As one page of HTML with its charts in it.
+/// Renders one HTML page that contains its charts.
 pub(super) fn html(title: &str, blocks: &[DocumentBlock]) -> String {
     let mut body = String::new();
     for block in blocks {

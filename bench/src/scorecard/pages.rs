@@ -31,7 +31,7 @@ pub(super) fn rows_markdown(record: &BenchRecord) -> String {
     made.to_owned() + &document::markdown(&blocks, "../../docs/benchmarks")
 }
 
-/// One page with everything.
+/// Renders one HTML page with all results.
 pub(super) fn html(record: &BenchRecord, causes: &Causes) -> Result<String> {
     let mut blocks = blocks(record, causes)?;
     blocks.push(DocumentBlock::Heading(2, "Every contestant".to_owned()));

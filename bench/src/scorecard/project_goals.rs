@@ -11,11 +11,11 @@ pub(super) struct ProjectGoal {
     /// Section and number; causes of misses are found by it.
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
-    pub(super) proof: Proof,
+    pub(super) proof: GoalProof,
 }
 
 /// The proof that a goal is met.
-pub(super) enum Proof {
+pub(super) enum GoalProof {
     /// By the figure `what` of the contestant `of` on a sheet.
     Figure { sheet: &'static str, of: &'static str, what: FigureKind, bound: ProjectGoalBound },
     /// By tests, which these are.
@@ -24,15 +24,15 @@ pub(super) enum Proof {
 
 /// The bound for a figure.
 pub(super) enum ProjectGoalBound {
-    /// At most so much of the same figure of that contestant in the same round.
+    /// A ratio to the same figure of that contestant in the same round, at most this.
     Of(&'static str, f64),
-    /// The same, of the peer that is best in it.
+    /// A ratio to the figure of the best peer, at most this.
     OfBest(f64),
     /// At most this as it is read: s/GB, MB, s.
     Most(f64),
-    /// At most so many microseconds a request.
+    /// Microseconds a request, at most this.
     Micros(f64),
-    /// At least so many MB/s: the figure is wall time.
+    /// MB/s, at least this; the figure is wall time.
     Speed(f64),
 }
 
@@ -53,11 +53,11 @@ const fn figure(
     what: FigureKind,
     bound: ProjectGoalBound,
 ) -> ProjectGoal {
-    ProjectGoal { id, goal, proof: Proof::Figure { sheet, of, what, bound } }
+    ProjectGoal { id, goal, proof: GoalProof::Figure { sheet, of, what, bound } }
 }
 
 const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> ProjectGoal {
-    ProjectGoal { id, goal, proof: Proof::Tests(tests) }
+    ProjectGoal { id, goal, proof: GoalProof::Tests(tests) }
 }
 
 use FigureKind::{Client, Cpu, FirstByte, Rss, Wall};

@@ -79,7 +79,7 @@ fn jobs(record: &BenchRecord) -> Option<String> {
     (!rows.is_empty()).then(|| head + &rows)
 }
 
-/// In lines of at most 120 characters.
+/// Wraps the text in lines of at most 120 characters.
 fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {

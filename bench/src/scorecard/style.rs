@@ -24,7 +24,7 @@ pub(super) fn font(size: u32, colour: RGBColor, side: HPos) -> TextStyle<'static
     ("sans-serif", size).into_font().color(&colour).pos(Pos::new(side, VPos::Center))
 }
 
-/// The same, bold.
+/// A bold font for marks.
 pub(super) fn marked(size: u32, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().style(FontStyle::Bold).color(&TEXT).pos(Pos::new(side, VPos::Center))
 }

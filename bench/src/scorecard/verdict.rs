@@ -1,6 +1,6 @@
 //! The result of a goal in a run.
 
-use super::project_goals::{ProjectGoal, ProjectGoalBound, Proof};
+use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
 use crate::job_part::{FigureKind, WorkUnit};
 use crate::record::{BenchRecord, ContestantRuns, PartResult, median};
 
@@ -39,8 +39,8 @@ impl GoalVerdict {
             end: GoalStatus::Unmeasured("not measured".to_owned()),
         };
         match &anchor.proof {
-            Proof::Tests(tests) => verdict.end = GoalStatus::Tested(tests),
-            Proof::Figure { sheet, of, what, bound } => match record.sheet(sheet) {
+            GoalProof::Tests(tests) => verdict.end = GoalStatus::Tested(tests),
+            GoalProof::Figure { sheet, of, what, bound } => match record.sheet(sheet) {
                 Some(sheet) => verdict.fill(sheet, of, *what, bound),
                 None => {
                     let job = sheet.split(':').next().unwrap_or_default();
@@ -127,7 +127,7 @@ fn show(value: f64, what: FigureKind, unit: WorkUnit, bound: &ProjectGoalBound) 
 }
 
 impl GoalStatus {
-    /// In a word or a few.
+    /// The status in a few words.
     pub(super) fn words(&self) -> String {
         match self {
             GoalStatus::Met(held, rounds) => format!("**met** in {held} of {rounds}"),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn anchor(what: FigureKind, bound: ProjectGoalBound) -> ProjectGoal {
-        ProjectGoal { id: "9.9", goal: "a goal", proof: Proof::Figure { sheet: "job", of: "haul", what, bound } }
+        ProjectGoal { id: "9.9", goal: "a goal", proof: GoalProof::Figure { sheet: "job", of: "haul", what, bound } }
     }
 
     fn judged(what: FigureKind, bound: ProjectGoalBound) -> GoalVerdict {

@@ -133,7 +133,7 @@ impl FaultyOrigin {
         format!("http://{}{path}", self.http_addr)
     }
 
-    /// The same over TLS; the certificate is good for `localhost`.
+    /// `https://localhost:PORT` and `path`; the certificate is valid for `localhost`.
     pub fn https_url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.https_addr.port())
     }

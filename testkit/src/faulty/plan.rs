@@ -46,7 +46,8 @@ pub struct FaultPlan {
     pub unasked_206: Option<u64>,
     /// Parts are sent chunked. Query: `chunked`.
     pub chunked: bool,
-    /// Parts are sent gzip-coded (and chunked), though nobody accepts that. Query: `gzip`.
+    /// Parts are sent gzip-coded and chunked, although the client does not accept gzip. Query:
+    /// `gzip`.
     pub gzip: bool,
     /// The number of stray bytes after each body. Query: `garbage`.
     pub garbage: u64,
@@ -72,7 +73,7 @@ pub struct FaultPlan {
     /// A request beyond this many in progress has its connection reset; over HTTP/2 it is refused
     /// (REFUSED_STREAM). Query: `connections`.
     pub connections: Option<u64>,
-    /// The first this many requests meet the same. Query: `refuse`.
+    /// The first this many requests are reset, or refused over HTTP/2. Query: `refuse`.
     pub refuse: u64,
 }
 
@@ -110,9 +111,9 @@ impl Default for FaultPlan {
 /// The kind of entity tag (RFC 9110 §8.8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EtagKind {
-    /// Another for each content.
+    /// Each content has a different tag.
     Strong,
-    /// The same, marked weak: not valid for ranges.
+    /// The tag is marked weak: not valid for ranges.
     Weak,
     /// No tag; Last-Modified is still sent.
     None,
@@ -209,7 +210,7 @@ impl BodyBreak {
         BodyBreak { how: BreakKind::Rst, place: BreakOffset::At(offset), times: None }
     }
 
-    /// The same for the first `times` bodies only.
+    /// Limits the break to the first `times` bodies.
     pub fn times(mut self, times: u64) -> BodyBreak {
         self.times = Some(times);
         self

@@ -16,7 +16,7 @@ pub struct FaultyRecord {
     pub bodies: Vec<SentBody>,
 }
 
-/// One request and the status it got.
+/// A request and the status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnsweredRequest {
     /// The number of the connection, from 0 for the origin's first.
@@ -70,7 +70,7 @@ impl FaultyRecord {
         self.bodies.iter().map(within).sum()
     }
 
-    /// As `/seen/NAME` shows it.
+    /// Returns the JSON that `/seen/NAME` shows.
     pub(super) fn to_json(&self) -> Value {
         let request = |asking: &AnsweredRequest| {
             json!({

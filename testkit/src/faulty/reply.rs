@@ -15,7 +15,7 @@ use crate::lock::lock;
 /// validator (RFC 9110 §8.8.2.2).
 const MODIFIED: u64 = 1_714_550_400;
 
-/// One name: its plan and its record.
+/// The resource under a name: its plan and its record.
 pub(super) struct FaultyResource {
     pub(super) plan: FaultPlan,
     account: Mutex<ResourceHistory>,

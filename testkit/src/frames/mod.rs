@@ -57,9 +57,8 @@ struct FrameScriptState {
 }
 
 impl FramePeer {
-    /// Every connection is served by this, which is told its number (from 0). An error, such as a
-    /// client that disconnects, ends the connection; at the end of the script it is closed
-    /// properly.
+    /// Runs `serve` on each connection, with its number (from 0). An error, such as a client that
+    /// disconnects, cuts the connection; at the end of the script it is closed properly.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -67,8 +66,8 @@ impl FramePeer {
         FramePeer::run(None, serve)
     }
 
-    /// The same over TLS with the identity's certificate, by ALPN: a client that offers no HTTP/2
-    /// gets HTTP/1.1, if the script speaks it.
+    /// Like [`start`](FramePeer::start), over TLS with the identity's certificate. ALPN selects the
+    /// protocol: a client that offers no HTTP/2 gets HTTP/1.1, if the script speaks it.
     ///
     /// # Panics
     /// If no port can be bound on loopback.

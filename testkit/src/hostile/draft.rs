@@ -72,7 +72,7 @@ impl ReplyDraft {
         }
     }
 
-    /// Some pieces in several writes, so that they are read in several.
+    /// Splits some pieces into several writes, so that the client reads them in parts.
     pub(super) fn scatter(&mut self, rng: &mut Rng) {
         if rng.below(3) > 0 {
             return;
@@ -124,7 +124,7 @@ pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     Pattern::new(rng.next()).slice(0, length as usize)
 }
 
-/// One of them.
+/// Returns one of the choices.
 pub(super) fn one<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }

@@ -115,7 +115,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("x-long", &["%LONG%"]),
 ];
 
-/// Some of them, seldom many.
+/// Returns a few random fields, seldom many.
 pub(super) fn some(rng: &mut Rng) -> Vec<Field> {
     let count = match rng.below(20) {
         0 => 300,

@@ -288,7 +288,7 @@ fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
     }
 }
 
-/// One field of 4,000 bytes, put into the table and repeated by one byte each.
+/// Adds an HPACK bomb: a field of 4,000 bytes in the table, repeated by one byte each.
 fn bomb(draft: &mut ReplyDraft) {
     draft.head_is_broken = true;
     draft.note("HPACK bomb");
@@ -298,7 +298,7 @@ fn bomb(draft: &mut ReplyDraft) {
     draft.send(frame(Frame::HEADERS, Frame::END_HEADERS | Frame::END_STREAM, 1, &bomb));
 }
 
-/// A head that never ends, or never arrives.
+/// Adds a head that never ends or never arrives.
 fn endless(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.head_is_broken = true;
     draft.note("endless head");

@@ -39,7 +39,7 @@ pub enum HostileProtocol {
     Http2,
 }
 
-/// One thing that the server does.
+/// A step of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyPiece {
     /// Sends these bytes in one write.
@@ -80,7 +80,7 @@ pub struct HostileReply {
     pub protocol: HostileProtocol,
     /// The steps on each connection, in order.
     pub pieces: Vec<ReplyPiece>,
-    /// And then.
+    /// The event after the last piece.
     pub end: ReplyEnd,
     /// The allowed result.
     pub promise: AllowedResult,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::lock::lock;
 
-/// One request as it arrived.
+/// A request as it arrived.
 #[derive(Clone, Debug)]
 pub struct LoggedRequest {
     /// The number of the connection, from 0 in order of acceptance.

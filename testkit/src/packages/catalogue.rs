@@ -52,8 +52,8 @@ impl Package {
         Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
     }
 
-    /// The least that has to come before its reader can stop: the header, the blocks it wants, and
-    /// the one at which it learns that nobody wants more.
+    /// The fewest bytes that the reader needs before it can stop: the header, the blocks it wants,
+    /// and one more block, at which it notices that its own reader has stopped.
     pub fn floor(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
@@ -77,7 +77,7 @@ pub struct WantedFile {
 }
 
 impl WantedFile {
-    /// As `name length wanted`.
+    /// Returns the text `name length wanted`.
     pub fn to_line(&self) -> String {
         format!("{} {} {}", self.name, self.length, self.wanted)
     }
@@ -112,7 +112,7 @@ struct CatalogueInner {
 
 /// The length of the index, about.
 const INDEX: usize = 2_500_000;
-/// Of so many packages one is read to its end.
+/// One of this many packages is read to its end.
 const WHOLE: usize = 20;
 
 impl Catalogue {

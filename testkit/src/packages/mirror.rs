@@ -81,7 +81,7 @@ impl PackageMirror {
         self.url_by(self.addr, name)
     }
 
-    /// The same through a relay.
+    /// The URL of a name through a relay at this address.
     pub fn url_by(&self, addr: SocketAddr, name: &str) -> String {
         format!("{}://{addr}/packages/{name}", self.scheme)
     }

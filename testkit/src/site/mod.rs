@@ -57,8 +57,8 @@ impl Site {
         Site::build(seed, pages, false)
     }
 
-    /// The same site, which keeps each page in memory from its first use on (the whole of it: about
-    /// 276 MiB).
+    /// The same site with a cache: each page stays in memory from its first use on (about 276 MiB
+    /// for the full site).
     pub fn cached(self) -> Site {
         Site::build(self.inner.seed, self.inner.numbers.len(), true)
     }

@@ -12,7 +12,7 @@ const PAD_OPEN: &[u8] = b"<!-- ";
 const PAD_CLOSE: &[u8] = b" -->\n";
 const FOOTER: &[u8] = b"</tbody></table>\n<div id=\"footer\">Updated 21 Nov 2026 06:53 UTC &copy; 2026 \
     <a href=\"/about/\">About</a> <a href=\"/contact/\">Contact</a></div>\n</body></html>\n";
-/// One block in this many is drawn from a pool common to all pages.
+/// The share of blocks that are drawn from a pool common to all pages: one in this many.
 const SHARED_ONE_IN: u64 = 12;
 const SHARED_POOL: u64 = 4_096;
 
@@ -45,7 +45,7 @@ const NAMES: [&str; 12] = [
     "Institute of Applied Packets",
 ];
 
-/// One index page: the rows of its third of the numbers, some with an upstream out of all of them.
+/// Renders an index page: the rows of its third of the numbers, some of which name an upstream.
 pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[u32]) {
     let share = numbers.len().div_ceil(super::INDEXES);
     let from = (index * share).min(numbers.len());
@@ -94,7 +94,7 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// One AS page of exactly its length. `wrote` is called for every block that the expression will
+/// Renders an AS page of exactly its length. Calls `wrote` for every block that the expression will
 /// find.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::numbers::page_len(seed, number);

@@ -20,7 +20,7 @@ use std::thread;
 
 use case::DifferentialCase;
 use common::{HAUL, installed, program};
-use origin::{LoggedBytes, ScriptedOrigin};
+use origin::{RequestBytes, ScriptedOrigin};
 
 /// The least number of cases.
 const LEAST: usize = 400;
@@ -126,7 +126,7 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
 }
 
 /// A request without the parts that always differ: versions, boundaries and nonces.
-fn normal(request: &LoggedBytes, asks: bool) -> String {
+fn normal(request: &RequestBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {
         text = text.replace("Expect: 100-continue\r\n", "");

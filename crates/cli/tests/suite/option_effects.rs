@@ -24,7 +24,7 @@ use haul_cli::flags::FLAGS;
 
 /// A mode of fetching URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum FetchMode {
     One,
     List,
     Stage,
@@ -32,43 +32,48 @@ enum Mode {
     Agent,
 }
 
-const EACH: &[Mode] = &[Mode::One, Mode::List, Mode::Stage, Mode::Serial, Mode::Agent];
+const EACH: &[FetchMode] = &[FetchMode::One, FetchMode::List, FetchMode::Stage, FetchMode::Serial, FetchMode::Agent];
 
 /// The proof of an option's effect.
-enum Effect {
+enum OptionEffect {
     /// Adding the options to the others changes the result for URLs with this path.
-    Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [Mode] },
+    Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [FetchMode] },
     /// A test in one of these files contains this text.
     Tested { text: &'static str, files: &'static [&'static str] },
     /// No effect: the option asks for the default, as these words of its help say.
     Anyway { words: &'static str },
 }
 
-const fn seen(options: &'static str) -> Effect {
+const fn seen(options: &'static str) -> OptionEffect {
     with(options, "", "plain")
 }
 
-const fn with(options: &'static str, beside: &'static str, path: &'static str) -> Effect {
-    Effect::Seen { options, beside, path, modes: EACH }
+const fn with(options: &'static str, beside: &'static str, path: &'static str) -> OptionEffect {
+    OptionEffect::Seen { options, beside, path, modes: EACH }
 }
 
-const fn only(modes: &'static [Mode], options: &'static str, beside: &'static str, path: &'static str) -> Effect {
-    Effect::Seen { options, beside, path, modes }
+const fn only(
+    modes: &'static [FetchMode],
+    options: &'static str,
+    beside: &'static str,
+    path: &'static str,
+) -> OptionEffect {
+    OptionEffect::Seen { options, beside, path, modes }
 }
 
-const fn tested(text: &'static str, files: &'static [&'static str]) -> Effect {
-    Effect::Tested { text, files }
+const fn tested(text: &'static str, files: &'static [&'static str]) -> OptionEffect {
+    OptionEffect::Tested { text, files }
 }
 
-const fn anyway(words: &'static str) -> Effect {
-    Effect::Anyway { words }
+const fn anyway(words: &'static str) -> OptionEffect {
+    OptionEffect::Anyway { words }
 }
 
 /// Files in the directory of each run: `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`,
 /// `.netrc`, `conf`, `variables`, `sub/`. `ADDRESS` is the server's address and port, and `SERVER`
 /// its URL. A path behind `tls:` is asked for by https, behind `local:` at `localhost`, and behind
 /// `bare:` by a URL without a scheme.
-const EFFECTS: &[(&str, Effect)] = &[
+const EFFECTS: &[(&str, OptionEffect)] = &[
     ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
     ("agent", tested("status(\"calls\")", &["agent.rs"])),
     ("agent-idle", tested("--agent-idle", &["agent.rs"])),
@@ -113,7 +118,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("extract", seen("--extract l+")),
     ("extract-bytes", with("--extract-bytes", "--extract caf.", "latin")),
     ("fail", with("--no-fail", "", "gone")),
-    ("fail-early", only(&[Mode::Serial], "--fail-early", "", "gone")),
+    ("fail-early", only(&[FetchMode::Serial], "--fail-early", "", "gone")),
     ("fail-with-body", with("--fail-with-body", "", "gone")),
     ("follow", with("--follow", "-X PUT", "303")),
     ("form", seen("--form a=b")),
@@ -182,7 +187,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("post303", with("--post303", "-d a=b", "303")),
     ("preproxy", seen("--preproxy socks5://127.0.0.1:1 --retry 0")),
     // It is for one body that this process receives.
-    ("progress-bar", only(&[Mode::One], "--progress-bar", "", "plain")),
+    ("progress-bar", only(&[FetchMode::One], "--progress-bar", "", "plain")),
     ("progress-meter", tested("progress: false", &["../../src/run/report/progress.rs"])),
     ("proto", seen("--proto =https")),
     ("proto-default", with("--proto-default https --retry 0", "", "bare:plain")),
@@ -284,7 +289,7 @@ const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
 fn every_flag_has_or_disclaims_an_effect() {
-    let known: BTreeMap<&str, &Effect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
+    let known: BTreeMap<&str, &OptionEffect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
     assert_eq!(known.len(), EFFECTS.len(), "each once");
     for flag in FLAGS {
         let spec = flag.spec();
@@ -296,15 +301,15 @@ fn every_flag_has_or_disclaims_an_effect() {
     for (name, effect) in EFFECTS {
         assert!(FLAGS.iter().any(|flag| flag.spec().long == *name), "there is no --{name}");
         match effect {
-            Effect::Tested { text, files } => {
+            OptionEffect::Tested { text, files } => {
                 let has_it = |file: &&str| fs::read_to_string(tests.join(file)).is_ok_and(|test| test.contains(text));
                 assert!(files.iter().any(has_it), "--{name}: {text} is not in {files:?}");
             }
-            Effect::Anyway { words } => {
+            OptionEffect::Anyway { words } => {
                 let mut flags = FLAGS.iter().map(|flag| flag.spec());
                 assert!(flags.any(|spec| spec.long == *name && spec.doc.contains(words)), "--{name}: {words}");
             }
-            Effect::Seen { .. } => {}
+            OptionEffect::Seen { .. } => {}
         }
     }
 }
@@ -315,7 +320,7 @@ fn options_make_a_difference_in_every_mode() {
     let agent = TestAgent::new();
     let mut unused = Vec::new();
     for (name, effect) in EFFECTS.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
-        let Effect::Seen { options, beside, path, modes } = effect else { continue };
+        let OptionEffect::Seen { options, beside, path, modes } = effect else { continue };
         for mode in *modes {
             let without = observe(*mode, beside, path, &agent);
             let with = observe(*mode, &format!("{beside} {options}"), path, &agent);
@@ -338,7 +343,7 @@ struct ObservedRun {
     files: BTreeMap<String, (Vec<u8>, u32, bool)>,
 }
 
-fn observe(mode: Mode, options: &str, path: &str, agent: &TestAgent) -> ObservedRun {
+fn observe(mode: FetchMode, options: &str, path: &str, agent: &TestAgent) -> ObservedRun {
     let (server, index) = (RecordingServer::start(), common::page("<x> <y>"));
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path());
@@ -354,14 +359,14 @@ fn observe(mode: Mode, options: &str, path: &str, agent: &TestAgent) -> Observed
     let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
     let mut args = options.clone();
     match mode {
-        Mode::One => args.push(url("x")),
-        Mode::Agent => args.extend([agent.option(), url("x")]),
-        Mode::Serial => args.extend(["--no-parallel".to_owned(), url("x"), url("y")]),
-        Mode::List => {
+        FetchMode::One => args.push(url("x")),
+        FetchMode::Agent => args.extend([agent.option(), url("x")]),
+        FetchMode::Serial => args.extend(["--no-parallel".to_owned(), url("x"), url("y")]),
+        FetchMode::List => {
             fs::write(dir.path().join("list"), format!("{}\n{}\n", url("x"), url("y"))).unwrap();
             args.extend(["--input-file", "list"].map(str::to_owned));
         }
-        Mode::Stage => {
+        FetchMode::Stage => {
             let first = [&*index.url("/"), "--extract", "<([a-z])>", "--then", &url("{}")];
             args = first.into_iter().map(str::to_owned).chain(options).collect();
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 use testkit::rng::Rng;
 
-/// One fault.
+/// A fault and its acceptable results.
 pub(crate) struct FaultCase {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct FaultCase {
     pub(crate) make: fn(&mut TryChoices, &mut FaultPlan),
 }
 
-/// Over which versions of HTTP a fault can happen.
+/// The versions of HTTP over which a fault can happen.
 #[derive(Clone, Copy)]
 pub(crate) enum HttpVersions {
     Both,
@@ -68,12 +68,12 @@ impl TryChoices {
         TryChoices { rng, offset: offset.min(size - 1) }
     }
 
-    /// From 1 up to `most`.
+    /// A random number from 1 up to `most`.
     fn some(&mut self, most: u64) -> u64 {
         1 + self.rng.below(most)
     }
 
-    /// The same, up or down.
+    /// A random offset from 1 up to `most`, with a random sign.
     fn off(&mut self, most: i64) -> i64 {
         let by = self.some(most as u64) as i64;
         if self.rng.below(2) == 0 { by } else { -by }
@@ -85,13 +85,13 @@ impl TryChoices {
     }
 }
 
-/// The body did not arrive completely.
+/// Exit codes for an incomplete body.
 const BROKEN: &[i32] = &[18, 52, 55, 56];
-/// A range was refused or answered falsely.
+/// Exit codes for a range that was refused or answered wrongly.
 const RANGE: &[i32] = &[18, 33, 36, 56];
-/// The same, and a status.
+/// Exit codes for refused ranges and an error status.
 const STATUS: &[i32] = &[18, 22, 33, 36, 56];
-/// The same, and a coding.
+/// Exit codes for refused ranges and an unknown coding.
 const CODED: &[i32] = &[18, 33, 36, 56, 61];
 const LATE: &[i32] = &[28];
 const MUST: &[i32] = &[];

@@ -230,7 +230,7 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     })
 }
 
-/// Starts the program and kills it once so many bytes were sent; false if it ended before.
+/// Starts the program and kills it once this many bytes were sent; false if it ended before.
 fn kill_at(bench: &FaultRunner, job: &HaulCommand, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
     let mut child = bench.haul.spawn(job)?;
     let end = Instant::now() + job.limit;

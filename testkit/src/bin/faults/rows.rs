@@ -24,7 +24,7 @@ const HTTP2: u64 = 1 << 32;
 /// Failures that are shown in full.
 const SHOWN: usize = 5;
 
-/// One row.
+/// A row: a fault and the conditions of its runs.
 struct FaultRow {
     fault: &'static FaultCase,
     /// The place of the fault in the table: random choices do not depend on which rows are run.

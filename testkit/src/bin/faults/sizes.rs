@@ -15,7 +15,7 @@ pub(crate) const MOST_RSS: u64 = 32 << 20;
 /// The number of bytes that a slow reader takes in a second.
 const SLOW: u64 = 1_000_000;
 
-/// One run.
+/// The result of one run.
 pub(crate) struct SizeRun {
     pub(crate) name: String,
     pub(crate) equal: bool,

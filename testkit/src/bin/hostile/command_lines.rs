@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use testkit::hostile::HostileProtocol;
 use testkit::rng::Rng;
 
-/// One of them.
+/// A command line and the place of its output.
 pub(crate) struct HostileCommand {
     pub(crate) args: Vec<String>,
     pub(crate) place: BodyPlace,
@@ -37,7 +37,7 @@ const PLAIN: &[&[&str]] = &[
     &["--trace", "trace"],
 ];
 
-/// And options that do not.
+/// Options that change how a reply is taken.
 const OTHER: &[&[&str]] = &[
     &["--compressed"],
     &["-i"],

@@ -28,7 +28,7 @@ pub(crate) struct HostileOptions {
     pub(crate) only: Option<u64>,
     pub(crate) jobs: usize,
     pub(crate) limit: Duration,
-    /// In bytes.
+    /// The most memory of a run, in bytes.
     pub(crate) memory: u64,
     pub(crate) json: Option<PathBuf>,
     pub(crate) work: PathBuf,

@@ -18,7 +18,7 @@ use std::thread;
 /// A received request: the number of its connection, counted from the last
 /// [`ScriptedOrigin::take`], and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LoggedBytes {
+pub(crate) struct RequestBytes {
     pub(crate) connection: usize,
     pub(crate) bytes: Vec<u8>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct LoggedBytes {
 #[derive(Default)]
 struct RequestLog {
     connections: usize,
-    requests: Vec<LoggedBytes>,
+    requests: Vec<RequestBytes>,
 }
 
 pub(crate) struct ScriptedOrigin {
@@ -54,7 +54,7 @@ impl ScriptedOrigin {
     }
 
     /// Takes the requests received since the last call.
-    pub(crate) fn take(&self) -> Vec<LoggedBytes> {
+    pub(crate) fn take(&self) -> Vec<RequestBytes> {
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with it")).requests
     }
 }
@@ -77,7 +77,7 @@ fn serve(mut stream: TcpStream, port: u16, seen: &Mutex<RequestLog>) {
                 seen.connections += 1;
                 seen.connections
             });
-            seen.requests.push(LoggedBytes { connection, bytes: head.clone() });
+            seen.requests.push(RequestBytes { connection, bytes: head.clone() });
             (connection, seen.requests.len() - 1)
         };
         let path = text.split(' ').nth(1).unwrap_or_default().to_owned();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::bulk::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, at_most};
+use super::large_bodies::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, at_most};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};

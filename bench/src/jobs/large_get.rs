@@ -1,6 +1,6 @@
 //! One big GET over plain HTTP: thrown away, into a pipe, to a file.
 
-use super::bulk::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
+use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{CardGoal, Contestant, FigureKind, JobPart, WorkUnit};

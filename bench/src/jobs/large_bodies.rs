@@ -54,7 +54,7 @@ impl BodyServer {
         })
     }
 
-    /// The same over TLS.
+    /// A body of this length over TLS.
     pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
             url: format!("https://{addr}{}", BodyFiles::path(len)),
@@ -85,7 +85,7 @@ pub(super) struct BulkBody {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkClient {
     Haul,
-    /// One stream, even if more would be faster.
+    /// haul with one stream, even if more would be faster.
     HaulOne,
     Curl,
     /// The easy interface of the libcurl version in bench/libcurl/Cargo.lock.

@@ -1,6 +1,6 @@
 //! One big GET over TLS 1.3: thrown away, into a pipe.
 
-use super::bulk::{BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
+use super::large_bodies::{BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};

@@ -1,6 +1,6 @@
 //! Five big plain bodies at once in one thread: what the event loop adds to one of them.
 
-use super::bulk::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, at_most};
+use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, at_most};
 use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;
 use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};

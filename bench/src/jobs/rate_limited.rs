@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::bulk::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, at_most};
+use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, at_most};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};
