@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{BufferSink, PanickingContent, bounded, http2_origin, start_origin, trusting};
+use common::{BufferSink, PanickingContent, http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::batch::{BatchOptions, BatchOrder};
 use haul::buffer::Lease;
 use haul::interrupt::Interrupt;
@@ -27,7 +27,7 @@ fn is_readable(fd: impl AsFd, wait: Duration) -> bool {
 fn batch_delivers_in_input_or_completion_order() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("order", move || {
+    with_time_limit("order", move || {
         let get = |i: u32| {
             let slow = if i.is_multiple_of(10) { "/delay/30" } else { "" };
             client.get(&origin.url(&format!("{slow}/small/{i}"))).build().unwrap()
@@ -54,7 +54,7 @@ fn batch_delivers_in_input_or_completion_order() {
 fn batch_delivers_several_results_per_call() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("bunches", move || {
+    with_time_limit("bunches", move || {
         let batch = client.batch(BatchOptions { max_parallel: 4, ..BatchOptions::default() });
         for i in 0..100 {
             batch.submit(client.get(&origin.url(&format!("/small/{i}"))).build().unwrap());
@@ -79,7 +79,7 @@ fn batch_delivers_several_results_per_call() {
 fn failed_request_does_not_affect_others_in_batch() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("failures", move || {
+    with_time_limit("failures", move || {
         let urls = [origin.url("/small/0"), "http://127.0.0.1:1/".to_owned(), origin.url("/status/404")];
         let requests: Vec<_> = urls.iter().map(|url| client.get(url).build().unwrap()).collect();
         let replies: Vec<_> = client.fetch_all(requests, BatchOptions::default()).collect();
@@ -94,7 +94,7 @@ fn failed_request_does_not_affect_others_in_batch() {
 fn batch_memory_limit_bounds_bodies_and_delivers_all() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("memory", move || {
+    with_time_limit("memory", move || {
         let size = 600_000;
         let content = origin.pattern().slice(0, size);
         for order in [BatchOrder::Input, BatchOrder::Completion] {
@@ -124,7 +124,7 @@ fn batch_memory_limit_bounds_bodies_and_delivers_all() {
 fn fetch_all_reads_input_lazily_until_dropped() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("laziness", move || {
+    with_time_limit("laziness", move || {
         let asked = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&asked);
         let url = origin.url("/small/1");
@@ -156,7 +156,7 @@ fn fetch_all_reads_input_lazily_until_dropped() {
 #[test]
 fn cancelled_request_frees_its_connection_or_stream() {
     let origin = start_origin();
-    let (trusted, _ca) = trusting(origin.ca_pem());
+    let (trusted, _ca) = trusting_ca(origin.ca_pem());
     let http2 = http2_origin(10);
     let client = Client::builder()
         .options(|options| {
@@ -165,7 +165,7 @@ fn cancelled_request_frees_its_connection_or_stream() {
         })
         .build();
     let plain = Client::new();
-    bounded("giving up", move || {
+    with_time_limit("giving up", move || {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
         let batch =
             plain.batch(BatchOptions { max_parallel: 1, order: BatchOrder::Completion, ..BatchOptions::default() });
@@ -203,7 +203,7 @@ fn cancelled_request_frees_its_connection_or_stream() {
 fn batch_descriptor_is_readable_while_results_wait() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("descriptor", move || {
+    with_time_limit("descriptor", move || {
         let batch = client.batch(BatchOptions::default());
         let fd = batch.fd().unwrap();
         assert!(!is_readable(&fd, Duration::ZERO) && batch.try_next().is_none());
@@ -231,7 +231,7 @@ fn batch_descriptor_is_readable_while_results_wait() {
 fn batch_returns_sinks_and_interrupt_ends_its_wait() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("sinks", move || {
+    with_time_limit("sinks", move || {
         let batch = client.batch(BatchOptions::default());
         batch.submit_into(client.get(&origin.url("/small/3")).build().unwrap(), Box::new(BufferSink::default()));
         let (outcome, sink) = batch.next().unwrap().unwrap().into_parts::<BufferSink>();
@@ -265,7 +265,7 @@ impl Sink for PanickingSink {
 fn panicking_body_or_sink_fails_only_its_request() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("panics", move || {
+    with_time_limit("panics", move || {
         let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
         let url = origin.url("/echo");
         for i in 0..10 {
@@ -300,7 +300,7 @@ fn timeout_counts_retry_after_but_not_queueing() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
     let origin = start_origin();
     let client = Client::builder().options(|options| options.retry.max = 1).build();
-    bounded("time", move || {
+    with_time_limit("time", move || {
         let limit = Duration::from_millis(300);
         let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
         let get = |url: &str| batch.submit(client.get(url).timeout(limit).build().unwrap());
@@ -327,7 +327,7 @@ fn timeout_counts_retry_after_but_not_queueing() {
 fn pool_limits_apply_to_idle_batch_connections() {
     const REPLY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let origin = start_origin();
-    bounded("limits", move || {
+    with_time_limit("limits", move || {
         let (all, none) = (PoolLimits::default(), PoolLimits { connections: 0, ..PoolLimits::default() });
         let client = Client::builder().pool(none).build();
         let get = |_| client.get(&origin.url("/small")).build().unwrap();
@@ -365,7 +365,7 @@ fn pool_limits_apply_to_idle_batch_connections() {
 fn close_idle_closes_idle_batch_connections() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("closing", move || {
+    with_time_limit("closing", move || {
         let batch = client.batch(BatchOptions::default());
         for connections in 1..=20 {
             batch.submit(client.get(&origin.url("/small")).build().unwrap());

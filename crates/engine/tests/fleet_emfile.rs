@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use common::{FleetRunResult, fetching, run_reading, threads};
+use common::{FleetRunResult, run_reading, single_stage, threads};
 use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::sink::file::FileOptions;
@@ -80,7 +80,7 @@ fn limited(room: u64, options: FleetOptions, items: Vec<FleetItem>) -> FleetRunR
     setrlimit(Resource::Nofile, tight).unwrap();
     let done = run_reading(
         &client,
-        fetching(&RequestOptions::default()),
+        single_stage(&RequestOptions::default()),
         options,
         Box::new(items.into_iter().map(Ok)),
         |mut pipe| {

@@ -18,7 +18,7 @@ fn forked_child_opens_its_own_connections() {
     let mut half_read = client.get(&origin.url("/bytes/3000000")).send().ok();
     get(&client);
     assert_eq!(origin.connections(), 2);
-    holds_in_a_child(|| {
+    assert_in_forked_child(|| {
         get(&client);
         get(&client);
         // One new connection, not the inherited one.
@@ -44,7 +44,7 @@ fn forked_child_cannot_use_the_parents_batch() {
     batch.submit(request());
     let mut all = client.fetch_all([request(), request()], BatchOptions::default());
     all.next().unwrap().1.unwrap();
-    holds_in_a_child(|| {
+    assert_in_forked_child(|| {
         let number = batch.submit(request());
         assert!(!batch.cancel(number) && batch.outstanding() == 0 && batch.try_next().is_none());
         assert!(batch.next().is_err_and(|error| error.to_string().contains("belong to the parent")));
@@ -54,7 +54,7 @@ fn forked_child_cannot_use_the_parents_batch() {
     assert!(all.next().unwrap().1.is_ok() && all.next().is_none());
 }
 
-fn holds_in_a_child(check: impl FnOnce()) {
+fn assert_in_forked_child(check: impl FnOnce()) {
     // SAFETY: the child runs the code below alone, takes no lock that another thread of this test
     // could hold but those of the allocator, which the C library takes care of, and leaves by
     // `_exit`.

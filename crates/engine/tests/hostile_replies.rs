@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, knowing, retrying};
+use common::{DRIVERS, retrying, with_prior_knowledge};
 use haul::{Client, RequestOptions};
 use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
@@ -42,7 +42,7 @@ fn options(reply: &HostileReply, rng: &mut Rng) -> RequestOptions {
         options.resume_from = (rng.below(8) == 0).then_some(5);
         options.method = ["GET", "GET", "GET", "HEAD", "POST"][rng.below(5) as usize].to_owned();
     }
-    if reply.protocol == HostileProtocol::Http2 { knowing(options) } else { options }
+    if reply.protocol == HostileProtocol::Http2 { with_prior_knowledge(options) } else { options }
 }
 
 /// Returns the peak resident memory of this process, in KiB.

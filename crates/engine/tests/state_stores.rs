@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::{env, fs};
 
-use common::{DRIVERS, Driver, following, start_origin, trusting};
+use common::{DRIVERS, Driver, following, start_origin, trusting_ca};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::sink::memory::MemorySink;
 use haul::state::alt_svc::AltSvcCache;
@@ -80,7 +80,7 @@ fn hsts_upgrades_first_requests_and_redirects() {
         origin.forget();
         let hsts = HstsCache::new();
         hsts.take(&Target::parse("https://localhost/").unwrap(), b"max-age=100");
-        let (trusted, _ca) = trusting(origin.ca_pem());
+        let (trusted, _ca) = trusting_ca(origin.ca_pem());
         let options = RequestOptions { hsts: Some(hsts), tls: trusted.tls, ..following() };
         // A port other than 80 does not change.
         let got = driver.get(&Client::new(), &format!("http://localhost:{port}/small"), &options);
@@ -101,7 +101,7 @@ fn hsts_and_alt_svc_need_a_verified_certificate() {
     let reply = "HTTP/1.1 200 OK\r\nStrict-Transport-Security: max-age=9000\r\nAlt-Svc: h3=\":443\"\r\nContent-Length: 0\r\n\r\n";
     for (verify, known) in [(true, 1), (false, 0)] {
         let peer = RawPeer::start_tls(vec![vec![Step::ReadHead, Step::send(reply)]], &authority, &[]);
-        let (mut options, _ca) = trusting(authority.ca_pem());
+        let (mut options, _ca) = trusting_ca(authority.ca_pem());
         options.tls.verify = verify;
         let (hsts, alt_svc) = (HstsCache::new(), AltSvcCache::new());
         (options.hsts, options.alt_svc) = (Some(hsts.clone()), Some(alt_svc.clone()));
@@ -138,7 +138,7 @@ fn jar_that_failed_to_save_saves_later() {
 
 /// Runs one of the child processes, if this is one: a hundred requests that set a cookie each, with
 /// a save after each.
-fn be_a_child() -> bool {
+fn run_as_child() -> bool {
     let Ok(about) = env::var(CHILD) else { return false };
     let [file, number, port] = about.split('|').collect::<Vec<_>>()[..] else { panic!("{about}") };
     let client = Client::with_resolver(Resolver::new(DnsOptions::default()));
@@ -158,12 +158,12 @@ fn be_a_child() -> bool {
 
 #[test]
 fn processes_sharing_a_jar_file_lose_no_cookie() {
-    if be_a_child() {
+    if run_as_child() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("cookies.txt");
-    let port = setter();
+    let port = start_cookie_server();
     let spawn = |number: usize| -> Child {
         Command::new(env::current_exe().unwrap())
             .args(["--exact", "processes_sharing_a_jar_file_lose_no_cookie"])
@@ -188,7 +188,7 @@ fn processes_sharing_a_jar_file_lose_no_cookie() {
 }
 
 /// Starts a server that sets the cookie named by the query, and returns its port.
-fn setter() -> u16 {
+fn start_cookie_server() -> u16 {
     use std::io::{BufRead, BufReader, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

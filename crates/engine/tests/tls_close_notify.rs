@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use common::{DRIVERS, PATIENCE, start_origin, trusting};
+use common::{DRIVERS, TEST_TIMEOUT, start_origin, trusting_ca};
 use haul::{Client, RequestOptions};
 use haul_policy::proxy::Proxy;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -61,7 +61,7 @@ fn serve(identity: &Identity, is_proxied: bool, reply: &'static str) -> (u16, Re
 #[test]
 fn closing_a_connection_sends_close_notify_per_layer() {
     let identity = Identity::generate();
-    let (trusting, _ca) = trusting(identity.ca_pem());
+    let (trusting, _ca) = trusting_ca(identity.ca_pem());
     for reply in [
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
@@ -77,7 +77,7 @@ fn closing_a_connection_sends_close_notify_per_layer() {
             let client = Client::new();
             assert_eq!(driver.get(&client, &format!("https://localhost:{port}/"), &options).ok(), b"ok");
             drop(client);
-            for told in ends.recv_timeout(PATIENCE).unwrap() {
+            for told in ends.recv_timeout(TEST_TIMEOUT).unwrap() {
                 assert_eq!(told.unwrap(), 0, "{driver:?} proxied: {is_proxied} {reply:?}");
             }
         }
@@ -87,7 +87,7 @@ fn closing_a_connection_sends_close_notify_per_layer() {
 #[test]
 fn forked_child_does_not_close_the_parents_tls() {
     let origin = start_origin();
-    let (options, _ca) = trusting(origin.ca_pem());
+    let (options, _ca) = trusting_ca(origin.ca_pem());
     let client = Client::new();
     let get = |client: &Client, options: &RequestOptions| {
         common::Driver::Blocking.get(client, &origin.https_url("/small"), options).ok().to_vec()

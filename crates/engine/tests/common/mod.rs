@@ -28,7 +28,7 @@ use tempfile::NamedTempFile;
 use testkit::origin::Origin;
 
 /// The time after which a test counts as hung.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Asserts that two bodies are equal, without printing their bytes.
 #[track_caller]
@@ -38,17 +38,17 @@ pub fn assert_same(got: &[u8], expected: &[u8]) {
 }
 
 /// Returns these options with a proxy.
-pub fn through(url: &str, options: &RequestOptions) -> RequestOptions {
+pub fn with_proxy(url: &str, options: &RequestOptions) -> RequestOptions {
     let mut proxy = ProxyOptions::default();
     proxy.proxy = Some(Proxy::parse(url).unwrap());
     RequestOptions { proxy: Some(proxy), ..options.clone() }
 }
 
 /// Runs `work` on its own thread, so that a hang fails only this test.
-pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+pub fn with_time_limit<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
     thread::spawn(move || sender.send(work()));
-    match receiver.recv_timeout(PATIENCE) {
+    match receiver.recv_timeout(TEST_TIMEOUT) {
         Ok(value) => value,
         Err(RecvTimeoutError::Disconnected) => panic!("{what}: it panicked"),
         Err(RecvTimeoutError::Timeout) => panic!("{what}: it hangs"),
@@ -130,7 +130,7 @@ impl Driver {
     pub fn get(self, client: &Client, url: &str, options: &RequestOptions) -> FetchOutcome {
         let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
         match self {
-            Self::Blocking => bounded(url, move || {
+            Self::Blocking => with_time_limit(url, move || {
                 let body = BufferSink::default();
                 let target = Target::parse(&owned).expect("a URL");
                 let outcome = client.fetch(target, options, Box::new(body.clone()));
@@ -232,7 +232,7 @@ pub fn run_reading(
     read: impl FnOnce(io::PipeReader) -> Vec<u8> + Send + 'static,
 ) -> FleetRunResult {
     let client = client.clone();
-    bounded("the fleet", move || {
+    with_time_limit("the fleet", move || {
         let (reader, writer) = io::pipe().unwrap();
         let reading = thread::spawn(move || read(reader));
         let notes = RecordingReport::default();
@@ -248,7 +248,7 @@ pub fn item(url: impl Into<String>) -> FleetItem {
 }
 
 /// A single stage without extraction.
-pub fn fetching(options: &RequestOptions) -> Vec<FleetStage> {
+pub fn single_stage(options: &RequestOptions) -> Vec<FleetStage> {
     vec![FleetStage { options: Arc::new(options.clone()), ..FleetStage::default() }]
 }
 
@@ -265,7 +265,7 @@ pub fn start_origin() -> Origin {
 }
 
 /// Options that trust this CA, and the CA file, which must outlive them.
-pub fn trusting(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
+pub fn trusting_ca(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
     let file = NamedTempFile::new().unwrap();
     fs::write(file.path(), ca_pem).unwrap();
     let mut tls = TlsOptions::default();
@@ -289,19 +289,19 @@ pub fn retrying(times: u32) -> RequestOptions {
 }
 
 /// Options with this connect timeout.
-pub fn impatient(limit: Duration) -> RequestOptions {
+pub fn with_connect_timeout(limit: Duration) -> RequestOptions {
     let connect = ConnectOptions { timeout: limit, ..ConnectOptions::default() };
     RequestOptions { connect, ..RequestOptions::default() }
 }
 
 /// Adds HTTP/2 by prior knowledge.
-pub fn knowing(mut options: RequestOptions) -> RequestOptions {
+pub fn with_prior_knowledge(mut options: RequestOptions) -> RequestOptions {
     options.prior_knowledge = true;
     options
 }
 
 /// Adds HTTP/2 by ALPN.
-pub fn offering(mut options: RequestOptions) -> RequestOptions {
+pub fn with_h2_alpn(mut options: RequestOptions) -> RequestOptions {
     options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     options
 }

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{DRIVERS, following, http2_origin, offering, start_origin, trusting};
+use common::{DRIVERS, following, http2_origin, start_origin, trusting_ca, with_h2_alpn};
 use haul::net::pool::ConnectionKey;
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
@@ -21,7 +21,7 @@ use testkit::raw::{RawPeer, Step};
 fn cve_2024_35195_unverified_connection_is_not_reused() {
     let origin = http2_origin(100);
     for driver in DRIVERS {
-        for adjust in [offering, |options| options] {
+        for adjust in [with_h2_alpn, |options| options] {
             let client = Client::new();
             let mut careless = adjust(RequestOptions::default());
             careless.tls.verify = false;
@@ -29,7 +29,7 @@ fn cve_2024_35195_unverified_connection_is_not_reused() {
             assert_eq!(driver.get(&client, &url, &careless).ok(), b"small 1\n");
             let careful = adjust(RequestOptions::default());
             assert_eq!(driver.get(&client, &url, &careful).exit, 60, "{driver:?}: it must ask again whom it talks to");
-            let (known, _file) = trusting(origin.ca_pem());
+            let (known, _file) = trusting_ca(origin.ca_pem());
             assert_eq!(driver.get(&client, &url, &adjust(known)).ok(), b"small 1\n");
         }
     }
@@ -165,7 +165,7 @@ fn no_request_is_sent_before_certificate_verification() {
         }
     });
     for driver in DRIVERS {
-        let (mut options, _file) = trusting(identity.ca_pem());
+        let (mut options, _file) = trusting_ca(identity.ca_pem());
         options.auth = AuthOptions::user(Credentials::new("me", "secret").unwrap());
         // Twice, because a failed handshake must not leave a usable ticket.
         let client = Client::new();

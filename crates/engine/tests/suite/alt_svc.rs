@@ -4,7 +4,7 @@ use crate::common;
 
 use std::fs;
 
-use common::{DRIVERS, Driver, fetching, offering, one_thread, retrying, run, trusting};
+use common::{DRIVERS, Driver, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn};
 use haul::net::proxy::ProxyOptions;
 use haul::request::ConnectToRule;
 use haul::state::alt_svc::AltSvcCache;
@@ -29,10 +29,10 @@ impl OriginWithAlternative {
         let identity = Identity::for_names(&["localhost"]);
         let at = |identity: &Identity| Origin::builder().record(true).identity(identity.clone()).http2(100).start();
         let (origin, other) = (at(&identity).unwrap(), at(&identity).unwrap());
-        let (mut options, ca) = trusting(identity.ca_pem());
+        let (mut options, ca) = trusting_ca(identity.ca_pem());
         let known = AltSvcCache::new();
         options.alt_svc = Some(known.clone());
-        Self { origin, other, identity, options: offering(options), known, _ca: ca }
+        Self { origin, other, identity, options: with_h2_alpn(options), known, _ca: ca }
     }
 
     fn url(&self, path: &str) -> String {
@@ -40,13 +40,13 @@ impl OriginWithAlternative {
     }
 
     /// Stores an alternative of the origin on this port.
-    fn says(&self, protocol: &str, port: u16) {
+    fn announce(&self, protocol: &str, port: u16) {
         let target = Target::parse(&self.url("/")).unwrap();
         self.known.take(&target, format!("{protocol}=\":{port}\"").as_bytes());
     }
 
     /// Returns the request counts of both servers, and resets them.
-    fn asked(&self) -> (usize, usize) {
+    fn take_request_counts(&self) -> (usize, usize) {
         let counts = (self.origin.log().len(), self.other.log().len());
         self.origin.forget();
         self.other.forget();
@@ -64,7 +64,7 @@ fn alternative_service_receives_the_request_with_alt_used() {
         for (protocol, version) in [("h2", "HTTP/2.0"), ("http%2F1.1", "HTTP/1.1")] {
             let two = OriginWithAlternative::start();
             let port = two.other.https_addr().port();
-            two.says(protocol, port);
+            two.announce(protocol, port);
             let got = driver.get(&Client::new(), &two.url("/echo"), &two.options);
             let text = String::from_utf8_lossy(got.ok());
             assert!(text.contains(version), "{text}");
@@ -72,7 +72,7 @@ fn alternative_service_receives_the_request_with_alt_used() {
             assert_eq!(seen.header("alt-used"), Some(&*format!("localhost:{port}")));
             let authority = format!("localhost:{}", two.origin.https_addr().port());
             assert!(seen.header("host").unwrap_or(&seen.target).contains(&authority), "{seen:?}");
-            assert_eq!(two.asked(), (0, 1));
+            assert_eq!(two.take_request_counts(), (0, 1));
         }
     }
 }
@@ -80,14 +80,14 @@ fn alternative_service_receives_the_request_with_alt_used() {
 #[test]
 fn alternative_service_connection_is_reused() {
     let two = OriginWithAlternative::start();
-    two.says("h2", two.other.https_addr().port());
+    two.announce("h2", two.other.https_addr().port());
     let client = Client::new();
     for _ in 0..3 {
         Driver::Blocking.get(&client, &two.url("/small"), &two.options).ok();
     }
-    let ran = run(&client, fetching(&two.options), one_thread(), (0..5).map(|n| two.url(&format!("/small/{n}"))));
+    let ran = run(&client, single_stage(&two.options), one_thread(), (0..5).map(|n| two.url(&format!("/small/{n}"))));
     assert_eq!(ran.output, b"small 0\nsmall 1\nsmall 2\nsmall 3\nsmall 4\n");
-    assert_eq!((two.asked(), two.other.connections(), two.origin.connections()), ((0, 8), 1, 0));
+    assert_eq!((two.take_request_counts(), two.other.connections(), two.origin.connections()), ((0, 8), 1, 0));
 }
 
 /// An alternative on the origin's own port needs no second connection; an unsupported protocol is
@@ -98,12 +98,12 @@ fn alternatives_to_self_or_h3_are_ignored() {
         let two = OriginWithAlternative::start();
         let client = Client::new();
         driver.get(&client, &two.url("/small"), &two.options).ok();
-        two.says("h2", two.origin.https_addr().port());
+        two.announce("h2", two.origin.https_addr().port());
         driver.get(&client, &two.url("/small"), &two.options).ok();
-        two.says("h3", two.other.https_addr().port());
+        two.announce("h3", two.other.https_addr().port());
         driver.get(&client, &two.url("/small"), &two.options).ok();
         assert!(two.origin.log().iter().all(|seen| seen.header("alt-used").is_none()));
-        assert_eq!((two.asked(), two.origin.connections()), ((3, 0), 1));
+        assert_eq!((two.take_request_counts(), two.origin.connections()), ((3, 0), 1));
     }
 }
 
@@ -117,13 +117,13 @@ fn unreachable_alternative_falls_back_without_using_a_retry() {
         let old = RawPeer::start_tls(vec![vec![Step::ReadToEnd]], &two.identity, &[b"http/1.1"]);
         let plain = two.other.http_addr().port();
         for port in [closed, foreign.https_addr().port(), old.addr().port(), plain] {
-            two.says("h2", port);
+            two.announce("h2", port);
             let got = two.get(driver);
             assert_eq!((got.ok(), got.facts.retries), (&b"small\n"[..], 0), "{port}");
             // The alternative is not tried again.
             assert_eq!(two.get(driver).ok(), b"small\n");
         }
-        assert_eq!((two.asked(), foreign.log().len(), old.connections()), ((8, 0), 0, 1));
+        assert_eq!((two.take_request_counts(), foreign.log().len(), old.connections()), ((8, 0), 0, 1));
         assert_eq!(foreign.connections(), 1);
     }
 }
@@ -135,9 +135,9 @@ fn alternative_answering_421_falls_back_to_the_origin() {
         let two = OriginWithAlternative::start();
         let script = vec![Step::ReadHead, Step::send(reply)];
         let wrong = RawPeer::start_tls(vec![script], &two.identity, &[b"http/1.1"]);
-        two.says("http%2F1.1", wrong.addr().port());
+        two.announce("http%2F1.1", wrong.addr().port());
         assert_eq!(two.get(driver).ok(), b"small\n");
-        assert_eq!((two.asked(), wrong.connections()), ((1, 0), 1));
+        assert_eq!((two.take_request_counts(), wrong.connections()), ((1, 0), 1));
     }
 }
 
@@ -146,7 +146,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
         let port = two.other.https_addr().port();
-        two.says("h2", port);
+        two.announce("h2", port);
         let get = |change: &dyn Fn(&mut RequestOptions)| {
             let mut options = two.options.clone();
             change(&mut options);
@@ -160,7 +160,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
             options.connect_to =
                 vec![ConnectToRule { host: None, port: Some(own), to_host: Some("127.0.0.1".into()), to_port: None }];
         });
-        assert_eq!(two.asked(), (3, 0));
+        assert_eq!(two.take_request_counts(), (3, 0));
         // A proxy is asked for the origin.
         let proxy = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")]);
         let mut options = retrying(0);
@@ -171,7 +171,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
         options.proxy = Some(through);
         assert_eq!(driver.get(&Client::new(), &two.url("/small"), &options).exit, 7);
         assert!(proxy.saw(0, format!("CONNECT localhost:{own} ").as_bytes()));
-        assert_eq!(two.asked(), (0, 0));
+        assert_eq!(two.take_request_counts(), (0, 0));
     }
 }
 
@@ -180,7 +180,7 @@ fn failed_alternative_stays_in_the_saved_file() {
     let two = OriginWithAlternative::start();
     let file = tempfile::NamedTempFile::new().unwrap();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    two.says("h2", closed);
+    two.announce("h2", closed);
     two.get(Driver::Blocking).ok();
     two.known.save(file.path()).unwrap();
     assert!(fs::read_to_string(file.path()).unwrap().contains(&format!("h2 localhost {closed} ")));

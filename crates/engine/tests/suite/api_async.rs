@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{PanickingContent, bounded, http2_origin, start_origin, trusting};
+use common::{PanickingContent, http2_origin, start_origin, trusting_ca, with_time_limit};
 use futures_core::Stream;
 use haul::{AsyncResponse, Client, ErrorKind};
 use testkit::raw::{RawPeer, Step};
@@ -20,9 +20,9 @@ async fn next(response: &mut AsyncResponse) -> Option<haul::Result<Vec<u8>>> {
 #[test]
 fn async_bodies_arrive_whole_without_a_runtime() {
     let origin = start_origin();
-    let (trusted, _ca) = trusting(origin.ca_pem());
+    let (trusted, _ca) = trusting_ca(origin.ca_pem());
     let client = Client::builder().options(|options| options.tls = trusted.tls).build();
-    bounded("bodies", move || {
+    with_time_limit("bodies", move || {
         pollster::block_on(async {
             for size in [0usize, 1, 335_114, 3_000_000] {
                 let content = origin.pattern().slice(0, size);
@@ -57,7 +57,7 @@ fn async_bodies_arrive_whole_without_a_runtime() {
 fn async_requests_run_concurrently_under_tokio() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("tokio", move || {
+    with_time_limit("tokio", move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
         let base = origin.url("");
         runtime.block_on(async move {
@@ -80,7 +80,7 @@ fn dropped_future_closes_its_connection() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
     for steps in [vec![Step::ReadHead, Step::ReadToEnd], vec![Step::ReadHead, Step::send(half), Step::ReadToEnd]] {
         let peer = RawPeer::always(steps);
-        bounded("dropping", move || {
+        with_time_limit("dropping", move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
                 let client = Client::new();
@@ -101,7 +101,7 @@ fn unread_async_body_applies_backpressure() {
     let http2 = http2_origin(10);
     let plain = Client::new();
     let knowing = Client::builder().options(|options| options.prior_knowledge = true).build();
-    bounded("backpressure", move || {
+    with_time_limit("backpressure", move || {
         for (client, url) in [(&plain, origin.url("/bytes/60000000")), (&knowing, http2.url("/bytes/60000000"))] {
             pollster::block_on(async {
                 let mut response = client.get(&url).send_async().await.unwrap();
@@ -141,7 +141,7 @@ fn async_bytes_before_a_failure_precede_the_error() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(half)]);
     let origin = start_origin();
     let client = Client::new();
-    bounded("failures", move || {
+    with_time_limit("failures", move || {
         pollster::block_on(async {
             let mut response = client.get(&peer.url("/")).send_async().await.unwrap();
             assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"half"[..]));
@@ -167,7 +167,7 @@ fn async_bytes_before_a_failure_precede_the_error() {
 fn panicking_body_fails_only_its_async_request() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("panics", move || {
+    with_time_limit("panics", move || {
         pollster::block_on(async {
             let url = origin.url("/echo");
             for i in 0..4 {
@@ -188,16 +188,16 @@ fn panicking_body_fails_only_its_async_request() {
 }
 
 /// A server that answers everything with 503 and a Retry-After of an hour.
-fn weary() -> RawPeer {
+fn server_asking_for_a_pause() -> RawPeer {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
     RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd])
 }
 
 #[test]
 fn timeout_runs_while_retry_after_is_waited_for() {
-    let peer = weary();
+    let peer = server_asking_for_a_pause();
     let client = Client::builder().options(|options| options.retry.max = 1).build();
-    bounded("pause", move || {
+    with_time_limit("pause", move || {
         pollster::block_on(async {
             // A POST is not retried.
             let told = client.post(&peer.url("/")).send_async().await.unwrap();
@@ -219,7 +219,7 @@ fn timeout_runs_while_waiting_for_max_requests() {
     let silent = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
     let origin = start_origin();
     let client = Client::builder().max_requests(1).build();
-    bounded("places", move || {
+    with_time_limit("places", move || {
         pollster::block_on(async {
             let mut first = pin!(client.get(&silent.url("/")).send_async());
             assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -246,7 +246,7 @@ fn dropped_client_closes_idle_connections_at_once() {
         vec![Step::ReadHead, Step::send(format!("{head}body")), Step::ReadToEnd],
         vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::send("body"), Step::ReadToEnd],
     ]);
-    bounded("dropping", move || {
+    with_time_limit("dropping", move || {
         // An idle executor waits 5 s for more requests.
         let client = Client::new();
         let response = pollster::block_on(client.get(&peer.url("/")).send_async()).unwrap();

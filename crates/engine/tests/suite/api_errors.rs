@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use common::{bounded, http2_origin, knowing, start_origin};
+use common::{http2_origin, start_origin, with_prior_knowledge, with_time_limit};
 use haul::{Client, Error, ErrorKind, RequestOptions};
 use testkit::raw::{RawPeer, Step};
 
@@ -26,7 +26,7 @@ fn failed(client: &Client, url: &str) -> Error {
 
 #[test]
 fn errors_after_sending_are_not_setup_errors() {
-    bounded("sent", || {
+    with_time_limit("sent", || {
         let client = Client::new();
         for (location, kind) in [("ftp://h/", ErrorKind::UnsupportedScheme), ("http://a b/", ErrorKind::Url)] {
             let peer = answering(&format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"));
@@ -60,7 +60,7 @@ fn errors_after_sending_are_not_setup_errors() {
 
 #[test]
 fn errors_before_connection_are_connect_errors() {
-    bounded("connecting", || {
+    with_time_limit("connecting", || {
         // The server accepts connections and sends nothing, so neither TLS nor CONNECT proceeds.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
@@ -97,7 +97,7 @@ fn errors_before_connection_are_connect_errors() {
 
 #[test]
 fn broken_body_error_repeats_and_names_the_url() {
-    bounded("bodies", || {
+    with_time_limit("bodies", || {
         let client = Client::new();
         let broken = ok("Content-Encoding: gzip\r\n", b"no gzip at all");
         let short = answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nxxxx");
@@ -150,7 +150,10 @@ fn broken_body_error_repeats_and_names_the_url() {
 
 #[test]
 fn invalid_header_error_names_the_header() {
-    let both = [(start_origin(), RequestOptions::default()), (http2_origin(100), knowing(RequestOptions::default()))];
+    let both = [
+        (start_origin(), RequestOptions::default()),
+        (http2_origin(100), with_prior_knowledge(RequestOptions::default())),
+    ];
     for (origin, options) in both {
         let url = origin.url("/small");
         let client = Client::builder().options(|of_client| *of_client = options.clone()).build();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{bounded, http2_origin, start_origin, trusting};
+use common::{http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::body::trailers::Trailers;
 use haul::interrupt::Interrupt;
 use haul::net::pool::PoolLimits;
@@ -17,13 +17,13 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::raw::{RawPeer, Step};
 
 fn trusted_client(origin: &testkit::origin::Origin) -> (Client, tempfile::NamedTempFile) {
-    let (trusted, ca) = trusting(origin.ca_pem());
+    let (trusted, ca) = trusting_ca(origin.ca_pem());
     (Client::builder().options(|options| options.tls = trusted.tls).build(), ca)
 }
 
 #[test]
 fn range_request_accepts_no_coding_and_is_undecoded() {
-    bounded("parts", || {
+    with_time_limit("parts", || {
         let reply = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/100\r\nContent-Encoding: gzip\r\n\
                      Content-Length: 5\r\n\r\n\x01\x02\x03\x04\x05";
         let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
@@ -51,7 +51,7 @@ fn range_request_accepts_no_coding_and_is_undecoded() {
 
 #[test]
 fn unknown_content_coding_is_delivered_undecoded() {
-    bounded("unknown codings", || {
+    with_time_limit("unknown codings", || {
         for coding in ["aws-chunked", "utf-8", "gzip, x-y"] {
             let head = format!("HTTP/1.1 404 Not Found\r\nContent-Encoding: {coding}\r\nContent-Length: 5\r\n\r\n");
             let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head + "hello")]);
@@ -94,7 +94,7 @@ fn public_types_are_send_and_sync() {
 fn bodies_arrive_whole_by_every_read_method() {
     let origin = start_origin();
     let (client, _ca) = trusted_client(&origin);
-    bounded("bodies", move || {
+    with_time_limit("bodies", move || {
         for size in [0usize, 1, 4095, 100_000, 335_114, 3_000_000] {
             let content = origin.pattern().slice(0, size);
             for path in ["bytes", "chunked", "close"] {
@@ -132,14 +132,14 @@ fn bodies_arrive_whole_by_every_read_method() {
 #[test]
 fn http2_bodies_arrive_whole() {
     let origin = http2_origin(10);
-    let (trusted, _ca) = trusting(origin.ca_pem());
+    let (trusted, _ca) = trusting_ca(origin.ca_pem());
     let client = Client::builder()
         .options(|options| {
             options.tls = trusted.tls;
             options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         })
         .build();
-    bounded("bodies", move || {
+    with_time_limit("bodies", move || {
         for size in [0usize, 1, 335_114, 20_000_000] {
             let mut response = client.get(&origin.https_url(&format!("/bytes/{size}"))).send().unwrap();
             assert_eq!(response.version(), haul::ProtocolVersion::Http2);
@@ -155,7 +155,7 @@ fn http2_bodies_arrive_whole() {
 fn decoding_while_reading_bounds_memory_of_a_bomb() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("decoding", move || {
+    with_time_limit("decoding", move || {
         let plain = client.get(&origin.url("/text/300000")).decode(false).send().unwrap().bytes().unwrap();
         for coding in ["gzip", "deflate", "br", "zstd"] {
             let response = client.get(&origin.url(&format!("/{coding}/300000"))).send().unwrap();
@@ -187,7 +187,7 @@ fn decoding_while_reading_bounds_memory_of_a_bomb() {
 fn only_fully_read_body_returns_its_connection() {
     let origin = start_origin();
     let client = Client::new();
-    bounded("connections", move || {
+    with_time_limit("connections", move || {
         for _ in 0..5 {
             client.get(&origin.url("/bytes/300000")).send().unwrap().bytes().unwrap();
         }
@@ -455,7 +455,7 @@ fn interrupt_hook_is_polled_only_while_waiting() {
     assert_eq!(slow.text().unwrap(), "small\n");
     assert!(asked.load(Ordering::Relaxed) >= before + 3, "it is asked in a wait");
     stop.store(true, Ordering::Relaxed);
-    let error = bounded("interrupt", move || client.get(&origin.url("/delay/30000/small")).send().unwrap_err());
+    let error = with_time_limit("interrupt", move || client.get(&origin.url("/delay/30000/small")).send().unwrap_err());
     assert_eq!((error.kind(), error.is_interrupted()), (ErrorKind::Interrupted, true));
     assert!(!RequestOptions::default().keep_history);
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc as blocking;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use common::{PanickingContent, bounded, http2_origin, knowing, start_origin};
+use common::{PanickingContent, http2_origin, start_origin, with_prior_knowledge, with_time_limit};
 use futures_core::Stream;
 use haul::batch::{BatchOptions, BatchOrder};
 use haul::body::upload::{BodyPiece, BodySource, OneShotSource, RequestBody};
@@ -45,7 +45,7 @@ impl Stream for ChannelStream {
 
 /// An origin and options for each version: HTTP/1.1, and HTTP/2 with one shared connection.
 fn clients() -> [(Origin, RequestOptions); 2] {
-    [(start_origin(), RequestOptions::default()), (http2_origin(100), knowing(RequestOptions::default()))]
+    [(start_origin(), RequestOptions::default()), (http2_origin(100), with_prior_knowledge(RequestOptions::default()))]
 }
 
 fn client(of: &RequestOptions) -> Client {
@@ -56,7 +56,7 @@ fn client(of: &RequestOptions) -> Client {
 /// Runs a test with a new client for each version.
 fn in_both_versions(what: &'static str, test: impl AsyncFn(&Client, &Origin) + Copy + Send + 'static) {
     for (origin, options) in clients() {
-        bounded(what, move || run(test(&client(&options), &origin)));
+        with_time_limit(what, move || run(test(&client(&options), &origin)));
     }
 }
 
@@ -103,7 +103,7 @@ fn stream_pieces_are_sent_as_they_arrive() {
 #[test]
 fn blocking_send_accepts_a_stream_body() {
     let origin = start_origin();
-    bounded("a stream, waited for", move || {
+    with_time_limit("a stream, waited for", move || {
         let (send, pieces) = unbounded_channel();
         let feeder = std::thread::spawn(move || {
             for n in 0..5 {
@@ -217,7 +217,7 @@ fn stream_may_use_the_awaiting_tasks_runtime() {
 #[test]
 fn panicking_stream_fails_only_its_request() {
     let origin = start_origin();
-    bounded("a stream that panics", move || {
+    with_time_limit("a stream that panics", move || {
         let client = Client::new();
         run(async {
             let (send, pieces) = unbounded_channel();
@@ -246,7 +246,7 @@ fn anyhow(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
 #[test]
 fn abandoned_upload_does_not_wait_for_its_reader() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
-    bounded("giving up", move || {
+    with_time_limit("giving up", move || {
         run(async {
             let client = Client::new();
             let (_send, pieces) = blocking::channel();
@@ -264,7 +264,7 @@ fn abandoned_upload_does_not_wait_for_its_reader() {
 #[test]
 fn rate_limited_upload_does_not_delay_other_requests() {
     for (origin, options) in clients() {
-        bounded("a rate", move || {
+        with_time_limit("a rate", move || {
             let paced = client(&RequestOptions { limit_rate: Some(64_000), ..options.clone() });
             let free = client(&options);
             let url = |client: &Client, path: &str| client.get(&origin.url(path)).build().unwrap();
@@ -288,7 +288,7 @@ fn rate_limited_upload_does_not_delay_other_requests() {
 #[test]
 fn stream_body_is_not_sent_twice() {
     let origin = start_origin();
-    bounded("once", move || {
+    with_time_limit("once", move || {
         run(async {
             let client = Client::new();
             let (send, pieces) = unbounded_channel();
@@ -305,8 +305,8 @@ fn stream_body_is_not_sent_twice() {
 #[test]
 fn one_shot_body_waits_for_known_stream_limit() {
     let origin = http2_origin(1);
-    bounded("one stream", move || {
-        let client = client(&knowing(RequestOptions::default()));
+    with_time_limit("one stream", move || {
+        let client = client(&with_prior_knowledge(RequestOptions::default()));
         // Each new connection learns the limit again.
         for _ in 0..10 {
             let put = |n: usize| client.put(&origin.url("/echo")).body_reader(io::repeat(b'x').take(n as u64), None);
@@ -328,7 +328,7 @@ fn silent_pipe() -> (RequestBody, PipeWriter) {
 #[test]
 fn timeout_applies_while_upload_pipe_is_silent() {
     for (origin, options) in clients() {
-        bounded("a silent pipe", move || {
+        with_time_limit("a silent pipe", move || {
             let client = client(&options);
             let (body, mut write) = silent_pipe();
             let post = client.post(&origin.url("/echo")).timeout(Duration::from_millis(100)).body(body);
@@ -353,7 +353,7 @@ fn timeout_applies_while_upload_pipe_is_silent() {
 fn response_is_read_while_upload_pipe_is_silent() {
     let reply = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
-    bounded("an early answer", move || {
+    with_time_limit("an early answer", move || {
         let (body, _write) = silent_pipe();
         let response = Client::new().post(&peer.url("/")).body(body).send().unwrap();
         assert_eq!((response.status(), response.text().unwrap()), (403, "no".into()));
@@ -383,12 +383,15 @@ fn early_response_ends_a_slow_upload() {
         conn.send(data(asked.stream, true, b"no"))?;
         conn.drain()
     });
-    let ways = [(peer.url("/"), RequestOptions::default()), (shared.url("/"), knowing(RequestOptions::default()))];
+    let ways = [
+        (peer.url("/"), RequestOptions::default()),
+        (shared.url("/"), with_prior_knowledge(RequestOptions::default())),
+    ];
     for (url, options) in ways {
         let lengthy = || BodyPiece::Source(BodySource::new(Some(1 << 40), || Ok(Box::new(EndlessReader))));
         for body in [RequestBody::reader(EndlessReader), RequestBody::pieces([lengthy()])] {
             let (url, client) = (url.clone(), client(&options));
-            bounded("a slow upload", move || {
+            with_time_limit("a slow upload", move || {
                 let response = client.post(&url).header("Expect", "").body(body).send().unwrap();
                 assert_eq!((response.status(), response.text().unwrap()), (401, "no".into()));
             });
@@ -402,7 +405,7 @@ fn reset_seen_while_sending_is_a_receive_error() {
     // The server sends more than an unread response buffers, so the sender is the first to notice
     // the reset.
     let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(sent), Step::Await(1), Step::Reset]);
-    bounded("a reset", move || {
+    with_time_limit("a reset", move || {
         run(async {
             let (send, pieces) = blocking::channel();
             let post = Client::new().post(&peer.url("/")).header("Expect", "").body_reader(ChannelReader(pieces), None);
@@ -421,7 +424,7 @@ fn reset_seen_while_sending_is_a_receive_error() {
 #[test]
 fn waiting_for_an_upload_pipe_uses_no_cpu() {
     let origin = start_origin();
-    bounded("sleeping", move || {
+    with_time_limit("sleeping", move || {
         let (body, write) = silent_pipe();
         let url = origin.url("/echo");
         let post = std::thread::spawn(move || {

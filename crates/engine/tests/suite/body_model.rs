@@ -14,13 +14,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use common::{knowing, offering, retrying, trusting};
+use common::{retrying, trusting_ca, with_h2_alpn, with_prior_knowledge};
 use haul::request::{SpeedLimit, SplitOptions};
 use haul::sink::file::FileSink;
 use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::transfer::TransferOutcome;
 use haul::{Client, RequestOptions};
-use ranges::{NonRestartableSink, exit, fetch, origin};
+use ranges::{NonRestartableSink, exit_code, fetch, origin};
 use seeds::{each, one_of};
 use tempfile::TempDir;
 use testkit::faulty::{
@@ -121,11 +121,11 @@ fn way_to_fetch(
     origin: &FaultyOrigin,
     plan: &FaultPlan,
 ) -> (bool, RequestOptions, tempfile::NamedTempFile) {
-    let (trusting, ca) = trusting(origin.ca_pem());
+    let (trusting, ca) = trusting_ca(origin.ca_pem());
     let (is_secure, options) = match rng.below(6) {
         0 => (true, trusting),
-        1 => (true, offering(trusting)),
-        2 => (false, knowing(RequestOptions::default())),
+        1 => (true, with_h2_alpn(trusting)),
+        2 => (false, with_prior_knowledge(RequestOptions::default())),
         _ => (false, RequestOptions::default()),
     };
     let split = SplitOptions {
@@ -153,7 +153,7 @@ fn slow_reader(mut pipe: io::PipeReader, pause: Duration) -> Vec<u8> {
 
 /// Asserts that output holds one version of the content, or a prefix of one after a failure.
 fn check_output(outcome: &TransferOutcome, got: &[u8], versions: &[Vec<u8>]) {
-    let is_right = |version: &Vec<u8>| match exit(outcome) {
+    let is_right = |version: &Vec<u8>| match exit_code(outcome) {
         0 => got == version,
         _ => version.starts_with(got),
     };
@@ -163,7 +163,7 @@ fn check_output(outcome: &TransferOutcome, got: &[u8], versions: &[Vec<u8>]) {
 /// Asserts that a file holds one version of the content, or is unchanged after a failure.
 fn check_file(outcome: &TransferOutcome, file: &Path, before: Option<&[u8]>, versions: &[Vec<u8>]) {
     let got = fs::read(file).ok();
-    match exit(outcome) {
+    match exit_code(outcome) {
         0 => {
             let got = got.expect("a success has its file");
             assert!(versions.contains(&got), "{} bytes are no content", got.len());
@@ -219,13 +219,13 @@ fn try_one(seed: u64) {
             }
             let mut outcome = fetch(&client, &url(&path), &options, FileSink::new(&file));
             check_file(&outcome, &file, before.as_deref(), &versions);
-            if exit(&outcome) != 0 {
+            if exit_code(&outcome) != 0 {
                 // A repaired server: the same content, or another if its validator says so.
                 let seed = plan.seed + if plan.etag == EtagKind::Strong { rng.below(2) } else { 0 };
                 let well = FaultPlan { size: plan.size, seed, etag: plan.etag, ..FaultPlan::default() };
                 let path = origin.serve("body", well.clone());
                 outcome = fetch(&client, &url(&path), &options, FileSink::new(&file));
-                assert_eq!(exit(&outcome), 0, "{:?}", outcome.result);
+                assert_eq!(exit_code(&outcome), 0, "{:?}", outcome.result);
                 check_file(&outcome, &file, None, &self::versions(&well));
             }
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing lies beside the file");
@@ -233,7 +233,7 @@ fn try_one(seed: u64) {
         }
     };
     if must_succeed(&plan, &options, to > 1) {
-        assert_eq!(exit(&outcome), 0, "{:?}", outcome.result);
+        assert_eq!(exit_code(&outcome), 0, "{:?}", outcome.result);
     }
 }
 

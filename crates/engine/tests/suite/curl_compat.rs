@@ -6,7 +6,7 @@ use crate::support::ranges::NonRestartableSink;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{DRIVERS, bounded, following};
+use common::{DRIVERS, following, with_time_limit};
 use haul::{Client, RequestOptions, Target};
 use testkit::raw::{RawPeer, Step};
 
@@ -68,7 +68,8 @@ fn curl_mode_retry_appends_after_delivered_output() {
     let peer = busy_once();
     let (pipe, url) = (NonRestartableSink::default(), peer.url("/a"));
     let sink = Box::new(pipe.clone());
-    let outcome = bounded("it", move || Client::new().fetch(Target::parse(&url).unwrap(), Arc::new(posting()), sink));
+    let outcome =
+        with_time_limit("it", move || Client::new().fetch(Target::parse(&url).unwrap(), Arc::new(posting()), sink));
     outcome.result.unwrap();
     assert_eq!(pipe.taken(), b"busyfine");
 }

@@ -5,7 +5,7 @@ use crate::common;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
-use common::{DRIVERS, assert_fails, get, impatient, start_origin};
+use common::{DRIVERS, assert_fails, get, start_origin, with_connect_timeout};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::raw::{RawPeer, Step};
@@ -28,7 +28,7 @@ fn connection_failures_have_their_exit_codes() {
     let silent = RawPeer::always(vec![Step::ReadToEnd]);
     let not_tls = RawPeer::always(vec![Step::ReadBytes(1), Step::send("HTTP/1.1 400 Bad Request\r\n\r\n")]);
     for driver in DRIVERS {
-        let soon = impatient(Duration::from_millis(200));
+        let soon = with_connect_timeout(Duration::from_millis(200));
         assert_fails(&get(driver, &format!("http://{address}/"), &soon), ErrorKind::Timeout, 28);
         let options = RequestOptions { max_time: Some(Duration::from_millis(200)), ..RequestOptions::default() };
         assert_fails(&get(driver, &format!("http://{address}/"), &options), ErrorKind::Timeout, 28);
@@ -109,7 +109,7 @@ fn error_messages_contain_no_password() {
         "gopher://u:hunter2@h/",
     ] {
         let run =
-            common::run(&Client::new(), common::fetching(&RequestOptions::default()), common::one_thread(), [url]);
+            common::run(&Client::new(), common::single_stage(&RequestOptions::default()), common::one_thread(), [url]);
         assert!(!run.reports[0].message.contains("hunter2"), "{}", run.reports[0].message);
     }
 }

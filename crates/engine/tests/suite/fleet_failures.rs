@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use common::{bounded, fetching, item, one_thread, retrying, run, run_reading, start_origin, threads};
+use common::{item, one_thread, retrying, run, run_reading, single_stage, start_origin, threads, with_time_limit};
 use haul::fleet::{Fleet, FleetItems, FleetJob, FleetOptions, FleetStage, TransferReporter};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::sink::output::DescriptorWriter;
@@ -18,7 +18,7 @@ use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 fn plain() -> Vec<FleetStage> {
-    fetching(&RequestOptions::default())
+    single_stage(&RequestOptions::default())
 }
 
 /// The URL of a closed port.
@@ -51,7 +51,7 @@ fn first_failure_in_input_order_sets_exit_code() {
                     origin.url("/small/3"),
                 ];
                 let options = FleetOptions { unordered, ..threads(count) };
-                let run = run(&Client::new(), fetching(&failing), options, urls);
+                let run = run(&Client::new(), single_stage(&failing), options, urls);
                 let summary = run.summary();
                 assert_eq!((summary.succeeded, summary.failed, summary.exit_code), (3, 5, 22));
                 assert_eq!(summary.causes, [(1, 1), (7, 1), (18, 1), (22, 2)]);
@@ -71,7 +71,7 @@ fn fail_early_starts_no_further_requests() {
         let before = origin.requests();
         let urls = (0..5000).map(|i| if i == 20 { origin.url("/status/404") } else { origin.url("/small") });
         let options = FleetOptions { fail_early: true, ..threads(count) };
-        let run = run(&Client::new(), fetching(&failing), options, urls);
+        let run = run(&Client::new(), single_stage(&failing), options, urls);
         assert_eq!((run.summary().failed, run.summary().exit_code), (1, 22));
         assert!(origin.requests() - before < 500, "{}", origin.requests() - before);
         assert_eq!(run.output, b"small\n".repeat(run.output.len() / 6), "whole bodies only");
@@ -124,7 +124,7 @@ fn broken_urls_are_not_read_ahead_unboundedly() {
         counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         Ok(common::item("http://["))
     });
-    let failed = common::bounded("the fleet", move || {
+    let failed = common::with_time_limit("the fleet", move || {
         let (_reader, writer) = std::io::pipe().unwrap();
         let output = haul::sink::output::DescriptorWriter::new(writer.into());
         let fleet = haul::fleet::Fleet::new(plain(), one_thread());
@@ -167,7 +167,7 @@ fn stalled_peers_fail_and_others_succeed() {
     for count in [1, 4] {
         let mut urls: Vec<_> = (0..6).map(|_| silent.url("/")).collect();
         urls.extend((0..100).map(|i| origin.url(&format!("/small/{i}"))));
-        let run = run(&Client::new(), fetching(&options), threads(count), urls);
+        let run = run(&Client::new(), single_stage(&options), threads(count), urls);
         assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (100, 6, 28));
     }
 }
@@ -177,7 +177,7 @@ fn transient_failures_are_retried_in_a_fleet() {
     for count in [1, 4] {
         let origin = start_origin();
         let urls: Vec<_> = (0..200).map(|i| origin.url(&format!("/flaky/{}/small/{i}", i % 3))).collect();
-        let run = run(&Client::new(), fetching(&retrying(2)), threads(count), urls);
+        let run = run(&Client::new(), single_stage(&retrying(2)), threads(count), urls);
         assert_eq!((run.summary().succeeded, run.summary().failed), (200, 0));
         let expected: String = (0..200).map(|i| format!("small {i}\n")).collect();
         assert_eq!(String::from_utf8(run.output).unwrap(), expected);
@@ -192,7 +192,7 @@ fn retry_after_pauses_one_host_and_not_others() {
     urls.extend((0..10).map(|i| other.url(&format!("/small/{i}"))));
     urls.extend((0..50).map(|i| busy.url(&format!("/small/{i}"))));
     let one_at_a_time = FleetOptions { per_host: 1, ..one_thread() };
-    let run = run(&Client::new(), fetching(&options), one_at_a_time, urls);
+    let run = run(&Client::new(), single_stage(&options), one_at_a_time, urls);
     assert_eq!((run.summary().succeeded, run.summary().failed), (61, 0));
     assert_eq!(run.reports.iter().take(10).filter(|got| got.url.starts_with(&other.url("/"))).count(), 10);
 }
@@ -204,7 +204,7 @@ fn retry_after_pauses_all_requests_to_its_host() {
     let options = FleetOptions { per_host: 2, ..one_thread() };
     let mut urls = vec![peer.url("/retry-after/1/small/0"), peer.url("/delay/700/small/1")];
     urls.extend((0..20).map(|i| peer.url(&format!("/small/{i}"))));
-    let run = run(&Client::new(), fetching(&retrying(1)), options, urls);
+    let run = run(&Client::new(), single_stage(&retrying(1)), options, urls);
     assert_eq!(run.summary().succeeded, 22);
     let log: Vec<_> = peer.log().into_iter().map(|request| request.target).collect();
     let again = log.iter().rposition(|target| target.starts_with("/retry-after")).unwrap();
@@ -216,7 +216,7 @@ fn redirected_urls_keep_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
     for count in [1, 4] {
         let urls: Vec<_> = (0..150).map(|i| origin.url(&format!("/redirect/302?to=/small/{i}"))).collect();
-        let run = run(&Client::new(), fetching(&common::following()), threads(count), urls);
+        let run = run(&Client::new(), single_stage(&common::following()), threads(count), urls);
         let expected: String = (0..150).map(|i| format!("small {i}\n")).collect();
         assert_eq!(String::from_utf8(run.output).unwrap(), expected);
     }
@@ -237,11 +237,11 @@ fn panicking_report_ends_the_run() {
         }
     }
     let url = start_origin().url("/small");
-    bounded("the fleet", move || {
+    with_time_limit("the fleet", move || {
         let running = std::thread::spawn(move || {
             let (_reader, writer) = std::io::pipe().unwrap();
             let items: FleetItems = Box::new((0..100).map(move |_| Ok(item(url.clone()))));
-            Fleet::new(fetching(&RequestOptions::default()), threads(4)).run(
+            Fleet::new(single_stage(&RequestOptions::default()), threads(4)).run(
                 &Client::new(),
                 items,
                 DescriptorWriter::new(writer.into()),
@@ -259,7 +259,7 @@ fn panicking_input_iterator_is_a_failure() {
     let items: FleetItems =
         Box::new((0..5).map(move |i| if i < 3 { Ok(item(url.clone())) } else { panic!("on purpose") }));
     let options = FleetOptions { slow_input: true, ..threads(1) };
-    let run = run_reading(&Client::new(), fetching(&RequestOptions::default()), options, items, read_all);
+    let run = run_reading(&Client::new(), single_stage(&RequestOptions::default()), options, items, read_all);
     let summary = run.summary();
     assert_eq!((summary.succeeded, summary.failed, summary.exit_code), (3, 1, 26));
     assert_eq!(run.output, b"small\nsmall\nsmall\n");
@@ -291,7 +291,7 @@ fn temporary_dns_failure_is_retried_unlike_nxdomain() {
         "haul.invalid" => format!("http://{name}:{port}/small"),
         name => format!("http://{name}.test:{port}/small"),
     });
-    let run = run(&Client::with_resolver(resolver), fetching(&options), threads(1), urls);
+    let run = run(&Client::with_resolver(resolver), single_stage(&options), threads(1), urls);
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (1, 2, 6));
     let mut asked = asked.lock().unwrap().clone();
     asked.sort();
@@ -316,7 +316,7 @@ fn paused_host_frees_its_slots_for_others() {
     let mut options = retrying(3);
     options.fail = true;
     let fleet = FleetOptions { parallel: 2, per_host: 2, fail_early: true, unordered: true, ..threads(1) };
-    let run = run(&Client::new(), fetching(&options), fleet, urls);
+    let run = run(&Client::new(), single_stage(&options), fleet, urls);
     assert_eq!(run.summary().exit_code, 22);
     assert!(run.summary().succeeded >= 45, "{:?}", run.summary());
 }

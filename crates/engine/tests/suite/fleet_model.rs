@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::thread;
 use std::time::Duration;
 
-use common::{fetching, item, knowing, offering, retrying, run_reading, trusting};
+use common::{item, retrying, run_reading, single_stage, trusting_ca, with_h2_alpn, with_prior_knowledge};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use seeds::{each, one_of};
@@ -72,7 +72,7 @@ fn is_made_of(mut output: &[u8], mut bodies: Vec<Vec<u8>>) -> bool {
 fn try_one(seed: u64) {
     let mut rng = Rng::new(seed);
     let origin = FaultyOrigin::builder().http2().start().unwrap();
-    let (trusting, _ca) = trusting(origin.ca_pem());
+    let (trusting, _ca) = trusting_ca(origin.ca_pem());
     let count = one_of(&mut rng, &[1, 3, 10, 40, 130]);
     let (paths, bodies): (Vec<_>, Vec<_>) = (0..count).map(|number| page(&mut rng, &origin, number)).unzip();
     // Requests that share a connection with a broken one are retried with it.
@@ -80,8 +80,8 @@ fn try_one(seed: u64) {
     let (is_secure, options) = match rng.below(4) {
         0 => (false, RequestOptions::default()),
         1 => (true, trusting),
-        2 => (true, offering(trusting)),
-        _ => (false, knowing(RequestOptions::default())),
+        2 => (true, with_h2_alpn(trusting)),
+        _ => (false, with_prior_knowledge(RequestOptions::default())),
     };
     let options = RequestOptions { retry, ..options };
     let urls: Vec<_> =
@@ -89,7 +89,7 @@ fn try_one(seed: u64) {
     let (way, is_slow) = (way_to_run(&mut rng), rng.below(3) == 0);
     let items: Vec<_> = urls.into_iter().map(|url| Ok(item(url))).collect();
     let unordered = way.unordered;
-    let run = run_reading(&Client::new(), fetching(&options), way, Box::new(items.into_iter()), move |pipe| {
+    let run = run_reading(&Client::new(), single_stage(&options), way, Box::new(items.into_iter()), move |pipe| {
         read(pipe, is_slow)
     });
     let failed: Vec<_> = run.reports.iter().filter(|got| got.exit != 0).map(|got| &got.message).collect();

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use common::{FleetRunResult, PATIENCE, fetching, item, one_thread, run, run_reading, start_origin, threads};
+use common::{FleetRunResult, TEST_TIMEOUT, item, one_thread, run, run_reading, single_stage, start_origin, threads};
 use haul::fleet::{BodyDestination, Fleet, FleetItem, FleetJob, FleetOptions, TransferReporter};
 use haul::sink::file::FileOptions;
 use haul::sink::output::DescriptorWriter;
@@ -42,7 +42,7 @@ fn concatenation(origin: &Origin, sizes: &[usize]) -> Vec<u8> {
 }
 
 fn plain() -> Vec<haul::fleet::FleetStage> {
-    fetching(&RequestOptions::default())
+    single_stage(&RequestOptions::default())
 }
 
 #[track_caller]
@@ -67,11 +67,11 @@ fn output_is_bodies_in_input_order() {
 #[test]
 fn output_over_tls_is_in_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
-    let (options, _ca) = common::trusting(origin.ca_pem());
+    let (options, _ca) = common::trusting_ca(origin.ca_pem());
     let sizes = sizes(150);
     let urls: Vec<_> = sizes.iter().map(|size| origin.https_url(&format!("/bytes/{size}"))).collect();
     for count in [1, 4] {
-        let run = run(&Client::new(), fetching(&options), threads(count), urls.clone());
+        let run = run(&Client::new(), single_stage(&options), threads(count), urls.clone());
         assert_whole(&run, &concatenation(&origin, &sizes), 150);
     }
 }
@@ -91,7 +91,7 @@ fn slow_first_url_does_not_delay_other_fetches() {
         all.extend((0..60).map(|i| origin.url(&format!("/small/{i}"))));
         // All others finish before the first responds.
         let releasing = thread::spawn(move || {
-            is_done.recv_timeout(PATIENCE).expect("the others finish");
+            is_done.recv_timeout(TEST_TIMEOUT).expect("the others finish");
             slow.release();
             slow.finished(1)
         });
@@ -127,7 +127,7 @@ fn caught(
     report: impl TransferReporter + 'static,
 ) -> Vec<u8> {
     let client = client.clone();
-    common::bounded("the fleet", move || {
+    common::with_time_limit("the fleet", move || {
         let (mut reader, writer) = io::pipe().unwrap();
         let reading = thread::spawn(move || {
             let mut output = Vec::new();
@@ -307,7 +307,7 @@ fn slow_input_is_fetched_as_it_arrives() {
         for i in 0..3 {
             give.send(url.clone()).unwrap();
             // The next URL is known only when this one has been fetched.
-            let end = Instant::now() + PATIENCE;
+            let end = Instant::now() + TEST_TIMEOUT;
             while origin.requests() <= i {
                 assert!(Instant::now() < end, "URL {i} is not fetched");
                 thread::sleep(Duration::from_millis(1));
@@ -392,7 +392,7 @@ fn files_appear_whole_or_not_at_all() {
 }
 
 fn run_items(options: &RequestOptions, items: Vec<FleetItem>) -> FleetRunResult {
-    run_reading(&Client::new(), fetching(options), one_thread(), Box::new(items.into_iter().map(Ok)), |mut pipe| {
+    run_reading(&Client::new(), single_stage(options), one_thread(), Box::new(items.into_iter().map(Ok)), |mut pipe| {
         let mut output = Vec::new();
         pipe.read_to_end(&mut output).unwrap();
         output

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{FleetRunResult, fetching, one_thread, run, start_origin};
+use common::{FleetRunResult, one_thread, run, single_stage, start_origin};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 
@@ -17,7 +17,7 @@ fn pipelined(depth: usize, per_host: usize) -> FleetOptions {
 }
 
 fn go(options: FleetOptions, request: &RequestOptions, urls: impl IntoIterator<Item = String>) -> FleetRunResult {
-    run(&Client::new(), fetching(request), options, urls)
+    run(&Client::new(), single_stage(request), options, urls)
 }
 
 fn small(count: usize) -> String {

@@ -6,7 +6,7 @@ use crate::common;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{DRIVERS, Driver, bounded, following, one_thread, run, start_origin, trusting};
+use common::{DRIVERS, Driver, following, one_thread, run, start_origin, trusting_ca, with_time_limit};
 use haul::buffer::Lease;
 use haul::sink::{Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
@@ -18,7 +18,7 @@ const SIZES: [usize; 8] = [0, 1, 4095, 4096, 65_537, 131_072, 1 << 20, 5_000_001
 /// Runs a check with options and URLs for plain HTTP, and again for HTTPS.
 fn both_schemes(origin: &Origin, check: impl Fn(&RequestOptions, &dyn Fn(&str) -> String)) {
     check(&RequestOptions::default(), &|path| origin.url(path));
-    let (options, _ca) = trusting(origin.ca_pem());
+    let (options, _ca) = trusting_ca(origin.ca_pem());
     check(&options, &|path| origin.https_url(path));
 }
 
@@ -241,7 +241,7 @@ fn fleet_opens_at_most_six_connections_per_host() {
     let client = Client::new();
     for round in 0..2 {
         let urls: Vec<String> = (0..200).map(|i| origin.url(&format!("/bytes/{}", i * 37))).collect();
-        let run = run(&client, common::fetching(&RequestOptions::default()), one_thread(), urls);
+        let run = run(&client, common::single_stage(&RequestOptions::default()), one_thread(), urls);
         assert_eq!(run.summary().succeeded, 200);
         assert!(origin.connections() <= 6, "round {round}: {} connections", origin.connections());
     }
@@ -310,7 +310,7 @@ fn body_received_with_head_respects_sink_credit() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(&response)]);
     let (given, target) = (SmallCreditSink::default(), Target::parse(&peer.url("/")).unwrap());
     let sink = Box::new(given.clone());
-    let outcome = bounded("the transfer", move || Client::new().fetch(target, Arc::default(), sink));
+    let outcome = with_time_limit("the transfer", move || Client::new().fetch(target, Arc::default(), sink));
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
     let given = given.0.lock().unwrap();
     assert_eq!(given.iter().sum::<usize>(), LEN);

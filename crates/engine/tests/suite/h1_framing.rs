@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use common::{DRIVERS, OK, PATIENCE, following, start_origin, trusting};
+use common::{DRIVERS, OK, TEST_TIMEOUT, following, start_origin, trusting_ca};
 use haul::facts::TransferPhase;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::identity::Identity;
@@ -15,7 +15,7 @@ use testkit::raw::{RawPeer, Step};
 
 /// Asserts that the response of `script` is refused and its connection not reused. A second
 /// connection serves a valid response.
-fn refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+fn assert_refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![script.to_vec(), vec![Step::ReadHead, Step::send(OK)]]);
         let client = Client::new();
@@ -30,24 +30,24 @@ fn refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Op
     }
 }
 
-/// As [`refused`], for a reply on a connection that stays open.
-fn refused_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
-    refused(reply, &[Step::ReadHead, Step::send(reply), Step::ReadToEnd], kind, exit, delivered);
+/// As [`assert_refused`], for a reply on a connection that stays open.
+fn assert_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    assert_refused(reply, &[Step::ReadHead, Step::send(reply), Step::ReadToEnd], kind, exit, delivered);
 }
 
-/// As [`refused`], for a reply on a connection that closes.
-fn cut_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
-    refused(reply, &[Step::ReadHead, Step::send(reply), Step::Close], kind, exit, delivered);
+/// As [`assert_refused`], for a reply on a connection that closes.
+fn assert_cut_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    assert_refused(reply, &[Step::ReadHead, Step::send(reply), Step::Close], kind, exit, delivered);
 }
 
 #[test]
 fn invalid_content_lengths_are_refused() {
     for length in ["42, 30", "42,30", "-1", "+5", "42s", "0x10", " ", "", "18446744073709551616", "1 2"] {
         let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello");
-        refused_reply(&reply, ErrorKind::Protocol, 8, Some(""));
+        assert_reply_refused(&reply, ErrorKind::Protocol, 8, Some(""));
     }
     let two = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!";
-    refused_reply(two, ErrorKind::Protocol, 8, Some(""));
+    assert_reply_refused(two, ErrorKind::Protocol, 8, Some(""));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn invalid_chunks_are_refused() {
     ];
     for (body, delivered) in chunks {
         let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
-        refused_reply(&reply, ErrorKind::Receive, 56, Some(delivered));
+        assert_reply_refused(&reply, ErrorKind::Receive, 56, Some(delivered));
     }
 }
 
@@ -71,7 +71,7 @@ fn invalid_chunks_are_refused() {
 fn unsupported_transfer_codings_are_refused() {
     for coding in ["chunked, chunked", "gzip, chunked", "gzip", "chunked;q=1", "xchunked"] {
         let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
-        refused_reply(&reply, ErrorKind::ContentCoding, 61, Some(""));
+        assert_reply_refused(&reply, ErrorKind::ContentCoding, 61, Some(""));
     }
 }
 
@@ -104,19 +104,19 @@ fn lenient_chunks_are_delivered_and_close_the_connection() {
         ("identity, chunked", "5\r\nhello\r\n0\r\n\r\n"),
     ] {
         let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n{body}");
-        delivered_and_closed(&reply);
+        assert_delivered_and_closed(&reply);
     }
 }
 
 #[test]
 fn chunked_overrides_content_length_and_closes_the_connection() {
-    delivered_and_closed(
+    assert_delivered_and_closed(
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     );
 }
 
 /// Asserts that the body `hello` is delivered and that the next request uses another connection.
-fn delivered_and_closed(reply: &str) {
+fn assert_delivered_and_closed(reply: &str) {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
             vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd],
@@ -133,20 +133,25 @@ fn delivered_and_closed(reply: &str) {
 
 #[test]
 fn truncated_bodies_are_partial_body_errors() {
-    cut_reply("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", ErrorKind::PartialBody, 18, Some("hello"));
-    cut_reply("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", ErrorKind::PartialBody, 18, Some(""));
+    assert_cut_reply_refused(
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+        ErrorKind::PartialBody,
+        18,
+        Some("hello"),
+    );
+    assert_cut_reply_refused("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", ErrorKind::PartialBody, 18, Some(""));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
-    cut_reply(chunked, ErrorKind::PartialBody, 18, Some("hello"));
-    cut_reply(&format!("{chunked}0\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
-    cut_reply(&format!("{chunked}0\r\nX: y\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
+    assert_cut_reply_refused(chunked, ErrorKind::PartialBody, 18, Some("hello"));
+    assert_cut_reply_refused(&format!("{chunked}0\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
+    assert_cut_reply_refused(&format!("{chunked}0\r\nX: y\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
 }
 
 #[test]
 fn truncated_heads_are_errors() {
-    refused("nothing", &[Step::ReadHead, Step::Close], ErrorKind::EmptyReply, 52, Some(""));
-    refused("reset", &[Step::ReadHead, Step::Reset], ErrorKind::Receive, 56, Some(""));
-    cut_reply("HTTP/1.1 200 OK\r\nContent-Le", ErrorKind::Receive, 56, Some(""));
-    cut_reply("HTTP/1.1 103 Early Hints\r\n\r\n", ErrorKind::EmptyReply, 52, Some(""));
+    assert_refused("nothing", &[Step::ReadHead, Step::Close], ErrorKind::EmptyReply, 52, Some(""));
+    assert_refused("reset", &[Step::ReadHead, Step::Reset], ErrorKind::Receive, 56, Some(""));
+    assert_cut_reply_refused("HTTP/1.1 200 OK\r\nContent-Le", ErrorKind::Receive, 56, Some(""));
+    assert_cut_reply_refused("HTTP/1.1 103 Early Hints\r\n\r\n", ErrorKind::EmptyReply, 52, Some(""));
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn malformed_heads_are_refused() {
         "HTTP/1.1 2000 OK\r\n\r\n",
         "HTTP/1.1 abc OK\r\n\r\n",
     ] {
-        refused_reply(reply, ErrorKind::UnsupportedScheme, 1, Some(""));
+        assert_reply_refused(reply, ErrorKind::UnsupportedScheme, 1, Some(""));
     }
     for reply in [
         "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello",
@@ -184,7 +189,7 @@ fn malformed_heads_are_refused() {
         "HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
     ] {
-        refused_reply(reply, ErrorKind::Protocol, 8, Some(""));
+        assert_reply_refused(reply, ErrorKind::Protocol, 8, Some(""));
     }
 }
 
@@ -204,7 +209,7 @@ fn endless_heads_and_trailers_are_capped() {
         ("chunk line", endless(&format!("{chunked}5;"), "extension")),
         ("extensions", endless(chunked, &format!("1;{}\r\nx\r\n", "e".repeat(200)))),
     ] {
-        refused(name, &script, ErrorKind::Receive, 56, None);
+        assert_refused(name, &script, ErrorKind::Receive, 56, None);
     }
 }
 
@@ -237,7 +242,7 @@ fn bytes_on_an_idle_connection_close_it() {
         assert_eq!(driver.get(&client, &url, &RequestOptions::default()).ok(), b"ok");
         // On loopback, written bytes are readable when the call returns.
         go.send(()).unwrap();
-        is_sent.recv_timeout(PATIENCE).unwrap();
+        is_sent.recv_timeout(TEST_TIMEOUT).unwrap();
         assert_eq!(driver.get(&client, &url, &RequestOptions::default()).ok(), b"ok", "{driver:?}");
         serving.join().unwrap();
     }
@@ -261,7 +266,7 @@ fn bytes_after_a_response_close_the_connection() {
 #[test]
 fn tls_body_until_close_needs_close_notify() {
     let identity = Identity::generate();
-    let (options, _ca) = trusting(identity.ca_pem());
+    let (options, _ca) = trusting_ca(identity.ca_pem());
     let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
     let known = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let short = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";

@@ -6,7 +6,8 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{
-    DRIVERS, Driver, fetching, following, http2_origin, knowing, offering, one_thread, run, start_origin, trusting,
+    DRIVERS, Driver, following, http2_origin, one_thread, run, single_stage, start_origin, trusting_ca, with_h2_alpn,
+    with_prior_knowledge,
 };
 use haul::body::upload::RequestBody;
 use haul::fleet::FleetOptions;
@@ -16,9 +17,9 @@ use testkit::pattern::text;
 
 /// Runs a test by prior knowledge without TLS, and again by ALPN over TLS.
 fn both(origin: &Origin, test: impl Fn(&str, &dyn Fn(&str) -> String, &RequestOptions)) {
-    test("prior knowledge", &|path| origin.url(path), &knowing(RequestOptions::default()));
-    let (options, _ca) = trusting(origin.ca_pem());
-    test("ALPN", &|path| origin.https_url(path), &offering(options));
+    test("prior knowledge", &|path| origin.url(path), &with_prior_knowledge(RequestOptions::default()));
+    let (options, _ca) = trusting_ca(origin.ca_pem());
+    test("ALPN", &|path| origin.https_url(path), &with_h2_alpn(options));
 }
 
 #[test]
@@ -83,11 +84,11 @@ fn http2_uploads_wait_for_windows() {
 #[test]
 fn http2_uploads_share_one_connection() {
     let origin = http2_origin(100);
-    let mut options = knowing(RequestOptions::default());
+    let mut options = with_prior_knowledge(RequestOptions::default());
     options.method = "PUT".into();
     options.body = Some(text(6, 1_000_000).into());
     let run =
-        run(&Client::new(), fetching(&options), one_thread(), (0..20).map(|n| origin.url(&format!("/small/{n}"))));
+        run(&Client::new(), single_stage(&options), one_thread(), (0..20).map(|n| origin.url(&format!("/small/{n}"))));
     assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
     assert!(
         origin.log().iter().all(|request| Some(&*request.body) == options.body.as_ref().and_then(RequestBody::bytes))
@@ -99,11 +100,11 @@ fn http2_uploads_share_one_connection() {
 fn thousand_requests_respect_the_servers_stream_limit() {
     for limit in [100, 7, 1] {
         let origin = http2_origin(limit);
-        let options = knowing(RequestOptions::default());
+        let options = with_prior_knowledge(RequestOptions::default());
         let fleet = FleetOptions { parallel: 1000, ..one_thread() };
         let count = if limit == 1 { 50 } else { 1000 };
         let urls = (0..count).map(|n| origin.url(&format!("/delay/5/small/{n}")));
-        let run = run(&Client::new(), fetching(&options), fleet, urls);
+        let run = run(&Client::new(), single_stage(&options), fleet, urls);
         assert_eq!(run.output, (0..count).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
         assert_eq!(origin.requests(), count, "limit {limit}");
         // Requests refused before the limit was known may be first in the output, so they get
@@ -121,8 +122,12 @@ fn many_large_bodies_share_one_connection() {
     let origin = http2_origin(100);
     both(&origin, |how, url, options| {
         let len = |n: usize| 1_000_000 + n * 7919;
-        let run =
-            run(&Client::new(), fetching(options), one_thread(), (0..30).map(|n| url(&format!("/bytes/{}", len(n)))));
+        let run = run(
+            &Client::new(),
+            single_stage(options),
+            one_thread(),
+            (0..30).map(|n| url(&format!("/bytes/{}", len(n)))),
+        );
         let expected: Vec<u8> = (0..30).flat_map(|n| origin.pattern().slice(0, len(n))).collect();
         assert!(run.output == expected, "{how}: {} of {}", run.output.len(), expected.len());
     });
@@ -132,9 +137,9 @@ fn many_large_bodies_share_one_connection() {
 #[test]
 fn http1_only_server_gets_several_connections() {
     let origin = start_origin();
-    let (options, _ca) = trusting(origin.ca_pem());
+    let (options, _ca) = trusting_ca(origin.ca_pem());
     let urls = (0..40).map(|n| origin.https_url(&format!("/delay/20/small/{n}")));
-    let run = run(&Client::new(), fetching(&offering(options)), one_thread(), urls);
+    let run = run(&Client::new(), single_stage(&with_h2_alpn(options)), one_thread(), urls);
     assert_eq!(run.output, (0..40).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
     assert!(run.reports.iter().all(|got| got.facts.version == Some(ProtocolVersion::Http11)));
     let most = FleetOptions::default().per_host as u64;
@@ -144,7 +149,7 @@ fn http1_only_server_gets_several_connections() {
 #[test]
 fn http1_is_used_when_h2_is_not_offered() {
     let origin = http2_origin(100);
-    let (options, _ca) = trusting(origin.ca_pem());
+    let (options, _ca) = trusting_ca(origin.ca_pem());
     for url in [origin.url("/small"), origin.https_url("/small")] {
         let got = Driver::Reactor.get(&Client::new(), &url, &options);
         assert_eq!((got.ok(), got.facts.version), (&b"small\n"[..], Some(ProtocolVersion::Http11)));
@@ -155,8 +160,8 @@ fn http1_is_used_when_h2_is_not_offered() {
 fn redirects_cross_between_http1_and_http2() {
     let (two, one) = (http2_origin(100), start_origin());
     // The client trusts the authorities of both servers.
-    let (first, _a) = trusting(&format!("{}{}", two.ca_pem(), one.ca_pem()));
-    let options = RequestOptions { redirects: following().redirects, ..offering(first) };
+    let (first, _a) = trusting_ca(&format!("{}{}", two.ca_pem(), one.ca_pem()));
+    let options = RequestOptions { redirects: following().redirects, ..with_h2_alpn(first) };
     for driver in DRIVERS {
         let client = Client::new();
         for (from, to, version) in [(&two, &one, ProtocolVersion::Http11), (&one, &two, ProtocolVersion::Http2)] {
@@ -172,7 +177,7 @@ fn redirects_cross_between_http1_and_http2() {
 #[test]
 fn included_http2_heads_precede_bodies() {
     let origin = http2_origin(100);
-    let mut options = knowing(following());
+    let mut options = with_prior_knowledge(following());
     options.include_head = true;
     for driver in DRIVERS {
         let got = driver.get(&Client::new(), &origin.url("/redirect/302?to=/bytes/3"), &options);
@@ -189,8 +194,11 @@ fn included_http2_heads_precede_bodies() {
 fn http2_trailers_are_not_part_of_body() {
     let origin = http2_origin(100);
     for driver in DRIVERS {
-        let got =
-            driver.get(&Client::new(), &origin.url("/chunked/100000?trailer=1"), &knowing(RequestOptions::default()));
+        let got = driver.get(
+            &Client::new(),
+            &origin.url("/chunked/100000?trailer=1"),
+            &with_prior_knowledge(RequestOptions::default()),
+        );
         assert!(got.ok() == origin.pattern().slice(0, 100_000));
     }
 }
@@ -203,7 +211,7 @@ fn http2_responses_without_body_are_empty() {
         for (method, path, status) in
             [("GET", "/status/204", 204), ("HEAD", "/bytes/5", 200), ("GET", "/status/404", 404)]
         {
-            let options = RequestOptions { method: method.into(), ..knowing(RequestOptions::default()) };
+            let options = RequestOptions { method: method.into(), ..with_prior_knowledge(RequestOptions::default()) };
             let got = driver.get(&client, &origin.url(path), &options);
             assert_eq!((got.exit, got.status), (0, status), "{method} {path}: {}", got.message);
             assert_eq!(got.body.is_empty(), status != 404);
@@ -214,7 +222,7 @@ fn http2_responses_without_body_are_empty() {
 #[test]
 fn http2_content_codings_are_decoded() {
     let origin = http2_origin(100);
-    let options = RequestOptions { decode: true, ..knowing(RequestOptions::default()) };
+    let options = RequestOptions { decode: true, ..with_prior_knowledge(RequestOptions::default()) };
     for driver in DRIVERS {
         for coding in ["gzip", "br", "zstd", "deflate"] {
             let got = driver.get(&Client::new(), &origin.url(&format!("/{coding}/500000")), &options);
@@ -226,10 +234,10 @@ fn http2_content_codings_are_decoded() {
 #[test]
 fn http2_503_is_retried_on_the_same_connection() {
     let origin = http2_origin(100);
-    let mut options = knowing(common::retrying(3));
+    let mut options = with_prior_knowledge(common::retrying(3));
     options.fail = true;
     let urls: Vec<_> = (0..20).map(|n| origin.url(&format!("/flaky/2/small/{n}"))).collect();
-    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
     assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
     assert_eq!((origin.connections(), origin.requests()), (1, 60));
 }
@@ -237,9 +245,9 @@ fn http2_503_is_retried_on_the_same_connection() {
 #[test]
 fn each_host_has_one_http2_connection() {
     let origins: Vec<_> = (0..3).map(|_| http2_origin(100)).collect();
-    let options = knowing(RequestOptions::default());
+    let options = with_prior_knowledge(RequestOptions::default());
     let urls = (0..90).map(|n| origins[n % 3].url(&format!("/small/{n}")));
-    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
     assert_eq!(run.output, (0..90).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
     for origin in &origins {
         assert_eq!((origin.connections(), origin.requests()), (1, 30));
@@ -250,8 +258,8 @@ fn each_host_has_one_http2_connection() {
 fn whole_site_uses_one_http2_connection() {
     let origin = http2_origin(100);
     let paths = origin.site().as_paths();
-    let options = knowing(RequestOptions::default());
-    let run = run(&Client::new(), fetching(&options), one_thread(), paths.iter().map(|path| origin.url(path)));
+    let options = with_prior_knowledge(RequestOptions::default());
+    let run = run(&Client::new(), single_stage(&options), one_thread(), paths.iter().map(|path| origin.url(path)));
     let expected: Vec<u8> = paths.iter().flat_map(|path| origin.site().page(path).unwrap()).collect();
     assert!(run.output == expected);
     assert!(run.reports.iter().all(|got| got.facts.version == Some(ProtocolVersion::Http2)));

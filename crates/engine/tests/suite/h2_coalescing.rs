@@ -5,7 +5,7 @@ use crate::common;
 
 use std::io;
 
-use common::{DRIVERS, fetching, offering, one_thread, run, trusting};
+use common::{DRIVERS, one_thread, run, single_stage, trusting_ca, with_h2_alpn};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use testkit::frames::{FrameConnection, FramePeer, FrameRequest, data, headers};
@@ -58,7 +58,7 @@ fn one_by_one(client: &Client, options: &RequestOptions, peer: &FramePeer, urls:
             format!("https://{host}:{port}/{path}")
         })
         .collect();
-    run(client, fetching(options), FleetOptions { parallel: 1, ..one_thread() }, urls)
+    run(client, single_stage(options), FleetOptions { parallel: 1, ..one_thread() }, urls)
 }
 
 const HERE: &str = "127.0.0.1";
@@ -67,9 +67,9 @@ const HERE: &str = "127.0.0.1";
 fn hosts_with_same_certificate_and_address_share_connection() {
     let (peer, identity) = answering();
     let client = client(&peer, &[("a.test", HERE), ("b.test", "127.0.0.9,127.0.0.1"), ("x.wild.test", HERE)]);
-    let (options, _ca) = trusting(identity.ca_pem());
+    let (options, _ca) = trusting_ca(identity.ca_pem());
     let urls = ["a.test/1", "b.test/2", "x.wild.test/3", "b.test/4", "a.test/5"];
-    let run = one_by_one(&client, &offering(options), &peer, &urls);
+    let run = one_by_one(&client, &with_h2_alpn(options), &peer, &urls);
     assert_eq!(String::from_utf8_lossy(&run.output), "a.test/1 b.test/2 x.wild.test/3 b.test/4 a.test/5 ");
     assert_eq!(peer.connections(), 1);
 }
@@ -78,8 +78,8 @@ fn hosts_with_same_certificate_and_address_share_connection() {
 fn host_missing_from_certificate_is_never_asked() {
     let (peer, identity) = answering();
     let client = client(&peer, &[("a.test", HERE), ("c.test", HERE), ("deep.x.wild.test", HERE)]);
-    let (options, _ca) = trusting(identity.ca_pem());
-    let run = one_by_one(&client, &offering(options), &peer, &["a.test/1", "c.test/2", "deep.x.wild.test/3"]);
+    let (options, _ca) = trusting_ca(identity.ca_pem());
+    let run = one_by_one(&client, &with_h2_alpn(options), &peer, &["a.test/1", "c.test/2", "deep.x.wild.test/3"]);
     let mut exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
     exits.sort_unstable();
     assert_eq!((exits, run.output.as_slice()), (vec![0, 60, 60], &b"a.test/1 "[..]));
@@ -90,8 +90,8 @@ fn host_missing_from_certificate_is_never_asked() {
 fn host_at_another_address_gets_own_connection() {
     let (peer, identity) = answering();
     let client = client(&peer, &[("a.test", HERE), ("b.test", "127.0.0.9")]);
-    let (options, _ca) = trusting(identity.ca_pem());
-    let run = one_by_one(&client, &offering(options), &peer, &["a.test/1", "b.test/2"]);
+    let (options, _ca) = trusting_ca(identity.ca_pem());
+    let run = one_by_one(&client, &with_h2_alpn(options), &peer, &["a.test/1", "b.test/2"]);
     let exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
     assert!(exits.contains(&7) && exits.contains(&0), "nobody is there: {exits:?}");
     assert_eq!(peer.requests().len(), 1);
@@ -101,7 +101,7 @@ fn host_at_another_address_gets_own_connection() {
 fn unverified_connections_are_not_shared() {
     let (peer, _identity) = answering();
     let client = client(&peer, &[("a.test", HERE), ("b.test", HERE)]);
-    let mut options = offering(RequestOptions::default());
+    let mut options = with_h2_alpn(RequestOptions::default());
     options.tls.verify = false;
     let run = one_by_one(&client, &options, &peer, &["a.test/1", "b.test/2", "a.test/3", "b.test/4"]);
     assert_eq!(String::from_utf8_lossy(&run.output), "a.test/1 b.test/2 a.test/3 b.test/4 ");
@@ -122,8 +122,8 @@ fn status_421_moves_host_to_its_own_connection() {
         }
     });
     let client = client(&peer, &[("a.test", HERE), ("b.test", HERE)]);
-    let (options, _ca) = trusting(identity.ca_pem());
-    let mut options = offering(options);
+    let (options, _ca) = trusting_ca(identity.ca_pem());
+    let mut options = with_h2_alpn(options);
     // A request answered with 421 may be sent again, whatever its method.
     options.method = "POST".into();
     options.body = Some(b"content"[..].into());
@@ -145,8 +145,8 @@ fn repeated_421_is_delivered() {
             }
         });
         let client = client(&peer, &[("a.test", HERE)]);
-        let (options, _ca) = trusting(identity.ca_pem());
-        let options = offering(options);
+        let (options, _ca) = trusting_ca(identity.ca_pem());
+        let options = with_h2_alpn(options);
         let url = |path: &str| format!("https://a.test:{}{path}", peer.addr().port());
         // On a new connection there is no alternative.
         assert_eq!(driver.get(&client, &url("/bad"), &options).status, 421, "{driver:?}");

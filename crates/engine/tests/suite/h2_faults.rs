@@ -10,7 +10,9 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, PATIENCE, fetching, knowing, offering, one_thread, retrying, run, trusting};
+use common::{
+    DRIVERS, TEST_TIMEOUT, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn, with_prior_knowledge,
+};
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use http2::{
     CANCEL, ENHANCE_YOUR_CALM, HTTP_1_1_REQUIRED, INTERNAL_ERROR, MAX_CONCURRENT_STREAMS, REFUSED_STREAM, answer,
@@ -38,7 +40,7 @@ fn goaway_resends_only_streams_after_its_last() {
         answer(conn, &asked[1])?;
         conn.drain()
     });
-    let run = run(&Client::new(), fetching(&defaults()), one_thread(), (0..4).map(|n| peer.url(&format!("/{n}"))));
+    let run = run(&Client::new(), single_stage(&defaults()), one_thread(), (0..4).map(|n| peer.url(&format!("/{n}"))));
     assert_eq!(run.output, b"/0/1/2/3");
     assert_eq!(peer.connections(), 2);
     let mut times = BTreeMap::new();
@@ -74,7 +76,7 @@ fn one_request_per_connection_server_serves_all() {
         options.retry.max = 0;
         options.max_time = Some(Duration::from_secs(20));
         let urls = (0..ALL).map(|n| peer.url(&format!("/{n}")));
-        let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+        let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
         assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4/5/6/7/8/9/10/11", "{refuses}");
         assert_eq!((peer.connections(), peer.requests().len()), (ALL, 2 * ALL - 1), "{refuses}");
     }
@@ -108,11 +110,11 @@ fn http_1_1_required_falls_back_to_http1() {
             conn.send(rst(asked.stream, HTTP_1_1_REQUIRED))?;
             conn.drain()
         });
-        let (mut options, _ca) = trusting(identity.ca_pem());
+        let (mut options, _ca) = trusting_ca(identity.ca_pem());
         options.method = "POST".into();
         options.retry.max = 0;
         let client = Client::new();
-        let got = driver.get(&client, &peer.https_url("/"), &offering(options.clone()));
+        let got = driver.get(&client, &peer.https_url("/"), &with_h2_alpn(options.clone()));
         assert_eq!((got.ok(), got.facts.version), (&b"old\n"[..], Some(ProtocolVersion::Http11)), "{driver:?}");
         assert_eq!((got.facts.retries, peer.connections()), (0, 2));
     }
@@ -147,7 +149,7 @@ fn goaway_moves_waiting_requests_to_another_connection() {
     });
     let mut options = defaults();
     options.max_time = Some(Duration::from_secs(20));
-    let run = run(&Client::new(), fetching(&options), one_thread(), (0..4).map(|n| peer.url(&format!("/{n}"))));
+    let run = run(&Client::new(), single_stage(&options), one_thread(), (0..4).map(|n| peer.url(&format!("/{n}"))));
     assert_eq!(String::from_utf8_lossy(&run.output), "late/1/2/3");
     watching.join().unwrap();
 }
@@ -238,13 +240,13 @@ fn repeatedly_refused_request_moves_to_another_connection() {
             let asked = conn.request()?;
             conn.send(rst(asked.stream, REFUSED_STREAM))?;
         }
-        told.lock().unwrap().recv_timeout(PATIENCE).map_err(io::Error::other)?;
+        told.lock().unwrap().recv_timeout(TEST_TIMEOUT).map_err(io::Error::other)?;
         answer(conn, &first)
     });
     let urls = ["/0", "/1"].map(|path| peer.url(path));
     let mut options = defaults();
     options.retry.max = 0;
-    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
     assert_eq!(String::from_utf8_lossy(&run.output), "/0/1", "{:?}", run.exits());
     assert_eq!(peer.connections(), 2);
 }
@@ -280,7 +282,7 @@ fn stream_reset_resumes_at_the_exact_byte() {
                 send_from(conn, &asked, &all, all.len())?;
             }
         });
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(retrying(1)));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(retrying(1)));
         assert!(got.ok() == body(100_000), "{driver:?}");
         assert_eq!(ranges(&peer), [None, Some("bytes=30011-".into())]);
         assert_eq!(peer.requests()[1].get("if-range"), Some("\"v\""));
@@ -351,7 +353,7 @@ fn lost_connection_resumes_on_another() {
             send_from(conn, &asked, &all, [30_011, 70_007, all.len()][number.min(2)])?;
             if number < 2 { conn.cut() } else { conn.drain() }
         });
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(retrying(2)));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(retrying(2)));
         assert!(got.ok() == body(100_000), "{driver:?}");
         assert_eq!(ranges(&peer), [None, Some("bytes=30011-".into()), Some("bytes=70007-".into())]);
         assert_eq!(peer.connections(), 3);
@@ -376,7 +378,7 @@ fn broken_connection_resumes_all_its_transfers() {
         }
     });
     let urls = (0..5).map(|n| peer.url(&format!("/{n}")));
-    let run = run(&Client::new(), fetching(&knowing(retrying(1))), one_thread(), urls);
+    let run = run(&Client::new(), single_stage(&with_prior_knowledge(retrying(1))), one_thread(), urls);
     assert!(run.output == body(50_000).repeat(5), "{:?}", run.exits());
     assert_eq!((peer.connections(), peer.requests().len()), (2, 10));
 }
@@ -472,13 +474,13 @@ fn request_without_response_is_resent_after_connection_loss() {
     };
     let urls = |peer: &FramePeer| ["/begun", "/other"].map(|path| peer.url(path));
     let peer = FramePeer::start(serve);
-    let all = run(&Client::new(), fetching(&knowing(retrying(1))), one_thread(), urls(&peer));
+    let all = run(&Client::new(), single_stage(&with_prior_knowledge(retrying(1))), one_thread(), urls(&peer));
     let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
     // A part of the first was printed, and no validator proves the rest to be of the same content.
     assert_eq!((exits, all.output.as_slice()), (vec![18, 0], &b"/beg/other"[..]));
 
     let peer = FramePeer::start(serve);
-    let all = run(&Client::new(), fetching(&knowing(retrying(0))), one_thread(), urls(&peer));
+    let all = run(&Client::new(), single_stage(&with_prior_knowledge(retrying(0))), one_thread(), urls(&peer));
     let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
     assert_eq!(exits, [18, 52]);
 }
@@ -517,7 +519,7 @@ fn early_success_does_not_stop_the_upload() {
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
             assert_eq!((got.exit, &got.body[..]), (exit, &b"early"[..]), "{driver:?} {code:?} {}", got.message);
             if code.is_none() {
-                assert_eq!(came.recv_timeout(PATIENCE), Ok(LEN), "{driver:?}");
+                assert_eq!(came.recv_timeout(TEST_TIMEOUT), Ok(LEN), "{driver:?}");
             }
         }
     }

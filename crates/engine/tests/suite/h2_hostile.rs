@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use common::{DRIVERS, fetching, item, knowing, one_thread, run_reading};
+use common::{DRIVERS, item, one_thread, run_reading, single_stage, with_prior_knowledge};
 use haul::{Client, RequestOptions};
 use testkit::frames::{
     Frame, FrameConnection, FramePeer, block, continuation, data, frame, goaway, headers, headers_open, ping, rst,
@@ -30,9 +30,9 @@ fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send +
 
 /// Asserts the exit code, a part of the message and the delivered body for both drivers.
 #[track_caller]
-fn ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
+fn assert_ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
     for driver in DRIVERS {
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert_eq!(got.exit, exit, "{what}, {driver:?}: {}", got.message);
         assert!(got.message.contains(says), "{what}, {driver:?}: {}", got.message);
         assert_eq!(got.body, delivered, "{what}, {driver:?}");
@@ -61,7 +61,7 @@ fn frame_floods_end_the_connection() {
             counted.store(conn.flood(kind, flags, stream, payload, FOREVER), SeqCst);
             Ok(())
         });
-        ends(what, &peer, 16, says, b"");
+        assert_ends(what, &peer, 16, says, b"");
         assert!(sent.load(SeqCst) < FOREVER, "{what}: it was taken to the end");
     }
 }
@@ -77,7 +77,7 @@ fn endless_header_block_ends_the_connection() {
         counted.store(conn.flood(Frame::CONTINUATION, 0, 1, &[], FOREVER), SeqCst);
         Ok(())
     });
-    ends("empty CONTINUATION", &peer, 16, "CONTINUATION", b"");
+    assert_ends("empty CONTINUATION", &peer, 16, "CONTINUATION", b"");
     assert!(sent.load(SeqCst) < FOREVER);
     let peer = FramePeer::start(move |_, conn| {
         conn.greet(&[])?;
@@ -86,7 +86,7 @@ fn endless_header_block_ends_the_connection() {
         let field = block(&[("x-a", &"b".repeat(10_000))]);
         counted_flood(conn, &field)
     });
-    ends("full CONTINUATION", &peer, 16, "limit", b"");
+    assert_ends("full CONTINUATION", &peer, 16, "limit", b"");
 }
 
 fn counted_flood(conn: &mut FrameConnection, field: &[u8]) -> io::Result<()> {
@@ -106,7 +106,7 @@ fn hpack_bomb_is_refused() {
         conn.send(headers_open(1, &[]))?;
         conn.send(continuation(1, true, &bomb))
     });
-    ends("HPACK bomb", &peer, 16, "limit", b"");
+    assert_ends("HPACK bomb", &peer, 16, "limit", b"");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn endless_interim_responses_are_refused() {
         if sent < FOREVER { Ok(()) } else { Err(io::Error::other("it was taken to the end")) }
     });
     for driver in DRIVERS {
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert!(matches!(got.exit, 16 | 92), "{driver:?}: {} {}", got.exit, got.message);
         assert!(got.message.contains("limit"), "{}", got.message);
     }
@@ -166,7 +166,7 @@ fn protocol_violations_end_the_connection() {
         ),
     ];
     for (what, worst, says) in cases {
-        ends(what, &after_request(worst), 16, says, b"");
+        assert_ends(what, &after_request(worst), 16, says, b"");
     }
 }
 
@@ -184,16 +184,21 @@ fn data_beyond_the_window_ends_the_connection() {
         Ok(())
     });
     let (watched, items) = (Arc::clone(&sent), vec![Ok(item(peer.url("/")))]);
-    let options = knowing(RequestOptions::default());
-    let run =
-        run_reading(&Client::new(), fetching(&options), one_thread(), Box::new(items.into_iter()), move |mut pipe| {
+    let options = with_prior_knowledge(RequestOptions::default());
+    let run = run_reading(
+        &Client::new(),
+        single_stage(&options),
+        one_thread(),
+        Box::new(items.into_iter()),
+        move |mut pipe| {
             while watched.load(SeqCst) == 0 {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
             let mut output = Vec::new();
             pipe.read_to_end(&mut output).unwrap();
             output
-        });
+        },
+    );
     assert_eq!(run.exits()[0].1, 16, "{}", run.reports[0].message);
     assert!(run.reports[0].message.contains("more than the window allowed"), "{}", run.reports[0].message);
     // The pipe holds 1 MiB, the window 1 MiB, and a read was in progress.
@@ -213,7 +218,7 @@ fn non_http2_reply_is_named_in_the_error() {
             conn.send(bytes)?;
             conn.drain()
         });
-        ends(what, &peer, 16, says, b"");
+        assert_ends(what, &peer, 16, says, b"");
     }
 }
 
@@ -241,7 +246,7 @@ fn malformed_responses_end_their_stream() {
             conn.send(headers(1, false, fields))?;
             conn.send(data(1, true, b"x"))
         });
-        ends(what, &peer, 92, "server sent", b"");
+        assert_ends(what, &peer, 92, "server sent", b"");
         assert!(peer.saw(|_, frame| frame.kind == Frame::RST_STREAM), "{what}: the server is told");
     }
 }
@@ -257,17 +262,17 @@ fn content_length_mismatch_is_an_error() {
             conn.send(data(1, false, b"abc"))?;
             conn.send(data(1, true, body))
         });
-        ends(what, &peer, 92, "announced", got);
+        assert_ends(what, &peer, 92, "announced", got);
     }
     let peer = after_request(|conn| conn.send(headers(1, true, &[OK, ("content-length", "3")])));
-    ends("a head alone", &peer, 92, "announced", b"");
+    assert_ends("a head alone", &peer, 92, "announced", b"");
 }
 
 #[test]
 fn frames_in_wrong_order_are_refused() {
     let peer = after_request(|conn| conn.send(data(1, true, b"early")));
     for driver in DRIVERS {
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert!(matches!(got.exit, 16 | 92) && got.body.is_empty(), "{driver:?}: {} {}", got.exit, got.message);
     }
     let peer = after_request(|conn| {
@@ -276,7 +281,7 @@ fn frames_in_wrong_order_are_refused() {
         conn.send(headers(1, false, &[("x", "y")]))
     });
     for driver in DRIVERS {
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert!(matches!(got.exit, 16 | 92) && got.body == b"abc", "{driver:?}: {} {}", got.exit, got.message);
     }
 }
@@ -292,7 +297,7 @@ fn endless_goaways_and_resets_are_bounded() {
     });
     for driver in DRIVERS {
         let before = peer.connections();
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert_eq!(got.exit, 92, "{driver:?}: {}", got.message);
         assert!(peer.connections() - before <= 5, "{}", peer.connections());
     }
@@ -302,14 +307,14 @@ fn endless_goaways_and_resets_are_bounded() {
         let sent = conn.flood(Frame::RST_STREAM, 0, 1, &[0, 0, 0, 8], FOREVER);
         if sent < FOREVER { Ok(()) } else { Err(io::Error::other("it was taken to the end")) }
     });
-    ends("RST_STREAM", &peer, 92, "CANCEL", b"");
+    assert_ends("RST_STREAM", &peer, 92, "CANCEL", b"");
 }
 
 #[test]
 fn close_after_preface_is_an_error() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| conn.preface());
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert!(matches!(got.exit, 52 | 56), "{driver:?}: {} {}", got.exit, got.message);
         assert!(peer.connections() <= 5);
     }
@@ -327,12 +332,12 @@ fn request_waiting_for_a_stream_obeys_max_time() {
         conn.drain()
     });
     let client = Client::new();
-    let mut options = knowing(RequestOptions::default());
+    let mut options = with_prior_knowledge(RequestOptions::default());
     options.max_time = Some(std::time::Duration::from_secs(1));
     let urls = |from: usize, to: usize| (from..to).map(|n| peer.url(&format!("/{n}"))).collect::<Vec<_>>();
     let fleet = haul::fleet::FleetOptions { parallel: 1, ..one_thread() };
     // One by one, so that the second request finds the connection of the first.
-    let run = common::run(&client, fetching(&options), fleet, urls(0, 3));
+    let run = common::run(&client, single_stage(&options), fleet, urls(0, 3));
     let mut exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
     exits.sort_unstable();
     assert_eq!(exits, [0, 28, 28]);
@@ -341,7 +346,7 @@ fn request_waiting_for_a_stream_obeys_max_time() {
 
 #[test]
 fn zero_max_streams_waits_until_max_time() {
-    let mut options = knowing(RequestOptions::default());
+    let mut options = with_prior_knowledge(RequestOptions::default());
     options.max_time = Some(std::time::Duration::from_secs(1));
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[(3, 0)])?;
@@ -373,7 +378,7 @@ fn goaway_reaches_a_peer_that_keeps_sending() {
             how.store(if end == io::ErrorKind::UnexpectedEof { 1 } else { 2 }, SeqCst);
             Ok(())
         });
-        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert_eq!(got.exit, 16, "{driver:?}: {}", got.message);
         peer.release();
         let is_told =

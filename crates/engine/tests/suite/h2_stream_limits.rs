@@ -7,7 +7,10 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{PATIENCE, fetching, http2_origin, item, knowing, offering, one_thread, run, run_reading, trusting};
+use common::{
+    TEST_TIMEOUT, http2_origin, item, one_thread, run, run_reading, single_stage, trusting_ca, with_h2_alpn,
+    with_prior_knowledge,
+};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use testkit::frames::{Frame, FrameConnection, FramePeer, FrameRequest, data, headers, rst, settings};
@@ -18,7 +21,7 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 const REFUSED_STREAM: u32 = 7;
 
 fn defaults() -> RequestOptions {
-    RequestOptions { max_time: Some(Duration::from_secs(20)), ..knowing(RequestOptions::default()) }
+    RequestOptions { max_time: Some(Duration::from_secs(20)), ..with_prior_knowledge(RequestOptions::default()) }
 }
 
 fn side_by_side(max_memory: u64) -> FleetOptions {
@@ -67,7 +70,7 @@ fn raised_stream_limit_is_used() {
         others.iter().try_for_each(|asked| answer(conn, asked))?;
         answer_all(conn)
     });
-    let run = run(&Client::new(), fetching(&defaults()), one_thread(), (0..5).map(|n| peer.url(&format!("/{n}"))));
+    let run = run(&Client::new(), single_stage(&defaults()), one_thread(), (0..5).map(|n| peer.url(&format!("/{n}"))));
     // The first requests leave before the limit is known; this peer does not refuse them.
     assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4");
     assert_eq!(peer.connections(), 1);
@@ -85,14 +88,14 @@ fn refused_requests_wait_for_a_free_stream() {
         answer_all(conn)
     });
     let urls = (0..8).map(|n| peer.url(&format!("/{n}")));
-    let run = run(&Client::new(), fetching(&defaults()), side_by_side(64 << 20), urls);
+    let run = run(&Client::new(), single_stage(&defaults()), side_by_side(64 << 20), urls);
     assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4/5/6/7");
     assert_eq!((peer.connections(), peer.requests().len()), (1, 14), "on the same connection, once more");
 }
 
 /// Refuses the first two of four requests, and sends the others more than the client accepts before
 /// it has the refused ones.
-fn holds_the_later_ones(connection: usize, conn: &mut FrameConnection, body: &[u8]) -> io::Result<()> {
+fn refuse_first_two(connection: usize, conn: &mut FrameConnection, body: &[u8]) -> io::Result<()> {
     const FIRST: usize = 140_000;
     conn.greet(&[])?;
     if connection > 0 {
@@ -125,19 +128,19 @@ fn first_body_in_output_gets_own_connection() {
     // With TLS, the full connection could be shared, because certificate and address match.
     for is_secure in [false, true] {
         let served = body.clone();
-        let script = move |connection, conn: &mut FrameConnection| holds_the_later_ones(connection, conn, &served);
-        let (trusting, _ca) = trusting(identity.ca_pem());
+        let script = move |connection, conn: &mut FrameConnection| refuse_first_two(connection, conn, &served);
+        let (trusting, _ca) = trusting_ca(identity.ca_pem());
         let limit = Some(Duration::from_secs(20));
         let (peer, options) = match is_secure {
             false => (FramePeer::start(script), defaults()),
             true => {
                 let peer = FramePeer::start_tls(&identity, script);
-                (peer, RequestOptions { max_time: limit, ..offering(trusting) })
+                (peer, RequestOptions { max_time: limit, ..with_h2_alpn(trusting) })
             }
         };
         let base = if is_secure { format!("https://localhost:{}", peer.addr().port()) } else { peer.url("") };
         let urls = (0..4).map(|n| format!("{base}/{n}"));
-        let run = run(&Client::new(), fetching(&options), side_by_side(64 << 10), urls);
+        let run = run(&Client::new(), single_stage(&options), side_by_side(64 << 10), urls);
         assert!(run.output == [b"/0/1", &body[..], &body[..]].concat(), "TLS: {is_secure}, {:?}", run.reports);
         assert_eq!((peer.connections(), peer.requests().len()), (2, 6), "TLS: {is_secure}");
     }
@@ -150,7 +153,7 @@ fn ordered_bodies_with_few_streams_use_one_connection() {
     for max_memory in [1 << 20, 64 << 20] {
         let before = origin.connections();
         let urls = lengths.iter().map(|length| origin.url(&format!("/bytes/{length}")));
-        let run = run(&Client::new(), fetching(&defaults()), side_by_side(max_memory), urls);
+        let run = run(&Client::new(), single_stage(&defaults()), side_by_side(max_memory), urls);
         let expected: Vec<u8> = lengths.iter().flat_map(|length| origin.pattern().slice(0, *length)).collect();
         assert!(run.output == expected, "{:?}", run.reports);
         assert_eq!(origin.connections() - before, 1, "{max_memory}");
@@ -174,13 +177,13 @@ fn paused_bodies_are_delivered_without_waiting_for_more() {
         // body.
         asked.iter().try_for_each(|asked| pieces(conn, asked.stream, first, false))?;
         pieces(conn, asked[0].stream, rest, true)?;
-        told.lock().unwrap().recv_timeout(PATIENCE).map_err(io::Error::other)?;
+        told.lock().unwrap().recv_timeout(TEST_TIMEOUT).map_err(io::Error::other)?;
         asked[1..].iter().try_for_each(|asked| pieces(conn, asked.stream, rest, true))?;
         conn.drain()
     });
     let items: Vec<_> = (0..STREAMS).map(|n| Ok(item(peer.url(&format!("/{n}"))))).collect();
     let (client, options) = (Client::new(), side_by_side(64 << 20));
-    let run = run_reading(&client, fetching(&defaults()), options, Box::new(items.into_iter()), move |mut pipe| {
+    let run = run_reading(&client, single_stage(&defaults()), options, Box::new(items.into_iter()), move |mut pipe| {
         let mut output = vec![0; LENGTH];
         pipe.read_exact(&mut output).unwrap();
         tell.send(()).unwrap();

@@ -7,7 +7,9 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{DRIVERS, Driver, fetching, http2_origin, item, knowing, one_thread, retrying, run, run_reading};
+use common::{
+    DRIVERS, Driver, http2_origin, item, one_thread, retrying, run, run_reading, single_stage, with_prior_knowledge,
+};
 use haul::Client;
 use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
 use haul::request::{RequestOptions, SpeedLimit};
@@ -61,12 +63,12 @@ fn broken_body_owning_the_output_is_retried_first() {
         conn.send(data(held.stream, true, &[b'h'; 100]))?;
         answer_all(conn)
     });
-    let (client, options) = (Client::new(), knowing(retrying(3)));
+    let (client, options) = (Client::new(), with_prior_knowledge(retrying(3)));
     // From then on the connection is known to allow two requests at once.
-    run(&client, fetching(&options), one_thread(), [peer.url("/warm-up")]);
+    run(&client, single_stage(&options), one_thread(), [peer.url("/warm-up")]);
     let way = FleetOptions { unordered: true, max_memory: 1, ..one_thread() };
     let urls = ["/first", "/held", "/broken"].map(|path| peer.url(path));
-    let run = run(&client, fetching(&options), way, urls);
+    let run = run(&client, single_stage(&options), way, urls);
     assert_eq!(peer.connections(), 1);
     assert_eq!(run.exits().into_iter().map(|(_, exit)| exit).collect::<Vec<_>>(), [0; 3]);
     assert_eq!(run.output, [&body(900)[..], &[b'h'; 200], b"/first"].concat());
@@ -91,7 +93,7 @@ fn time_limits_end_their_own_stream_only() {
             answer_all(conn)
         });
         let urls = ["/a", "/stuck", "/b"].map(|path| peer.url(path));
-        let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+        let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
         let exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
         assert_eq!((exits, run.output.as_slice()), (vec![0, 0, 28], &b"/aabc/b"[..]));
         assert!(peer.saw(|_, frame| frame.code() == Some(CANCEL)), "the server is told");
@@ -114,7 +116,7 @@ fn limit_rate_applies_to_each_transfer() {
         assert!(began.elapsed() >= Duration::from_secs(1), "{driver:?}: {:?}", began.elapsed());
     }
     let urls = (0..3).map(|n| origin.url(&format!("/bytes/{}", 600_000 + n)));
-    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
     let expected: Vec<u8> = (0..3).flat_map(|n| origin.pattern().slice(0, 600_000 + n)).collect();
     assert!(run.output == expected);
 }
@@ -245,7 +247,7 @@ fn full_output_stops_only_its_stream() {
     let watched = paths.clone();
     let run = run_reading(
         &Client::new(),
-        fetching(&defaults()),
+        single_stage(&defaults()),
         one_thread(),
         Box::new(items.into_iter()),
         move |mut pipe| {

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::{DRIVERS, OK, assert_fails, following, get, impatient, start_origin};
+use common::{DRIVERS, OK, assert_fails, following, get, start_origin, with_connect_timeout};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::raw::{RawPeer, Step};
 
@@ -110,7 +110,7 @@ fn dripping_tls_handshake_ends_at_connect_timeout() {
     for driver in DRIVERS {
         let peer = RawPeer::always(vec![Step::SendSlowly(record.clone(), Duration::from_millis(50))]);
         let url = peer.url("/").replace("http:", "https:");
-        let mut options = impatient(Duration::from_millis(400));
+        let mut options = with_connect_timeout(Duration::from_millis(400));
         options.tls.verify = false;
         let got = driver.get(&Client::new(), &url, &options);
         assert_eq!(got.kind, Some(ErrorKind::Timeout), "{driver:?} {}", got.message);
@@ -121,7 +121,7 @@ fn dripping_tls_handshake_ends_at_connect_timeout() {
 fn infinite_time_limits_are_no_limits() {
     let origin = common::start_origin();
     for driver in DRIVERS {
-        let mut options = impatient(Duration::MAX);
+        let mut options = with_connect_timeout(Duration::MAX);
         options.max_time = Some(Duration::MAX);
         let got = driver.get(&Client::new(), &origin.url("/small"), &options);
         assert_eq!(got.ok(), b"small\n", "{driver:?}");

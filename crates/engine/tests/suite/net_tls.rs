@@ -35,7 +35,7 @@ fn every_cipher_suite_carries_data_both_ways() {
             let setup = ServerSetup { suite: Some(suite), ..ServerSetup::new(authority.issue("localhost")) };
             let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
             pair.piece = piece;
-            pair.shake().unwrap();
+            pair.complete_handshake().unwrap();
             assert_eq!(pair.client.version(), Some(version));
             assert_eq!(pair.client.cipher(), Some(suite));
             let data = pattern(len);
@@ -58,7 +58,7 @@ fn fragmented_handshake_and_small_records_work() {
         for piece in [1, 3, 64, 1000] {
             let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
             pair.piece = piece;
-            pair.shake().unwrap();
+            pair.complete_handshake().unwrap();
             let data = pattern(9_999);
             assert_eq!(pair.server_to_client(&data).unwrap(), data);
         }
@@ -74,7 +74,7 @@ fn data_after_the_handshake_is_left_for_open() {
         // The server sends first, as HTTP/2 servers do; with TLS 1.3 even before it has the
         // client's Finished.
         pair.server.writer().write_all(b"settings").unwrap();
-        pair.shake().unwrap();
+        pair.complete_handshake().unwrap();
         assert_eq!(pair.server_to_client(b" and more").unwrap(), b"settings and more");
     }
 }
@@ -85,7 +85,7 @@ fn close_notify_is_distinguished_from_plain_close() {
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
-        pair.shake().unwrap();
+        pair.complete_handshake().unwrap();
         pair.server_to_client(b"hello").unwrap();
         assert_eq!(pair.last_state, TlsStreamState::NeedMore, "nothing said, so the end is not seen");
         pair.server.send_close_notify();
@@ -108,7 +108,7 @@ fn close_notify_is_distinguished_from_plain_close() {
 fn key_updates_are_followed_and_answered() {
     let authority = CertificateAuthority::new();
     let mut pair = TlsPair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
-    pair.shake().unwrap();
+    pair.complete_handshake().unwrap();
     for round in 0..5 {
         pair.server.refresh_traffic_keys().unwrap();
         let data = pattern(20_000 + round);
@@ -131,7 +131,7 @@ fn key_updates_are_followed_and_answered() {
 fn key_update_flood_is_answered_once_and_refused() {
     let authority = CertificateAuthority::new();
     let mut pair = TlsPair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
-    pair.shake().unwrap();
+    pair.complete_handshake().unwrap();
     pair.server_to_client(b"tickets").unwrap();
     let mut answered = Vec::new();
     for _ in 0..3 {
@@ -157,13 +157,13 @@ fn every_changed_record_byte_is_detected() {
     for (suite, _) in SUITES {
         let setup = ServerSetup { suite: Some(suite), ..ServerSetup::new(authority.issue("localhost")) };
         let mut sample = TlsPair::new(&setup, &options(&authority), "localhost");
-        sample.shake().unwrap();
+        sample.complete_handshake().unwrap();
         sample.server_to_client(b"").unwrap();
         sample.server.writer().write_all(b"secret").unwrap();
         let places = sample.server_flight().len();
         for place in 0..places {
             let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
-            pair.shake().unwrap();
+            pair.complete_handshake().unwrap();
             pair.server_to_client(b"").unwrap();
             pair.server.writer().write_all(b"secret").unwrap();
             let mut wire = pair.server_flight();
@@ -193,7 +193,7 @@ fn alert_instead_of_data_is_an_error() {
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
-        pair.shake().unwrap();
+        pair.complete_handshake().unwrap();
         pair.server_to_client(b"").unwrap();
         // Garbage makes the server send a fatal alert.
         let mut garbage = [0; 37];
@@ -224,7 +224,7 @@ fn session_is_not_resumed_on_another_port() {
     for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
         let mut pair = TlsPair::with(&config, &contexts, &options, "localhost");
         pair.client = TlsConnection::new(&context.at(&place(port)), "localhost").unwrap();
-        pair.shake().unwrap();
+        pair.complete_handshake().unwrap();
         assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
         assert_eq!(pair.client.resumed(), resumed, "{port}");
     }
@@ -239,7 +239,7 @@ fn sessions_are_resumed_with_equal_settings() {
         let config = setup.config();
         for number in 0..3 {
             let mut pair = TlsPair::with(&config, &contexts, &options(&authority), "localhost");
-            pair.shake().unwrap();
+            pair.complete_handshake().unwrap();
             assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
             assert_eq!(pair.client.resumed(), number > 0, "{version:?}, connection {number}");
             assert_eq!(pair.client_to_server(b"thanks"), b"thanks");
@@ -247,7 +247,7 @@ fn sessions_are_resumed_with_equal_settings() {
         let mut other = options(&authority);
         other.verify = false;
         let mut pair = TlsPair::with(&config, &contexts, &other, "localhost");
-        pair.shake().unwrap();
+        pair.complete_handshake().unwrap();
         assert!(!pair.client.resumed(), "other settings, other tickets");
     }
 }
@@ -259,19 +259,19 @@ fn alpn_and_sni_follow_the_options() {
     let mut offer = options(&authority);
     offer.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let mut pair = TlsPair::new(&setup, &offer, "localhost.");
-    pair.shake().unwrap();
+    pair.complete_handshake().unwrap();
     assert_eq!(pair.client.alpn(), Some(&b"http/1.1"[..]));
     assert_eq!(pair.server.server_name(), Some("localhost"));
 
     let mut quiet = options(&authority);
     quiet.sni = false;
     let mut pair = TlsPair::new(&setup, &quiet, "localhost");
-    pair.shake().unwrap();
+    pair.complete_handshake().unwrap();
     assert_eq!(pair.client.alpn(), None);
     assert_eq!(pair.server.server_name(), None);
 
     offer.alpn = vec![b"h2".to_vec()];
-    let error = TlsPair::new(&setup, &offer, "localhost").shake().unwrap_err();
+    let error = TlsPair::new(&setup, &offer, "localhost").complete_handshake().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TlsHandshake);
 }
 
@@ -280,7 +280,7 @@ fn certificate_of_unknown_issuer_is_refused() {
     let (authority, stranger) = (CertificateAuthority::new(), CertificateAuthority::named("a stranger"));
     let setup = ServerSetup::new(stranger.issue("localhost"));
     let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
-    let error = pair.shake().unwrap_err();
+    let error = pair.complete_handshake().unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::PeerCertificate, 60));
     assert!(error.to_string().contains("no trusted certificate has signed it"), "{error}");
     assert!(!pair.to_server.is_empty(), "the server is told by an alert");
@@ -288,7 +288,7 @@ fn certificate_of_unknown_issuer_is_refused() {
 
     let mut anyone = options(&authority);
     anyone.verify = false;
-    TlsPair::new(&setup, &anyone, "localhost").shake().unwrap();
+    TlsPair::new(&setup, &anyone, "localhost").complete_handshake().unwrap();
 }
 
 #[test]
@@ -296,11 +296,11 @@ fn certificate_for_another_name_is_refused() {
     let authority = CertificateAuthority::new();
     let setup = ServerSetup::new(authority.issue("localhost"));
     for name in ["other.test", "127.0.0.1"] {
-        let error = TlsPair::new(&setup, &options(&authority), name).shake().unwrap_err();
+        let error = TlsPair::new(&setup, &options(&authority), name).complete_handshake().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{name}");
     }
     let setup = ServerSetup::new(authority.issue("127.0.0.1"));
-    TlsPair::new(&setup, &options(&authority), "127.0.0.1").shake().unwrap();
+    TlsPair::new(&setup, &options(&authority), "127.0.0.1").complete_handshake().unwrap();
 }
 
 #[test]
@@ -309,10 +309,12 @@ fn certificate_in_the_ca_file_is_trusted() {
         for expired in [false, true] {
             let own = tls_pair::self_signed("localhost", is_ca, expired);
             let setup = ServerSetup::new(own.identity());
-            let error = TlsPair::new(&setup, &options(&CertificateAuthority::new()), "localhost").shake().unwrap_err();
+            let error = TlsPair::new(&setup, &options(&CertificateAuthority::new()), "localhost")
+                .complete_handshake()
+                .unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PeerCertificate, "not listed");
             let trusting = own.trusted();
-            let shaken = TlsPair::new(&setup, &trusting, "localhost").shake();
+            let shaken = TlsPair::new(&setup, &trusting, "localhost").complete_handshake();
             if expired {
                 let error = shaken.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::PeerCertificate);
@@ -320,14 +322,14 @@ fn certificate_in_the_ca_file_is_trusted() {
             } else {
                 shaken.unwrap();
             }
-            let error = TlsPair::new(&setup, &trusting, "other.test").shake().unwrap_err();
+            let error = TlsPair::new(&setup, &trusting, "other.test").complete_handshake().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PeerCertificate, "listed, but for another name");
         }
     }
     // A certificate of an unknown issuer, listed itself.
     let issued = CertificateAuthority::named("unknown").issue("localhost");
     let trusting = issued.trusted();
-    TlsPair::new(&ServerSetup::new(issued), &trusting, "localhost").shake().unwrap();
+    TlsPair::new(&ServerSetup::new(issued), &trusting, "localhost").complete_handshake().unwrap();
 }
 
 #[test]
@@ -336,7 +338,7 @@ fn common_name_counts_only_when_allowed_without_alternatives() {
     let shake = |identity: tls_pair::ServerIdentity, trust: TlsOptions, common_name, name| {
         let mut options = trust;
         options.common_name = common_name;
-        let shaken = TlsPair::new(&ServerSetup::new(identity), &options, name).shake();
+        let shaken = TlsPair::new(&ServerSetup::new(identity), &options, name).complete_handshake();
         shaken.map(|_| ()).map_err(|error| error.kind())
     };
     let refused = Err(ErrorKind::PeerCertificate);
@@ -367,7 +369,7 @@ fn unverified_peer_must_still_prove_its_key() {
     anyone.verify = false;
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(stolen.clone()) };
-        let error = TlsPair::new(&setup, &anyone, "localhost").shake().unwrap_err();
+        let error = TlsPair::new(&setup, &anyone, "localhost").complete_handshake().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PeerCertificate);
     }
 }
@@ -415,7 +417,7 @@ fn unsupported_tls_versions_are_errors() {
     let setup = ServerSetup { version: Some(TlsVersion::V1_2), ..ServerSetup::new(authority.issue("localhost")) };
     let mut new_only = options(&authority);
     new_only.min_version = TlsVersion::V1_3;
-    let error = TlsPair::new(&setup, &new_only, "localhost").shake().unwrap_err();
+    let error = TlsPair::new(&setup, &new_only, "localhost").complete_handshake().unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::TlsHandshake, 35));
     new_only.max_version = TlsVersion::V1_2;
     assert_eq!(TlsContexts::default().context(&new_only).unwrap_err().kind(), ErrorKind::Setup);
@@ -458,7 +460,7 @@ fn illegal_records_are_receive_errors() {
     ] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
-        pair.shake().unwrap();
+        pair.complete_handshake().unwrap();
         pair.server_to_client(b"").unwrap();
         let error = pair.client.open(&mut hostile.to_vec()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Receive, "{hostile:?}");

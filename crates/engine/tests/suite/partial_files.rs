@@ -20,7 +20,7 @@ use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::checkpoint::{self, SLOT};
 use haul_policy::range::validator::Validator;
-use ranges::{MIB, NonRestartableSink, SIZE, content, exit, fetch, origin, ranges, went_well};
+use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, ContentChange, FaultPlan, FaultyOrigin};
 use testkit::pattern::Pattern;
@@ -42,7 +42,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 /// A directory, the path of the downloaded file, and the path of its partial file.
-fn place() -> (TempDir, PathBuf, PathBuf) {
+fn download_paths() -> (TempDir, PathBuf, PathBuf) {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
     let beside = PartialFile::beside(&file).unwrap();
@@ -50,7 +50,7 @@ fn place() -> (TempDir, PathBuf, PathBuf) {
 }
 
 /// Creates the partial file of a killed run: these spans of the content of this URL.
-fn leave(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
+fn leave_partial_file(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
     let target = Target::parse(url).unwrap();
     let validator = Validator::strong(Some(etag.as_bytes()), None, None).unwrap();
     let partial = Arc::new(PartialFile::create(beside, 0o666, &target, SIZE, &validator, false).unwrap());
@@ -64,7 +64,7 @@ fn leave(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
 }
 
 /// Changes the newest checkpoint of a partial file.
-fn rewrite_note(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint)) {
+fn rewrite_checkpoint(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint)) {
     use std::os::unix::fs::FileExt;
     let bytes = fs::read(beside).unwrap();
     let (sequence, mut note) = checkpoint::latest(&bytes[SIZE as usize..]).unwrap();
@@ -75,8 +75,8 @@ fn rewrite_note(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint))
 
 /// Fetches into the file, which must be complete afterwards, and returns the requested ranges.
 #[track_caller]
-fn completes(origin: &FaultyOrigin, name: &str, file: &Path) -> Vec<String> {
-    went_well(&fetch(&Client::new(), &origin.url(&format!("/f/{name}")), &options(), FileSink::new(file)));
+fn assert_completes(origin: &FaultyOrigin, name: &str, file: &Path) -> Vec<String> {
+    assert_success(&fetch(&Client::new(), &origin.url(&format!("/f/{name}")), &options(), FileSink::new(file)));
     assert_same(&fs::read(file).unwrap(), &all());
     ranges(&origin.seen(name))
 }
@@ -84,13 +84,13 @@ fn completes(origin: &FaultyOrigin, name: &str, file: &Path) -> Vec<String> {
 #[test]
 fn broken_download_is_completed_by_next_run() {
     let origin = origin();
-    let (dir, file, _) = place();
+    let (dir, file, _) = download_paths();
     let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
     let path = origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() });
     let outcome = fetch(&Client::new(), &origin.url(&path), &options(), FileSink::new(&file));
-    assert_eq!(exit(&outcome), 18);
+    assert_eq!(exit_code(&outcome), 18);
     assert_eq!(names(dir.path()), [".file.haul-part"], "a file has its name only when it is whole");
-    assert_eq!(completes(&origin, "broken", &file), [format!("bytes={}-", MIB + 300)]);
+    assert_eq!(assert_completes(&origin, "broken", &file), [format!("bytes={}-", MIB + 300)]);
     assert_eq!(origin.seen("broken").requests[1].if_range.as_deref(), Some("\"1-0\""));
     assert_eq!((origin.seen("broken").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
 }
@@ -98,11 +98,11 @@ fn broken_download_is_completed_by_next_run() {
 #[test]
 fn only_missing_ranges_are_requested() {
     let origin = origin();
-    let (dir, file, beside) = place();
+    let (dir, file, beside) = download_paths();
     let path = origin.serve("holes", FaultPlan::default());
     let spans = [1..1000, MIB..2 * MIB, 3 * MIB..3 * MIB + 7];
-    leave(&beside, &origin.url(&path), "\"1-0\"", &spans);
-    let asked = completes(&origin, "holes", &file);
+    leave_partial_file(&beside, &origin.url(&path), "\"1-0\"", &spans);
+    let asked = assert_completes(&origin, "holes", &file);
     assert_eq!(asked, ["bytes=0-0", "bytes=1000-1048575", "bytes=2097152-3145727", "bytes=3145735-"]);
     let there: u64 = spans.iter().map(|span| span.end - span.start).sum();
     assert_eq!(origin.seen("holes").sent(), SIZE - there);
@@ -112,10 +112,10 @@ fn only_missing_ranges_are_requested() {
 #[test]
 fn complete_partial_file_is_only_renamed() {
     let origin = origin();
-    let (dir, file, beside) = place();
+    let (dir, file, beside) = download_paths();
     let path = origin.serve("there", FaultPlan::default());
-    leave(&beside, &origin.url(&path), "\"1-0\"", &[0..SIZE]);
-    assert_eq!(completes(&origin, "there", &file), [format!("bytes={SIZE}-")]);
+    leave_partial_file(&beside, &origin.url(&path), "\"1-0\"", &[0..SIZE]);
+    assert_eq!(assert_completes(&origin, "there", &file), [format!("bytes={SIZE}-")]);
     assert_eq!((origin.seen("there").requests[0].status, origin.seen("there").sent()), (416, 0));
     assert_eq!(names(dir.path()), ["file"]);
 }
@@ -123,14 +123,14 @@ fn complete_partial_file_is_only_renamed() {
 #[test]
 fn redirected_download_resumes_its_partial_file() {
     let origin = origin();
-    let (dir, file, _) = place();
+    let (dir, file, _) = download_paths();
     let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
     let path = origin.serve("moved", FaultPlan { breaks, ..FaultPlan::default() });
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", origin.url(&path));
     let entry = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
     let follow = common::following();
-    assert_eq!(exit(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file))), 18);
-    went_well(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file)));
+    assert_eq!(exit_code(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file))), 18);
+    assert_success(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file)));
     assert_same(&fs::read(&file).unwrap(), &all());
     assert_eq!((origin.seen("moved").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
 }
@@ -141,17 +141,17 @@ fn partial_file_of_unsure_origin_is_discarded() {
     let elsewhere = origin.url("/f/elsewhere");
     type Make<'a> = &'a dyn Fn(&Path, &str);
     let cases: [(&str, Make<'_>); 6] = [
-        ("another-url", &|beside, _| leave(beside, &elsewhere, "\"1-0\"", &[0..MIB])),
+        ("another-url", &|beside, _| leave_partial_file(beside, &elsewhere, "\"1-0\"", &[0..MIB])),
         ("another-boot", &|beside, url| {
-            leave(beside, url, "\"1-0\"", &[0..MIB]);
-            rewrite_note(beside, |note| note.boot = b"another".to_vec());
+            leave_partial_file(beside, url, "\"1-0\"", &[0..MIB]);
+            rewrite_checkpoint(beside, |note| note.boot = b"another".to_vec());
         }),
         ("unknown-boot", &|beside, url| {
-            leave(beside, url, "\"1-0\"", &[0..MIB]);
-            rewrite_note(beside, |note| note.boot.clear());
+            leave_partial_file(beside, url, "\"1-0\"", &[0..MIB]);
+            rewrite_checkpoint(beside, |note| note.boot.clear());
         }),
         ("torn", &|beside, url| {
-            leave(beside, url, "\"1-0\"", &[0..MIB]);
+            leave_partial_file(beside, url, "\"1-0\"", &[0..MIB]);
             let len = fs::metadata(beside).unwrap().len();
             fs::File::options().write(true).open(beside).unwrap().set_len(len - 1).unwrap();
         }),
@@ -159,10 +159,10 @@ fn partial_file_of_unsure_origin_is_discarded() {
         ("empty", &|beside, _| fs::write(beside, b"").unwrap()),
     ];
     for (name, make) in cases {
-        let (dir, file, beside) = place();
+        let (dir, file, beside) = download_paths();
         let path = origin.serve(name, FaultPlan::default());
         make(&beside, &origin.url(&path));
-        assert_eq!(completes(&origin, name, &file), [""; 0], "{name}");
+        assert_eq!(assert_completes(&origin, name, &file), [""; 0], "{name}");
         assert_eq!(names(dir.path()), ["file"], "{name}");
     }
 }
@@ -170,27 +170,27 @@ fn partial_file_of_unsure_origin_is_discarded() {
 #[test]
 fn synced_bytes_survive_a_reboot() {
     let origin = origin();
-    let (_dir, file, beside) = place();
+    let (_dir, file, beside) = download_paths();
     let path = origin.serve("synced", FaultPlan::default());
-    leave(&beside, &origin.url(&path), "\"1-0\"", &[0..MIB]);
-    rewrite_note(&beside, |note| {
+    leave_partial_file(&beside, &origin.url(&path), "\"1-0\"", &[0..MIB]);
+    rewrite_checkpoint(&beside, |note| {
         note.boot = b"another".to_vec();
         note.is_synced = true;
     });
-    assert_eq!(completes(&origin, "synced", &file), [format!("bytes={MIB}-")]);
+    assert_eq!(assert_completes(&origin, "synced", &file), [format!("bytes={MIB}-")]);
 }
 
 #[test]
 fn changed_etag_restarts_the_download() {
     let origin = origin();
-    let (dir, file, beside) = place();
+    let (dir, file, beside) = download_paths();
     let path = origin.serve("changed", FaultPlan::default());
-    leave(&beside, &origin.url(&path), "\"0-0\"", &[0..MIB]);
-    assert_eq!(completes(&origin, "changed", &file), [format!("bytes={MIB}-")]);
+    leave_partial_file(&beside, &origin.url(&path), "\"0-0\"", &[0..MIB]);
+    assert_eq!(assert_completes(&origin, "changed", &file), [format!("bytes={MIB}-")]);
     assert_eq!(origin.seen("changed").requests.len(), 1, "the answer is the new start");
     assert_eq!(names(dir.path()), ["file"]);
     // The content changes between two runs.
-    let (_dir, file, _) = place();
+    let (_dir, file, _) = download_paths();
     let plan = FaultPlan {
         breaks: vec![BodyBreak::close_at(MIB).times(1)],
         change: Some(ContentChange::Requests(1)),
@@ -198,21 +198,21 @@ fn changed_etag_restarts_the_download() {
         ..FaultPlan::default()
     };
     let url = origin.url(&origin.serve("between", plan.clone()));
-    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::new(&file))), 18);
-    went_well(&fetch(&Client::new(), &url, &options(), FileSink::new(&file)));
+    assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), FileSink::new(&file))), 18);
+    assert_success(&fetch(&Client::new(), &url, &options(), FileSink::new(&file)));
     assert_same(&fs::read(&file).unwrap(), &content(&plan, 1)[..SIZE as usize - 5]);
 }
 
 #[test]
 fn partial_file_in_use_is_left_alone() {
     let origin = origin();
-    let (dir, file, beside) = place();
+    let (dir, file, beside) = download_paths();
     let url = origin.url(&origin.serve("locked", FaultPlan::default()));
-    leave(&beside, &url, "\"1-0\"", &[0..MIB]);
+    leave_partial_file(&beside, &url, "\"1-0\"", &[0..MIB]);
     let held = PartialFile::open(&beside, &Target::parse(&url).unwrap(), false).unwrap();
     assert!(PartialFile::open(&beside, &Target::parse(&url).unwrap(), false).is_none());
     let before = fs::read(&beside).unwrap();
-    assert_eq!(completes(&origin, "locked", &file), [""; 0]);
+    assert_eq!(assert_completes(&origin, "locked", &file), [""; 0]);
     assert!(fs::read(&beside).unwrap() == before, "it was written to");
     assert_eq!(held.done().covered(), MIB);
     drop(held);
@@ -222,27 +222,27 @@ fn partial_file_in_use_is_left_alone() {
 #[test]
 fn partial_file_is_not_written_through_links() {
     let origin = origin();
-    let (dir, file, beside) = place();
+    let (dir, file, beside) = download_paths();
     let victim = dir.path().join("victim");
     fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, &beside).unwrap();
     origin.serve("link", FaultPlan::default());
-    assert_eq!(completes(&origin, "link", &file), [""; 0]);
+    assert_eq!(assert_completes(&origin, "link", &file), [""; 0]);
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
 
-    let (_dir, file, beside) = place();
+    let (_dir, file, beside) = download_paths();
     fs::create_dir(&beside).unwrap();
     origin.serve("directory", FaultPlan::default());
-    assert_eq!(completes(&origin, "directory", &file), [""; 0]);
+    assert_eq!(assert_completes(&origin, "directory", &file), [""; 0]);
 
     // A hard link of a partial file may belong to somebody else.
-    let (dir, file, beside) = place();
+    let (dir, file, beside) = download_paths();
     let url = origin.url(&origin.serve("twin", FaultPlan::default()));
-    leave(&beside, &url, "\"1-0\"", &[0..MIB]);
+    leave_partial_file(&beside, &url, "\"1-0\"", &[0..MIB]);
     let twin = dir.path().join("twin");
     fs::hard_link(&beside, &twin).unwrap();
     let before = fs::read(&twin).unwrap();
-    assert_eq!(completes(&origin, "twin", &file), [""; 0]);
+    assert_eq!(assert_completes(&origin, "twin", &file), [""; 0]);
     assert!(fs::read(&twin).unwrap() == before);
 }
 
@@ -250,15 +250,15 @@ fn partial_file_is_not_written_through_links() {
 #[cfg(target_os = "linux")]
 fn too_small_disk_fails_before_fetching() {
     let origin = origin();
-    let (dir, file, _) = place();
+    let (dir, file, _) = download_paths();
     let path = origin.serve("huge", FaultPlan { size: 1 << 62, rate: Some(MIB), ..FaultPlan::default() });
     let outcome = fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file));
-    assert_eq!((exit(&outcome), outcome.facts.body_bytes), (23, 0), "{:?}", outcome.result);
+    assert_eq!((exit_code(&outcome), outcome.facts.body_bytes), (23, 0), "{:?}", outcome.result);
     assert_eq!((names(dir.path()).len(), origin.seen("huge").requests.len()), (0, 1));
 }
 
 /// A peer that suggests a file name for its five bytes.
-fn suggesting(name: &str) -> RawPeer {
+fn peer_suggesting_name(name: &str) -> RawPeer {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\nhello"
     );
@@ -271,9 +271,10 @@ fn named(clobber: Clobber) -> FileOptions {
 
 #[test]
 fn response_named_file_replaces_none_by_default() {
-    let (dir, file, _) = place();
-    let peer = suggesting("suggested.txt");
-    let get = |clobber| exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::with(&file, named(clobber))));
+    let (dir, file, _) = download_paths();
+    let peer = peer_suggesting_name("suggested.txt");
+    let get =
+        |clobber| exit_code(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::with(&file, named(clobber))));
     assert_eq!(get(Clobber::Own), 0);
     assert_eq!(names(dir.path()), ["suggested.txt"]);
     fs::write(dir.path().join("suggested.txt"), "mine").unwrap();
@@ -292,7 +293,7 @@ fn suggested_file_name_stays_in_its_directory() {
         let dir = outer.path().join("inner");
         fs::create_dir(&dir).unwrap();
         let sink = FileSink::with(dir.join("own"), named(Clobber::Own));
-        went_well(&fetch(&Client::new(), &suggesting(name).url("/"), &options(), sink));
+        assert_success(&fetch(&Client::new(), &peer_suggesting_name(name).url("/"), &options(), sink));
         assert_eq!(names(outer.path()), ["inner"], "{name}");
         assert_eq!(names(&dir).len(), 1, "{name}: {:?}", names(&dir));
         fs::remove_dir_all(&dir).unwrap();
@@ -302,7 +303,7 @@ fn suggested_file_name_stays_in_its_directory() {
 #[test]
 fn clobber_numbers_stop_at_one_hundred() {
     let origin = origin();
-    let (dir, file, _) = place();
+    let (dir, file, _) = download_paths();
     fs::write(&file, "mine").unwrap();
     for number in 1..100 {
         fs::write(dir.path().join(format!("file.{number}")), "").unwrap();
@@ -311,7 +312,7 @@ fn clobber_numbers_stop_at_one_hundred() {
     // A download with a checkpoint, and one without.
     for (size, code) in [(MIB * 2, 0), (10, 23)] {
         let url = origin.url(&origin.serve(&size.to_string(), FaultPlan { size, ..FaultPlan::default() }));
-        assert_eq!(exit(&fetch(&Client::new(), &url, &options(), numbered())), code);
+        assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), numbered())), code);
     }
     assert_eq!(fs::metadata(dir.path().join("file.100")).unwrap().len(), MIB * 2);
     assert_eq!((fs::read(&file).unwrap(), names(dir.path()).len()), (b"mine".to_vec(), 101));
@@ -327,16 +328,16 @@ fn file_with_wrong_checksum_is_not_renamed() {
     for size in [SIZE, 100] {
         let bytes = &all()[..size as usize];
         let url = origin.url(&origin.serve(&size.to_string(), FaultPlan { size, ..FaultPlan::default() }));
-        let (dir, file, _) = place();
+        let (dir, file, _) = download_paths();
         let with = |checksum, remove_on_error| {
             let options = FileOptions { checksum: Some(checksum), remove_on_error, ..FileOptions::default() };
             FileSink::with(&file, options)
         };
         let outcome = fetch(&Client::new(), &url, &options(), with(checksum(b"x"), true));
-        assert_eq!((exit(&outcome), names(dir.path()).len()), (56, 0), "{:?}", names(dir.path()));
+        assert_eq!((exit_code(&outcome), names(dir.path()).len()), (56, 0), "{:?}", names(dir.path()));
         let outcome = fetch(&Client::new(), &url, &options(), with(checksum(b"x"), false));
-        assert_eq!((exit(&outcome), names(dir.path())), (56, vec![".file.haul-part".to_owned()]));
-        went_well(&fetch(&Client::new(), &url, &options(), with(checksum(bytes), false)));
+        assert_eq!((exit_code(&outcome), names(dir.path())), (56, vec![".file.haul-part".to_owned()]));
+        assert_success(&fetch(&Client::new(), &url, &options(), with(checksum(bytes), false)));
         assert_same(&fs::read(&file).unwrap(), bytes);
         assert_eq!(names(dir.path()), ["file"]);
         assert!(ranges(&origin.seen(&size.to_string())).is_empty(), "what was wrong is not completed");
@@ -346,25 +347,25 @@ fn file_with_wrong_checksum_is_not_renamed() {
 #[test]
 fn checksum_covers_resumed_split_and_appended_files() {
     let origin = origin();
-    let (_dir, file, beside) = place();
+    let (_dir, file, beside) = download_paths();
     let url = origin.url(&origin.serve("resumed", FaultPlan::default()));
-    leave(&beside, &url, "\"1-0\"", &[5..MIB]);
+    leave_partial_file(&beside, &url, "\"1-0\"", &[5..MIB]);
     let with = |checksum| FileOptions { checksum: Some(checksum), ..FileOptions::default() };
-    went_well(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, with(checksum(&all())))));
+    assert_success(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, with(checksum(&all())))));
 
-    let url = origin.url(&origin.serve("split", ranges::held()));
-    went_well(&fetch(&Client::new(), &url, &ranges::splitting(), FileSink::with(&file, with(checksum(&all())))));
+    let url = origin.url(&origin.serve("split", ranges::rate_limited_plan()));
+    assert_success(&fetch(&Client::new(), &url, &ranges::splitting(), FileSink::with(&file, with(checksum(&all())))));
     assert!(!ranges(&origin.seen("split")).is_empty());
 
     let url = origin.url(&origin.serve("added", FaultPlan::default()));
     let adding = |sum: &[u8]| FileOptions { append: Some(AppendPosition::AtEnd), ..with(checksum(sum)) };
     for there in [1000, SIZE as usize] {
         fs::write(&file, &all()[..there]).unwrap();
-        went_well(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()))));
+        assert_success(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()))));
         assert_same(&fs::read(&file).unwrap(), &all());
         fs::write(&file, &all()[..there]).unwrap();
         let outcome = fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()[there..])));
-        assert_eq!(exit(&outcome), 56, "a checksum of what was added is none of the file");
+        assert_eq!(exit_code(&outcome), 56, "a checksum of what was added is none of the file");
     }
 }
 
@@ -375,11 +376,11 @@ fn checksum_is_verified_for_pipes_and_devices() {
     for (sum, code) in [(checksum(&all()), 0), (checksum(b"x"), 56)] {
         let once = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &url, &options(), ChecksumSink::new(once.clone(), sum.clone()));
-        assert_eq!(exit(&outcome), code);
+        assert_eq!(exit_code(&outcome), code);
         assert_same(&once.taken(), &all());
         let device = FileOptions { checksum: Some(sum), ..FileOptions::default() };
         let outcome = fetch(&Client::new(), &url, &options(), FileSink::with("/dev/null", device));
-        assert_eq!(exit(&outcome), code);
+        assert_eq!(exit_code(&outcome), code);
     }
 }
 
@@ -388,12 +389,12 @@ fn remove_on_error_leaves_no_files() {
     let origin = origin();
     let breaks = vec![BodyBreak::close_at(MIB + 300)];
     let url = origin.url(&origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() }));
-    let (dir, file, beside) = place();
+    let (dir, file, beside) = download_paths();
     let removing = FileOptions { remove_on_error: true, ..FileOptions::default() };
-    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing.clone()))), 18);
+    assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing.clone()))), 18);
     assert_eq!(names(dir.path()), [""; 0]);
-    leave(&beside, &url, "\"1-0\"", &[0..MIB]);
-    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing))), 18);
+    leave_partial_file(&beside, &url, "\"1-0\"", &[0..MIB]);
+    assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing))), 18);
     assert_eq!(names(dir.path()), [""; 0]);
 }
 
@@ -402,18 +403,18 @@ fn old_file_stays_until_replacement_is_whole() {
     let origin = origin();
     let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
     let url = origin.url(&origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() }));
-    let (dir, file, _) = place();
+    let (dir, file, _) = download_paths();
     fs::write(&file, "old").unwrap();
     let syncing = || FileSink::with(&file, FileOptions { sync: true, ..FileOptions::default() });
-    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), syncing())), 18);
+    assert_eq!(exit_code(&fetch(&Client::new(), &url, &options(), syncing())), 18);
     assert_eq!(fs::read(&file).unwrap(), b"old");
-    went_well(&fetch(&Client::new(), &url, &options(), syncing()));
+    assert_success(&fetch(&Client::new(), &url, &options(), syncing()));
     assert_same(&fs::read(&file).unwrap(), &all());
     assert_eq!((origin.seen("broken").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
 }
 
 /// A peer that announces 1 GiB and breaks off after 20 MiB.
-fn announcing_much(etag: &str) -> RawPeer {
+fn peer_announcing_1_gib(etag: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\n{etag}Accept-Ranges: bytes\r\nContent-Length: {}\r\n\r\n", 1_u64 << 30);
     RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])
 }
@@ -424,8 +425,8 @@ fn failed_download_reserves_only_received_bytes() {
     for place in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {
         let Ok(dir) = TempDir::new_in(&place) else { continue };
         let file = dir.path().join("file");
-        let peer = announcing_much("ETag: \"x\"\r\n");
-        assert_eq!(exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(&file))), 18);
+        let peer = peer_announcing_1_gib("ETag: \"x\"\r\n");
+        assert_eq!(exit_code(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(&file))), 18);
         let beside = PartialFile::beside(&file).unwrap();
         assert_eq!(names(dir.path()), [".file.haul-part"]);
         let metadata = fs::metadata(&beside).unwrap();
@@ -433,16 +434,16 @@ fn failed_download_reserves_only_received_bytes() {
         let taken = metadata.blocks() * 512;
         assert!((20 * MIB..21 * MIB).contains(&taken), "{} takes {taken}", place.display());
         // A download that cannot be resumed leaves nothing.
-        let peer = announcing_much("");
+        let peer = peer_announcing_1_gib("");
         let other = dir.path().join("other");
-        assert_eq!(exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(other))), 18);
+        assert_eq!(exit_code(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(other))), 18);
         assert_eq!(names(dir.path()), [".file.haul-part"]);
     }
 }
 
 #[test]
 fn announced_length_is_reserved_step_by_step() {
-    let (_dir, _, beside) = place();
+    let (_dir, _, beside) = download_paths();
     let target = Target::parse("http://h/x").unwrap();
     let validator = Validator::strong(Some(b"\"x\""), None, None).unwrap();
     let total = 1 << 30;

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-use common::{DRIVERS, start_origin, through, trusting};
+use common::{DRIVERS, start_origin, trusting_ca, with_proxy};
 use haul::net::proxy::ProxyAuth;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::Credentials;
@@ -17,12 +17,12 @@ use testkit::raw::{RawPeer, Step};
 #[test]
 fn digest_proxy_auth_works_tunnelled_and_forwarded() {
     let origin = start_origin();
-    let (trusting, _file) = trusting(origin.ca_pem());
+    let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
         for auth in [ProxyAuth::Digest, ProxyAuth::Any] {
             let proxy =
                 TestProxy::start(ProxyRules { login: Some(("me", "secret")), digest: true, ..ProxyRules::default() });
-            let options = adjusted(through(&format!("http://{}", proxy.addr), &trusting), |to| {
+            let options = adjusted(with_proxy(&format!("http://{}", proxy.addr), &trusting), |to| {
                 to.auth = auth;
                 to.credentials = Some(Credentials::new("me", "secret").unwrap());
             });
@@ -31,12 +31,13 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
                 assert_eq!(driver.get(&client, &url, &options).ok(), b"small 4\n", "{driver:?} {auth:?}");
             }
             // The challenge is requested once, then remembered.
-            assert_eq!(proxy.told().len(), 4, "{:?}", proxy.told());
-            assert!(!proxy.told().concat().contains("Basic"));
+            assert_eq!(proxy.received().len(), 4, "{:?}", proxy.received());
+            assert!(!proxy.received().concat().contains("Basic"));
 
             let fresh =
                 TestProxy::start(ProxyRules { login: Some(("me", "other")), digest: true, ..ProxyRules::default() });
-            let wrong = adjusted(through(&format!("http://me:secret@{}", fresh.addr), &trusting), |to| to.auth = auth);
+            let wrong =
+                adjusted(with_proxy(&format!("http://me:secret@{}", fresh.addr), &trusting), |to| to.auth = auth);
             let got = driver.get(&client, &origin.https_url("/small"), &wrong);
             assert_fails(&got, ErrorKind::Connect, 7, "CONNECT tunnel failed, response 407");
             assert_eq!(driver.get(&client, &origin.url("/small"), &wrong).status, 407);
@@ -60,7 +61,7 @@ fn digest_answer_uses_new_connection_after_close() {
             ];
             let peer = RawPeer::start(vec![asks.clone(), opens]);
             let options =
-                adjusted(through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
+                adjusted(with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
                     (to.auth, to.tunnel) = (ProxyAuth::Any, true)
                 });
             assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok");
@@ -69,10 +70,10 @@ fn digest_answer_uses_new_connection_after_close() {
             assert!(String::from_utf8_lossy(&second).contains("Proxy-Authorization: Digest username=\"me\""));
             // A proxy that always challenges is asked a limited number of times.
             let stubborn = RawPeer::always(asks);
-            let options =
-                adjusted(through(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()), |to| {
-                    (to.auth, to.tunnel) = (ProxyAuth::Any, true)
-                });
+            let options = adjusted(
+                with_proxy(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()),
+                |to| (to.auth, to.tunnel) = (ProxyAuth::Any, true),
+            );
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
             assert_eq!(stubborn.connections(), 2);
         }
@@ -93,7 +94,7 @@ fn tunnels() -> Vec<Step> {
 }
 
 fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
-    adjusted(through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
+    adjusted(with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
         (to.auth, to.tunnel) = (ProxyAuth::Digest, true);
     })
 }
@@ -143,7 +144,7 @@ fn concurrent_digest_answers_share_one_nonce_count() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://me:secret@{}", listener.local_addr().unwrap());
     let client = client();
-    let options = adjusted(through(&url, &RequestOptions::default()), |to| to.auth = ProxyAuth::Digest);
+    let options = adjusted(with_proxy(&url, &RequestOptions::default()), |to| to.auth = ProxyAuth::Digest);
     let clients: Vec<_> = (0..2)
         .map(|_| {
             let (client, options) = (client.clone(), options.clone());

@@ -6,7 +6,7 @@ use crate::support::proxy;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use common::{DRIVERS, start_origin, through};
+use common::{DRIVERS, start_origin, with_proxy};
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
@@ -38,7 +38,7 @@ fn refused_connect_fails_without_retry() {
             ("", ErrorKind::Receive, 56, "closed the connection"),
         ] {
             let peer = RawPeer::always(vec![Step::ReadHead, Step::send(answer), Step::Close]);
-            let options = through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default());
+            let options = with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default());
             let got = driver.get(&client(), "https://example.test/", &options);
             assert_fails(&got, kind, exit, says);
             assert_eq!(peer.connections(), 1, "it is not tried again: {answer}");
@@ -57,7 +57,7 @@ fn endless_connect_response_is_refused() {
                 Step::send(start),
                 Step::SendRepeatedly(repeated.as_bytes().to_vec(), 1 << 22),
             ]);
-            let options = through(&format!("http://{}", peer.addr()), &RequestOptions::default());
+            let options = with_proxy(&format!("http://{}", peer.addr()), &RequestOptions::default());
             assert_fails(&driver.get(&client(), "https://example.test/", &options), ErrorKind::Receive, 56, "broken");
         }
     }
@@ -68,8 +68,10 @@ fn silent_proxy_ends_at_connect_timeout() {
     for driver in DRIVERS {
         for url in ["http", "https", "socks5h", "socks4a"] {
             let peer = RawPeer::always(vec![Step::ReadToEnd]);
-            let mut options =
-                through(&format!("{url}://{}", peer.addr()), &common::impatient(Duration::from_millis(100)));
+            let mut options = with_proxy(
+                &format!("{url}://{}", peer.addr()),
+                &common::with_connect_timeout(Duration::from_millis(100)),
+            );
             options.proxy.as_mut().unwrap().tls.verify = false;
             assert_fails(&driver.get(&client(), "https://example.test/", &options), ErrorKind::Timeout, 28, "time");
         }
@@ -80,10 +82,10 @@ fn silent_proxy_ends_at_connect_timeout() {
 fn unusable_proxy_does_not_fall_back_to_direct() {
     for driver in DRIVERS {
         let origin = start_origin();
-        let nowhere = through("http://nowhere.invalid:1", &RequestOptions::default());
+        let nowhere = with_proxy("http://nowhere.invalid:1", &RequestOptions::default());
         assert_fails(&driver.get(&Client::new(), &origin.url("/"), &nowhere), ErrorKind::ProxyResolve, 5, "proxy");
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let refused = through(&format!("socks5://{closed}"), &RequestOptions::default());
+        let refused = with_proxy(&format!("socks5://{closed}"), &RequestOptions::default());
         assert_eq!(driver.get(&Client::new(), &origin.url("/"), &refused).exit, 7);
         let environment = ProxyEnvironment::read(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
         let mut proxy = ProxyOptions::default();

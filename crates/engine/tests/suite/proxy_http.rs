@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-use common::{DRIVERS, bounded, start_origin, through, trusting};
+use common::{DRIVERS, start_origin, trusting_ca, with_proxy, with_time_limit};
 use haul::batch::BatchOptions;
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
@@ -22,7 +22,7 @@ fn forwarding_proxy_connection_serves_many_origins() {
     let (one, two) = (start_origin(), start_origin());
     for driver in DRIVERS {
         let proxy = TestProxy::start(ProxyRules { login: Some(("me", "secret")), ..ProxyRules::default() });
-        let mut options = through(&format!("http://me:secret@{}", proxy.addr), &RequestOptions::default());
+        let mut options = with_proxy(&format!("http://me:secret@{}", proxy.addr), &RequestOptions::default());
         options.authorization = Some(b"Basic b3JpZ2lu".to_vec());
         options.proxy.as_mut().unwrap().fields.push(("X-For".into(), b"the proxy".to_vec()));
         let client = Client::new();
@@ -30,7 +30,7 @@ fn forwarding_proxy_connection_serves_many_origins() {
         for origin in [&one, &two, &one] {
             assert_eq!(driver.get(&client, &origin.url("/small/7"), &options).ok(), b"small 7\n");
         }
-        let told = proxy.told();
+        let told = proxy.received();
         assert_eq!(proxy.connections(), if driver == DRIVERS[0] { 1 } else { proxy.connections() });
         assert_eq!(told.len(), 3);
         for head in &told {
@@ -49,12 +49,12 @@ fn proxy_fields_do_not_replace_request_fields() {
     let origin = start_origin();
     for driver in DRIVERS {
         let proxy = TestProxy::start(ProxyRules::default());
-        let mut options = through(&format!("http://{}", proxy.addr), &RequestOptions::default());
+        let mut options = with_proxy(&format!("http://{}", proxy.addr), &RequestOptions::default());
         options.fields.extend([("X-Own".into(), b"origin".to_vec()), ("User-Agent".into(), b"mine".to_vec())]);
         let told = &mut options.proxy.as_mut().unwrap().fields;
         told.extend([("X-Own".into(), b"proxy".to_vec()), ("User-Agent".into(), b"proxied".to_vec())]);
         assert_eq!(driver.get(&Client::new(), &origin.url("/small/7"), &options).ok(), b"small 7\n");
-        let head = &proxy.told()[0];
+        let head = &proxy.received()[0];
         let named = |name: &str| head.lines().filter_map(|line| line.strip_prefix(name)).collect::<Vec<_>>();
         assert_eq!(named("X-Own: "), ["origin", "proxy"], "{head}");
         assert_eq!(named("User-Agent: "), ["mine", "proxied"], "{head}");
@@ -64,12 +64,12 @@ fn proxy_fields_do_not_replace_request_fields() {
 #[test]
 fn connect_reveals_only_host_and_port() {
     let origin = start_origin();
-    let (trusting, _file) = trusting(origin.ca_pem());
+    let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
         for bytewise in [false, true] {
             let proxy =
                 TestProxy::start(ProxyRules { login: Some(("me", "secret")), bytewise, ..ProxyRules::default() });
-            let mut options = through(&format!("http://me:secret@{}", proxy.addr), &trusting);
+            let mut options = with_proxy(&format!("http://me:secret@{}", proxy.addr), &trusting);
             options.authorization = Some(b"Basic b3JpZ2lu".to_vec());
             options.cookie = Some(b"a=1".to_vec());
             let client = Client::new();
@@ -81,7 +81,7 @@ fn connect_reveals_only_host_and_port() {
                 assert!(!body.to_lowercase().contains("proxy-"), "{body}");
                 assert_eq!(got.facts.connect_status, 200);
             }
-            for (head, addr) in proxy.told().iter().zip([&origin.https_url(""), &origin.url("")]) {
+            for (head, addr) in proxy.received().iter().zip([&origin.https_url(""), &origin.url("")]) {
                 let addr = addr.split('/').nth(2).unwrap();
                 assert!(head.starts_with(&format!("CONNECT {addr} HTTP/1.1\r\nHost: {addr}\r\n")), "{head}");
                 assert!(!head.contains("b3JpZ2lu") && !head.contains("a=1") && !head.contains("echo"), "{head}");
@@ -94,13 +94,14 @@ fn connect_reveals_only_host_and_port() {
 fn large_bodies_arrive_whole_through_tls_in_tls() {
     let origin = start_origin();
     let identity = Identity::generate();
-    let (trusting_origin, _file) = trusting(origin.ca_pem());
-    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    let (trusting_origin, _file) = trusting_ca(origin.ca_pem());
+    let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for driver in DRIVERS {
         let proxy = TestProxy::start(ProxyRules { tls: Some(identity.server_config(&[])), ..ProxyRules::default() });
-        let options = adjusted(through(&format!("https://localhost:{}", proxy.addr.port()), &trusting_origin), |to| {
-            to.tls = trusting_proxy.tls.clone();
-        });
+        let options =
+            adjusted(with_proxy(&format!("https://localhost:{}", proxy.addr.port()), &trusting_origin), |to| {
+                to.tls = trusting_proxy.tls.clone();
+            });
         let client = Client::new();
         for length in [0, 1, 100_000, 3_000_001] {
             let path = format!("/bytes/{length}");
@@ -127,22 +128,22 @@ fn large_bodies_arrive_whole_through_tls_in_tls() {
 fn waiting_plain_bodies_continue_through_https_proxy() {
     let origin = start_origin();
     let identity = Identity::generate();
-    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     let proxy = TestProxy::start(ProxyRules { tls: Some(identity.server_config(&[])), ..ProxyRules::default() });
-    let options = through(&format!("https://localhost:{}", proxy.addr.port()), &RequestOptions::default());
+    let options = with_proxy(&format!("https://localhost:{}", proxy.addr.port()), &RequestOptions::default());
     let options = adjusted(options, |to| (to.tls, to.tunnel) = (trusting_proxy.tls, true));
     let client = Client::builder().options(|own| *own = options).build();
     let requests: Vec<_> = (0..12).map(|_| client.get(&origin.url("/bytes/400000")).build().unwrap()).collect();
     let batch = BatchOptions { memory: 100_000, per_host: 3, ..BatchOptions::default() };
     let expected = origin.pattern().slice(0, 400_000);
-    let replies: Vec<_> = bounded("the batch", move || client.fetch_all(requests, batch).collect());
+    let replies: Vec<_> = with_time_limit("the batch", move || client.fetch_all(requests, batch).collect());
     assert!(replies.into_iter().all(|(_, reply)| reply.unwrap().body == expected));
 }
 
 #[test]
 fn proxy_close_notify_ends_a_tunnelled_plain_body() {
     let identity = Identity::generate();
-    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for (driver, notifies) in DRIVERS.into_iter().flat_map(|driver| [(driver, true), (driver, false)]) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
@@ -164,7 +165,7 @@ fn proxy_close_notify_ends_a_tunnelled_plain_body() {
             }
             stream.flush().unwrap();
         });
-        let options = adjusted(through(&url, &RequestOptions::default()), |to| {
+        let options = adjusted(with_proxy(&url, &RequestOptions::default()), |to| {
             (to.tls, to.tunnel) = (trusting_proxy.tls.clone(), true);
         });
         let got = driver.get(&client(), "http://example.test/", &options);
@@ -188,7 +189,7 @@ fn proxy_connection_field_of_proxy_is_obeyed() {
         let closes = vec![Step::ReadHead, ok("1.1", "Proxy-Connection: close"), Step::ReadToEnd];
         let keeps = vec![Step::ReadHead, ok("1.0", "Proxy-Connection: keep-alive"), Step::ReadHead, ok("1.0", "X: y")];
         let peer = RawPeer::start(vec![closes.clone(), closes, keeps]);
-        let options = through(&format!("http://{}", peer.addr()), &RequestOptions::default());
+        let options = with_proxy(&format!("http://{}", peer.addr()), &RequestOptions::default());
         for connections in [1, 2, 3, 3] {
             assert_eq!(driver.get(&client, "http://example.test/", &options).ok(), b"ok", "{driver:?}");
             assert_eq!(peer.connections(), connections, "{driver:?}");
@@ -206,7 +207,7 @@ fn body_following_connect_response_is_never_cut() {
     for driver in DRIVERS {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(answer.clone()), Step::ReadHead, Step::Close]);
         let options =
-            adjusted(through(&format!("http://{}", peer.addr()), &RequestOptions::default()), |to| to.tunnel = true);
+            adjusted(with_proxy(&format!("http://{}", peer.addr()), &RequestOptions::default()), |to| to.tunnel = true);
         let got = driver.get(&client(), "http://example.test/", &options);
         assert!(got.exit != 0 && got.body.is_empty() || got.body == body, "{} {}", got.message, got.body.len());
     }
@@ -227,8 +228,9 @@ fn bytes_after_connect_response_belong_to_tunnel() {
             Step::ReadHead,
             Step::Close,
         ]);
-        let options =
-            adjusted(through(&format!("http://{}", early.addr()), &RequestOptions::default()), |to| to.tunnel = true);
+        let options = adjusted(with_proxy(&format!("http://{}", early.addr()), &RequestOptions::default()), |to| {
+            to.tunnel = true
+        });
         let got = driver.get(&client(), "http://example.test/", &options);
         assert!(got.exit == 0 && got.body == b"hello" || got.exit != 0 && got.body.is_empty(), "{got:?}");
 
@@ -239,8 +241,9 @@ fn bytes_after_connect_response_belong_to_tunnel() {
             Step::send(response),
             Step::Close,
         ]);
-        let options =
-            adjusted(through(&format!("http://{}", later.addr()), &RequestOptions::default()), |to| to.tunnel = true);
+        let options = adjusted(with_proxy(&format!("http://{}", later.addr()), &RequestOptions::default()), |to| {
+            to.tunnel = true
+        });
         assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"hello");
     }
 }
@@ -253,17 +256,17 @@ fn pool_separates_connections_by_proxy_settings() {
     let other = TestProxy::start(ProxyRules::default());
     let url = |user: &str| format!("http://{user}{}", proxy.addr);
     let plain = RequestOptions::default();
-    let with = |adjust: fn(&mut ProxyOptions)| adjusted(through(&url(""), &plain), adjust);
+    let with = |adjust: fn(&mut ProxyOptions)| adjusted(with_proxy(&url(""), &plain), adjust);
     let ways = [
         plain.clone(),
-        through(&url(""), &plain),
-        through(&url("a:1@"), &plain),
-        through(&url("a:2@"), &plain),
-        through(&format!("http://{}", other.addr), &plain),
-        through(&format!("socks5://{}", proxy.addr), &plain),
+        with_proxy(&url(""), &plain),
+        with_proxy(&url("a:1@"), &plain),
+        with_proxy(&url("a:2@"), &plain),
+        with_proxy(&format!("http://{}", other.addr), &plain),
+        with_proxy(&format!("socks5://{}", proxy.addr), &plain),
         with(|proxy| proxy.tunnel = true),
         with(|proxy| proxy.fields.push(("X".into(), b"1".to_vec()))),
-        adjusted(through(&url(""), &plain), |to| {
+        adjusted(with_proxy(&url(""), &plain), |to| {
             to.preproxy = Some(Proxy::parse(&format!("socks5://{}", other.addr)).unwrap());
         }),
     ];

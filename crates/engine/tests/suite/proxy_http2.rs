@@ -52,7 +52,7 @@ fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOpti
 
 /// Asserts the exit code, a part of the message and the delivered prefix.
 #[track_caller]
-fn ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
+fn assert_ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
     for got in through(peer, |_| ()) {
         assert_eq!(got.exit, exit, "{}", got.message);
         assert!(got.message.contains(says), "{}", got.message);
@@ -137,14 +137,14 @@ fn refused_http2_connect_is_a_proxy_error() {
         conn.send(headers(asked.stream, true, &[(":status", "403")]))?;
         conn.drain()
     });
-    ends(&peer, 7, "response 403", b"");
+    assert_ends(&peer, 7, "response 403", b"");
     let peer = proxy(|conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
         conn.send(rst(asked.stream, 10))?;
         conn.drain()
     });
-    ends(&peer, 56, "CONNECT_ERROR", b"");
+    assert_ends(&peer, 56, "CONNECT_ERROR", b"");
 }
 
 #[test]
@@ -189,11 +189,11 @@ fn broken_tunnel_is_an_error() {
             conn.drain()
         })
     };
-    ends(&cut(|conn, stream| conn.send(data(stream, true, b""))), 18, "", b"hello");
-    ends(&cut(|conn, stream| conn.send(rst(stream, 8))), 56, "closed the tunnel", b"hello");
-    ends(&cut(|conn, _| conn.cut()), 18, "", b"hello");
+    assert_ends(&cut(|conn, stream| conn.send(data(stream, true, b""))), 18, "", b"hello");
+    assert_ends(&cut(|conn, stream| conn.send(rst(stream, 8))), 56, "closed the tunnel", b"hello");
+    assert_ends(&cut(|conn, _| conn.cut()), 18, "", b"hello");
     // A protocol violation by the proxy breaks the tunnels.
-    ends(&cut(|conn, _| conn.send(window_update(0, 0))), 56, "nothing", b"hello");
+    assert_ends(&cut(|conn, _| conn.send(window_update(0, 0))), 56, "nothing", b"hello");
 }
 
 #[test]

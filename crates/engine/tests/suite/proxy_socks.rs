@@ -3,7 +3,7 @@
 use crate::common;
 use crate::support::proxy;
 
-use common::{DRIVERS, start_origin, through, trusting};
+use common::{DRIVERS, start_origin, trusting_ca, with_proxy};
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
@@ -24,12 +24,12 @@ fn every_socks_version_connects() {
             ] {
                 let login = Some(("me", "secret"));
                 let proxy = TestProxy::start(ProxyRules { login, bytewise, ..ProxyRules::default() });
-                let options = through(&format!("{kind}://me:secret@{}", proxy.addr), &RequestOptions::default());
+                let options = with_proxy(&format!("{kind}://me:secret@{}", proxy.addr), &RequestOptions::default());
                 let client = client();
                 let got = driver.get(&client, &format!("http://h.test:{port}/small/9"), &options);
                 assert_eq!(got.ok(), b"small 9\n", "{driver:?} {kind}");
-                assert_eq!(proxy.told().last(), Some(&asked));
-                assert_eq!(proxy.told().contains(&"login me:secret".to_owned()), kind.starts_with("socks5"));
+                assert_eq!(proxy.received().last(), Some(&asked));
+                assert_eq!(proxy.received().contains(&"login me:secret".to_owned()), kind.starts_with("socks5"));
             }
         }
     }
@@ -45,11 +45,11 @@ fn wrong_socks_credentials_and_refusals_exit_97() {
             ("socks5", "", "wants a user name"),
             ("socks4", "you@", "identd"),
         ] {
-            let options = through(&format!("{kind}://{user}{}", proxy.addr), &RequestOptions::default());
+            let options = with_proxy(&format!("{kind}://{user}{}", proxy.addr), &RequestOptions::default());
             assert_fails(&driver.get(&Client::new(), &origin.url("/small"), &options), ErrorKind::Proxy, 97, says);
         }
         let long = format!("http://{}.test/", "a.".repeat(126) + "aa");
-        let options = through(&format!("socks5h://{}", proxy.addr), &RequestOptions::default());
+        let options = with_proxy(&format!("socks5h://{}", proxy.addr), &RequestOptions::default());
         let before = proxy.connections();
         assert_fails(&driver.get(&client(), &long, &options), ErrorKind::Proxy, 97, "cannot express");
         assert_eq!(proxy.connections(), before, "nothing was connected for what cannot be said");
@@ -59,12 +59,12 @@ fn wrong_socks_credentials_and_refusals_exit_97() {
 #[test]
 fn preproxy_is_connected_before_the_proxy() {
     let origin = start_origin();
-    let (trusting, _file) = trusting(origin.ca_pem());
+    let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
         let first = TestProxy::start(ProxyRules { login: Some(("first", "secret")), ..ProxyRules::default() });
         for kind in ["http", "socks5", "socks4"] {
             let second = TestProxy::start(ProxyRules { login: Some(("second", "secret2")), ..ProxyRules::default() });
-            let options = through(&format!("{kind}://second:secret2@{}", second.addr), &trusting);
+            let options = with_proxy(&format!("{kind}://second:secret2@{}", second.addr), &trusting);
             let options = adjusted(options, |proxy| {
                 let url = format!("socks5://first:secret@{}", first.addr);
                 proxy.preproxy = Some(Proxy::parse(&url).unwrap());
@@ -72,9 +72,9 @@ fn preproxy_is_connected_before_the_proxy() {
             for url in [origin.https_url("/small/3"), origin.url("/small/3")] {
                 assert_eq!(driver.get(&Client::new(), &url, &options).ok(), b"small 3\n", "{kind}");
             }
-            assert!(first.told().contains(&format!("socks5 {}", second.addr)));
-            assert!(!first.told().concat().contains("secret2"), "{:?}", first.told());
-            assert!(!second.told().is_empty() && !second.told().concat().contains("first"));
+            assert!(first.received().contains(&format!("socks5 {}", second.addr)));
+            assert!(!first.received().concat().contains("secret2"), "{:?}", first.received());
+            assert!(!second.received().is_empty() && !second.received().concat().contains("first"));
         }
         let alone = RequestOptions {
             proxy: Some({
@@ -101,7 +101,7 @@ fn truncated_and_hostile_socks_replies_are_errors() {
                 Step::HalfClose,
                 Step::ReadToEnd,
             ]);
-            let options = through(&format!("socks5h://{}", peer.addr()), &RequestOptions::default());
+            let options = with_proxy(&format!("socks5h://{}", peer.addr()), &RequestOptions::default());
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Proxy, 97, "SOCKS");
         }
         for bad in [
@@ -113,7 +113,7 @@ fn truncated_and_hostile_socks_replies_are_errors() {
             b"\x05\x00\x05\x00\x00\x09",
         ] {
             let peer = RawPeer::always(vec![Step::ReadBytes(3), Step::send(bad), Step::HalfClose, Step::ReadToEnd]);
-            let options = through(&format!("socks5h://{}", peer.addr()), &RequestOptions::default());
+            let options = with_proxy(&format!("socks5h://{}", peer.addr()), &RequestOptions::default());
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Proxy, 97, "SOCKS");
         }
     }

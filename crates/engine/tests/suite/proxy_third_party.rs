@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, http2_origin, offering, start_origin, through, trusting};
+use common::{DRIVERS, http2_origin, start_origin, trusting_ca, with_h2_alpn, with_proxy};
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use testkit::identity::Identity;
 
@@ -66,16 +66,16 @@ fn tinyproxy_forwards_and_tunnels() {
     });
     let Some(running) = running else { return };
     let origin = start_origin();
-    let (trusting, _file) = trusting(origin.ca_pem());
+    let (trusting, _file) = trusting_ca(origin.ca_pem());
     let body = origin.pattern().slice(0, 500_000);
     for driver in DRIVERS {
-        let options = through(&format!("http://me:secret@127.0.0.1:{}", running.port), &trusting);
+        let options = with_proxy(&format!("http://me:secret@127.0.0.1:{}", running.port), &trusting);
         let client = Client::new();
         for url in [origin.url("/bytes/500000"), origin.https_url("/bytes/500000")] {
             assert!(driver.get(&client, &url, &options).ok() == body, "{driver:?} {url}");
         }
         assert!(origin.log().iter().all(|request| request.header("proxy-authorization").is_none()));
-        let wrong = through(&format!("http://me:wrong@127.0.0.1:{}", running.port), &trusting);
+        let wrong = with_proxy(&format!("http://me:wrong@127.0.0.1:{}", running.port), &trusting);
         let got = driver.get(&client, &origin.https_url("/small"), &wrong);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Connect), 7), "{}", got.message);
         let got = driver.get(&client, &origin.url("/small"), &wrong);
@@ -90,15 +90,15 @@ fn microsocks_connects_with_credentials() {
     });
     let Some(running) = running else { return };
     let origin = start_origin();
-    let (trusting, _file) = trusting(origin.ca_pem());
+    let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
         for kind in ["socks5", "socks5h"] {
-            let options = through(&format!("{kind}://me:secret@127.0.0.1:{}", running.port), &trusting);
+            let options = with_proxy(&format!("{kind}://me:secret@127.0.0.1:{}", running.port), &trusting);
             let client = Client::new();
             for url in [origin.url("/small/5"), origin.https_url("/small/5")] {
                 assert_eq!(driver.get(&client, &url, &options).ok(), b"small 5\n", "{driver:?} {kind}");
             }
-            let wrong = through(&format!("{kind}://me:wrong@127.0.0.1:{}", running.port), &trusting);
+            let wrong = with_proxy(&format!("{kind}://me:wrong@127.0.0.1:{}", running.port), &trusting);
             let got = driver.get(&client, &origin.url("/small/5"), &wrong);
             assert_eq!((got.kind, got.exit), (Some(ErrorKind::Proxy), 97), "{}", got.message);
         }
@@ -145,7 +145,7 @@ impl NghttpxFront {
 
     /// Returns these options with this proxy.
     fn before(&self, options: &RequestOptions, http2: bool) -> RequestOptions {
-        let mut options = through(&format!("https://localhost:{}", self.running.port), options);
+        let mut options = with_proxy(&format!("https://localhost:{}", self.running.port), options);
         if let Some(proxy) = &mut options.proxy {
             proxy.tls.ca_file = Some(self.folder.path().join("ca"));
             proxy.http2 = http2;
@@ -175,10 +175,10 @@ fn http2_goes_through_an_https_proxy() {
     let Some(behind) = behind else { return };
     let Some(front) = NghttpxFront::start(behind.port) else { return };
     let origin = http2_origin(100);
-    let (trusting, _file) = trusting(origin.ca_pem());
+    let (trusting, _file) = trusting_ca(origin.ca_pem());
     let body = origin.pattern().slice(0, 3_000_000);
     for (http2, line) in [(false, "http/1.1 CONNECT"), (true, "h2 CONNECT")] {
-        let options = front.before(&offering(trusting.clone()), http2);
+        let options = front.before(&with_h2_alpn(trusting.clone()), http2);
         let before = origin.connections();
         for driver in DRIVERS {
             let client = Client::new();
@@ -199,7 +199,7 @@ fn http2_goes_through_an_https_proxy() {
         }
         assert_eq!(origin.connections() - before, 6, "one for each client and offer");
         let urls = (0..200).map(|n| origin.https_url(&format!("/small/{n}")));
-        let run = common::run(&Client::new(), common::fetching(&options), common::one_thread(), urls);
+        let run = common::run(&Client::new(), common::single_stage(&options), common::one_thread(), urls);
         assert_eq!(run.output, (0..200).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
         assert_eq!(origin.connections() - before, 7, "side by side in one tunnel");
         front.logs(line, 7);
@@ -214,7 +214,7 @@ fn forwarded_requests_share_an_https_proxy_connection() {
     let Some(front) = NghttpxFront::start(origin.http_addr().port()) else { return };
     let options = front.before(&RequestOptions::default(), true);
     let urls = (0..200).map(|n| format!("http://{}.test/small/{n}", n % 7));
-    let run = common::run(&Client::new(), common::fetching(&options), common::one_thread(), urls);
+    let run = common::run(&Client::new(), common::single_stage(&options), common::one_thread(), urls);
     assert_eq!(String::from_utf8_lossy(&run.output), (0..200).map(|n| format!("small {n}\n")).collect::<String>());
     front.logs("h2 GET", 200);
     for driver in DRIVERS {

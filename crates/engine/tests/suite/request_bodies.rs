@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, thread};
 
-use common::{DRIVERS, OK, following, start_origin, trusting};
+use common::{DRIVERS, OK, following, start_origin, trusting_ca};
 use haul::body::upload::{BodyPiece, RequestBody};
 use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
@@ -38,7 +38,7 @@ fn file_and_reader_bodies_arrive_whole() {
     let path = place.path().join("content");
     for driver in DRIVERS {
         let client = Client::new();
-        let (trusted, _ca) = trusting(origin.ca_pem());
+        let (trusted, _ca) = trusting_ca(origin.ca_pem());
         for size in [0, 1, 16_384, 65_536, 3_000_000] {
             let content = origin.pattern().slice(0, size);
             fs::write(&path, &content).unwrap();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-use common::{DRIVERS, FleetRunResult, fetching, knowing, one_thread, retrying, run};
+use common::{DRIVERS, FleetRunResult, one_thread, retrying, run, single_stage, with_prior_knowledge};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use http2::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
@@ -21,7 +21,7 @@ const MANY: usize = 2000;
 /// Fetches `/0`, `/1` and so on; each path is its own body.
 fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, base: &str) {
     let FleetRunResult { result, output, reports } =
-        run(client, fetching(options), fleet, (0..MANY).map(|n| format!("{base}/{n}")));
+        run(client, single_stage(options), fleet, (0..MANY).map(|n| format!("{base}/{n}")));
     let summary = result.expect("the run goes to its end");
     assert_eq!((summary.succeeded, summary.failed), (MANY as u64, 0), "{:?}", summary.causes);
     let expected: String = (0..MANY).map(|n| format!("/{n}")).collect();
@@ -55,7 +55,7 @@ fn few_http2_requests_are_sent_in_vain() {
         let peer = FramePeer::start(move |_, conn| answer_few(conn, at_once, count, says));
         let client = Client::new();
         // A server that closes without GOAWAY may lose sent responses.
-        let options = if says { once(defaults()) } else { knowing(retrying(3)) };
+        let options = if says { once(defaults()) } else { with_prior_knowledge(retrying(3)) };
         fetch_many(&client, &options, one_thread(), &peer.url(""));
         let sent = client.stats().totals().requests as usize;
         let most = if says { MANY * 3 / 2 } else { MANY * 2 };
@@ -92,7 +92,7 @@ fn lost_requests_share_the_next_connection() {
         answer(conn, &asked[0])
     });
     let run =
-        run(&Client::new(), fetching(&once(defaults())), one_thread(), (0..30).map(|n| peer.url(&format!("/{n}"))));
+        run(&Client::new(), single_stage(&once(defaults())), one_thread(), (0..30).map(|n| peer.url(&format!("/{n}"))));
     assert_eq!(run.summary().failed, 0, "{:?}", run.summary().causes);
     assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
 }
@@ -175,7 +175,7 @@ fn close_after_settings_uses_one_retry() {
         conn.greet(&[])?;
         if number > 0 { answer_all(conn) } else { Ok(()) }
     });
-    fetch_many(&Client::new(), &knowing(retrying(1)), one_thread(), &peer.url(""));
+    fetch_many(&Client::new(), &with_prior_knowledge(retrying(1)), one_thread(), &peer.url(""));
     assert!(peer.connections() <= 2, "{}", peer.connections());
 }
 

@@ -6,7 +6,7 @@ use crate::support::ranges;
 use common::{DRIVERS, Driver, assert_same, retrying};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
-use ranges::{MIB, NonRestartableSink, SIZE, content, exit, fetch, origin, ranges, went_well};
+use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, ContentChange, FaultPlan, FaultyOrigin, WrongContentRange};
 use testkit::raw::{RawPeer, Step};
@@ -20,7 +20,7 @@ fn once(origin: &FaultyOrigin, path: &str, options: &RequestOptions) -> (u8, Vec
     let outcome = fetch(&Client::new(), &origin.url(path), options, sink.clone());
     let got = sink.taken();
     assert_eq!(outcome.facts.body_bytes, got.len() as u64, "{:?}", outcome.result);
-    (exit(&outcome), got)
+    (exit_code(&outcome), got)
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn broken_body_resumes_at_the_exact_byte() {
     let path = origin.serve("file", plan.clone());
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
-    went_well(&fetch(&Client::new(), &origin.url(&path), &retrying(4), FileSink::new(&file)));
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &retrying(4), FileSink::new(&file)));
     assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 0));
 
-    let (options, _file) = common::trusting(origin.ca_pem());
+    let (options, _file) = common::trusting_ca(origin.ca_pem());
     let options = RequestOptions { tls: options.tls, ..retrying(4) };
     let path = origin.serve("tls", plan.clone());
     let sink = NonRestartableSink::default();
-    went_well(&fetch(&Client::new(), &origin.https_url(&path), &options, sink.clone()));
+    assert_success(&fetch(&Client::new(), &origin.https_url(&path), &options, sink.clone()));
     assert_same(&sink.taken(), &content(&plan, 0));
 
     for name in ["once", "file", "tls"] {
@@ -107,7 +107,7 @@ fn changed_content_is_an_error_or_restart() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
     let outcome = fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file));
-    went_well(&outcome);
+    assert_success(&outcome);
     assert_eq!(outcome.facts.body_bytes, SIZE);
     assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 1));
     assert_eq!(origin.seen("file").requests.len(), 2, "the answer that tells of the change is the new start");
@@ -139,7 +139,7 @@ fn wrong_part_is_never_delivered() {
         let path = origin.serve("file", plan.clone());
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("file");
-        went_well(&fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file)));
+        assert_success(&fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file)));
         assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 0));
     }
 }
@@ -203,7 +203,7 @@ fn status_416_without_length_probes_the_last_byte() {
         let options = RequestOptions { resume_from: Some(10), fail: true, ..RequestOptions::default() };
         let sink = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &peer.url("/"), &options, sink.clone());
-        assert_eq!((exit(&outcome), sink.taken()), (code, Vec::new()), "{:?}", outcome.result);
+        assert_eq!((exit_code(&outcome), sink.taken()), (code, Vec::new()), "{:?}", outcome.result);
         let requests = String::from_utf8(peer.received(0)).unwrap();
         let asked: Vec<_> = requests.lines().filter(|line| line.starts_with("Range")).collect();
         assert_eq!(asked, ["Range: bytes=10-", "Range: bytes=9-"]);
@@ -296,7 +296,7 @@ fn restarts_count_as_retries() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("file");
         let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(retries), FileSink::new(&file));
-        assert_eq!((exit(&outcome), peer.connections()), (code, retries as usize + 1), "{:?}", outcome.result);
+        assert_eq!((exit_code(&outcome), peer.connections()), (code, retries as usize + 1), "{:?}", outcome.result);
         assert_eq!(std::fs::read(&file).ok(), (code == 0).then(|| b"0123456789".to_vec()));
     }
     // Discarded bytes are no progress: a server whose content always changes exhausts the retries.
@@ -306,5 +306,5 @@ fn restarts_count_as_retries() {
     };
     let peer = RawPeer::start((0..12).map(script).collect());
     let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(3), common::BufferSink::default());
-    assert_eq!((exit(&outcome), peer.connections()), (18, 4), "{:?}", outcome.result);
+    assert_eq!((exit_code(&outcome), peer.connections()), (18, 4), "{:?}", outcome.result);
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, bounded, get, retrying, start_origin};
+use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, get, retrying, start_origin, with_time_limit};
 use haul::body::delivery::BodyDelivery;
 use haul::sink::memory::MemorySink;
 use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
@@ -115,7 +115,7 @@ fn broken_response_is_retried_when_retries_are_set() {
             let got = if driver == Driver::Blocking {
                 get(driver, &peer.url("/"), &retrying(1))
             } else {
-                behind_a_slower_one(&peer.url("/"), &retrying(1))
+                fetch_behind_a_slow_url(&peer.url("/"), &retrying(1))
             };
             assert_eq!((got.ok(), got.facts.retries), (&b"ok"[..], 1), "{driver:?} {script:?}");
         }
@@ -136,23 +136,23 @@ fn body_that_always_breaks_off_exhausts_retries() {
 
 /// Fetches a URL as the second of a fleet: the body of the first URL streams to the output, while
 /// that of the second can restart.
-fn behind_a_slower_one(url: &str, options: &RequestOptions) -> FetchOutcome {
+fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome {
     let slow =
         RawPeer::start(vec![vec![Step::ReadHead, Step::Await(1), Step::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
     let (urls, url) = ([slow.url("/"), url.to_owned()], url.to_owned());
     let (done, is_done) = channel();
     let client = Client::new();
-    let stages = common::fetching(options);
+    let stages = common::single_stage(options);
     let items = Box::new(urls.into_iter().map(|url| Ok(common::item(url))));
     thread::spawn(move || {
         // Released when the other URL has been reported, or when the test times out.
-        let _ = is_done.recv_timeout(common::PATIENCE);
+        let _ = is_done.recv_timeout(common::TEST_TIMEOUT);
         slow.release();
         slow.finished(1);
     });
     let notes = NotifyingReport { notes: common::RecordingReport::default(), url: url.clone(), done };
     let seen = notes.notes.clone();
-    let output = bounded("the fleet", move || {
+    let output = with_time_limit("the fleet", move || {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let fleet = haul::fleet::Fleet::new(stages, common::one_thread());
         fleet.run(&client, items, DescriptorWriter::new(writer.into()), notes).unwrap();
@@ -186,7 +186,7 @@ fn delivered_output_is_not_fetched_again() {
     let peer = RawPeer::always(script.clone());
     let (mut reader, writer) = std::io::pipe().unwrap();
     let (url, options) = (peer.url("/"), Arc::new(retrying(3)));
-    let outcome = bounded("fetch", move || {
+    let outcome = with_time_limit("fetch", move || {
         let sink = BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None);
         Client::new().fetch(Target::parse(&url).unwrap(), options, Box::new(sink))
     });

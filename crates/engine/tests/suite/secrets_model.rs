@@ -101,7 +101,7 @@ fn carries(request: &LoggedRequest, mark: &str) -> bool {
 
 fn options_for(world: &SecretOrigins) -> (RequestOptions, tempfile::NamedTempFile) {
     let all: String = world.origins.iter().map(Origin::ca_pem).collect();
-    let (trusting, file) = common::trusting(&all);
+    let (trusting, file) = common::trusting_ca(&all);
     (RequestOptions { tls: trusting.tls, ..following() }, file)
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::{DRIVERS, following, http2_origin, trusting};
+use common::{DRIVERS, following, http2_origin, trusting_ca};
 use haul::net::dns::AddressFamily;
 use haul::net::proxy::ProxyOptions;
 use haul::state::auth::{AuthOptions, Credentials, NetrcText};
@@ -59,8 +59,8 @@ impl OriginsAndProxies {
         let identity = Identity::generate();
         let start = |login, tls| TestProxy::start(ProxyRules { login: Some(login), tls, ..ProxyRules::default() });
         let proxies = LOGINS.map(|login| [start(login, None), start(login, Some(identity.server_config(&[])))]);
-        let (to_origins, file) = trusting(&origins.iter().map(Origin::ca_pem).collect::<String>());
-        let (to_proxies, proxy_file) = trusting(identity.ca_pem());
+        let (to_origins, file) = trusting_ca(&origins.iter().map(Origin::ca_pem).collect::<String>());
+        let (to_proxies, proxy_file) = trusting_ca(identity.ca_pem());
         // SOCKS 4 supports only IPv4.
         let base = RequestOptions { tls: to_origins.tls, family: AddressFamily::V4, ..following() };
         OriginsAndProxies {
@@ -93,11 +93,11 @@ impl OriginsAndProxies {
     }
 
     /// Returns what each proxy received since the last call.
-    fn told(&self, seen: &mut [[usize; 2]; 2]) -> Vec<(usize, Vec<String>)> {
+    fn received(&self, seen: &mut [[usize; 2]; 2]) -> Vec<(usize, Vec<String>)> {
         let mut all = Vec::new();
         for (number, pair) in self.proxies.iter().enumerate() {
             for (kind, proxy) in pair.iter().enumerate() {
-                let told = proxy.told();
+                let told = proxy.received();
                 all.push((number, told[seen[number][kind]..].to_vec()));
                 seen[number][kind] = told.len();
             }
@@ -228,7 +228,7 @@ fn no_route_reveals_a_secret_to_others() {
             }
         }
         assert!(expected.is_empty(), "{what}: never asked {expected:?}");
-        for (number, told) in world.told(&mut seen) {
+        for (number, told) in world.received(&mut seen) {
             for message in told {
                 proxied += 1;
                 let text = readable(&message);

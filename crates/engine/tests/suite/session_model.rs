@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use call_styles::{CallStyle, PiecewiseContent, SessionRequest, SessionResponse, a_batch, run_all};
-use common::{knowing, offering, retrying, trusting};
+use common::{retrying, trusting_ca, with_h2_alpn, with_prior_knowledge};
 use haul::{Client, Error, RequestBuilder, RequestOptions};
 use route::{ProxyLogin, RouteKind, SessionRoute};
 use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
@@ -271,8 +271,8 @@ fn try_http2(seed: u64) {
     let honest = Origin::builder().http2(one_of(&mut rng, &[1, 3, 100])).start().unwrap();
     let is_secure = rng.below(2) == 0;
     let pem = [faulty.ca_pem(), honest.ca_pem()].concat();
-    let (trusting, _ca) = trusting(&pem);
-    let options = if is_secure { offering(trusting) } else { knowing(RequestOptions::default()) };
+    let (trusting, _ca) = trusting_ca(&pem);
+    let options = if is_secure { with_h2_alpn(trusting) } else { with_prior_knowledge(RequestOptions::default()) };
     let client =
         Client::builder().options(|own| *own = RequestOptions { retry: retrying(50).retry, ..options }).build();
     let count = one_of(&mut rng, &[4, 20, 60]);

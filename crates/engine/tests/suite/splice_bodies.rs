@@ -9,14 +9,14 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::thread;
 
-use common::{Driver, assert_same, bounded, fetching, one_thread, trusting};
+use common::{Driver, assert_same, one_thread, single_stage, trusting_ca, with_time_limit};
 use haul::fleet::{BodyDestination, Fleet, FleetItem};
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::memory::MemorySink;
 use haul::sink::output::DescriptorWriter;
 use haul::{Client, RequestOptions};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, mknodat};
-use splice::{MIB, body, fetch, fetch_marking, head, pipe_read_by, read_all, served, waiting};
+use splice::{MIB, body, fetch, fetch_with_marks, head, head_then_body, pipe_read_by, read_all, waiting_output};
 use tempfile::TempDir;
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
@@ -31,9 +31,9 @@ fn options() -> RequestOptions {
 #[test]
 fn splice_to_pipe_moves_every_byte() {
     for len in SIZES {
-        let peer = Arc::new(RawPeer::start(vec![served(len)]));
+        let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
         let (writer, reading) = pipe_read_by(read_all);
-        fetch(&Client::new(), &peer, waiting(writer), &options()).was_moved(len);
+        fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_spliced(len);
         assert_same(&reading.join().unwrap(), &body(len));
     }
 }
@@ -41,9 +41,9 @@ fn splice_to_pipe_moves_every_byte() {
 #[test]
 fn small_body_is_copied_not_spliced() {
     for len in [1, 4096, (64 << 10) - 1] {
-        let peer = Arc::new(RawPeer::start(vec![served(len)]));
+        let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
         let (writer, reading) = pipe_read_by(read_all);
-        fetch(&Client::new(), &peer, waiting(writer), &options()).was_written(len);
+        fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_copied(len);
         assert_same(&reading.join().unwrap(), &body(len));
     }
 }
@@ -56,18 +56,19 @@ fn bytes_received_with_head_precede_spliced_body() {
     let script = vec![Step::ReadHead, Step::Send(bytes), Step::Await(1), Step::Send(body(len)[10_000..].to_vec())];
     let peer = Arc::new(RawPeer::start(vec![script]));
     let (writer, reading) = pipe_read_by(read_all);
-    let told = fetch(&Client::new(), &peer, waiting(writer), &options());
+    let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
     assert_eq!((told.exit, told.counts.moved() + told.counts.written()), (0, len));
-    assert!(!splice::MOVES || told.counts.written() <= 10_000);
+    assert!(!splice::CAN_SPLICE || told.counts.written() <= 10_000);
     assert_same(&reading.join().unwrap(), &body(len));
 }
 
 #[test]
 fn included_head_precedes_the_spliced_body() {
     let len = MIB;
-    let peer = Arc::new(RawPeer::start(vec![served(len)]));
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
     let (writer, reading) = pipe_read_by(read_all);
-    let told = fetch(&Client::new(), &peer, waiting(writer), &RequestOptions { include_head: true, ..options() });
+    let told =
+        fetch(&Client::new(), &peer, waiting_output(writer), &RequestOptions { include_head: true, ..options() });
     assert_eq!(told.exit, 0);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n").into_bytes();
     assert_same(&reading.join().unwrap(), &[head, body(len)].concat());
@@ -78,8 +79,8 @@ fn splice_to_file_moves_every_byte() {
     let dir = TempDir::new().unwrap();
     for len in SIZES {
         let path = dir.path().join(len.to_string());
-        let peer = Arc::new(RawPeer::start(vec![served(len)]));
-        fetch(&Client::new(), &peer, FileSink::new(&path), &options()).was_moved(len);
+        let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+        fetch(&Client::new(), &peer, FileSink::new(&path), &options()).assert_spliced(len);
         assert_same(&fs::read(&path).unwrap(), &body(len));
     }
 }
@@ -87,8 +88,8 @@ fn splice_to_file_moves_every_byte() {
 #[test]
 fn splice_to_device_moves_every_byte() {
     let len = 20 * MIB;
-    let peer = Arc::new(RawPeer::start(vec![served(len)]));
-    fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options()).was_moved(len);
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options()).assert_spliced(len);
 }
 
 #[test]
@@ -98,8 +99,8 @@ fn splice_to_fifo_moves_every_byte() {
     mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let from = path.clone();
     let reading = thread::spawn(move || fs::read(from).unwrap());
-    let peer = Arc::new(RawPeer::start(vec![served(len)]));
-    fetch(&Client::new(), &peer, FileSink::new(&path), &options()).was_moved(len);
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    fetch(&Client::new(), &peer, FileSink::new(&path), &options()).assert_spliced(len);
     assert_same(&reading.join().unwrap(), &body(len));
 }
 
@@ -107,8 +108,8 @@ fn splice_to_fifo_moves_every_byte() {
 fn splice_to_file_starts_at_its_offset() {
     let (mut file, len) = (tempfile::tempfile().unwrap(), 2 * MIB);
     file.write_all(b"before").unwrap();
-    let peer = Arc::new(RawPeer::start(vec![served(len)]));
-    fetch(&Client::new(), &peer, waiting(file.try_clone().unwrap()), &options()).was_moved(len);
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    fetch(&Client::new(), &peer, waiting_output(file.try_clone().unwrap()), &options()).assert_spliced(len);
     file.write_all(b"after").unwrap();
     file.seek(SeekFrom::Start(0)).unwrap();
     assert_same(&read_all(file), &[b"before".to_vec(), body(len), b"after".to_vec()].concat());
@@ -120,15 +121,15 @@ fn append_mode_file_is_copied_not_spliced() {
     let path = dir.path().join("log");
     fs::write(&path, "before").unwrap();
     let file = OpenOptions::new().append(true).open(&path).unwrap();
-    let peer = Arc::new(RawPeer::start(vec![served(len)]));
-    fetch(&Client::new(), &peer, waiting(file), &options()).was_written(len);
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    fetch(&Client::new(), &peer, waiting_output(file), &options()).assert_copied(len);
     assert_same(&fs::read(&path).unwrap(), &[b"before".to_vec(), body(len)].concat());
 }
 
 #[test]
 fn splice_to_slow_pipe_reader_moves_every_byte() {
     let len = 3 * MIB;
-    let peer = Arc::new(RawPeer::start(vec![served(len)]));
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
     let (writer, reading) = pipe_read_by(|mut reader| {
         let (mut all, mut piece) = (Vec::new(), [0; 997]);
         loop {
@@ -139,17 +140,17 @@ fn splice_to_slow_pipe_reader_moves_every_byte() {
             thread::yield_now();
         }
     });
-    fetch(&Client::new(), &peer, waiting(writer), &options()).was_moved(len);
+    fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_spliced(len);
     assert_same(&reading.join().unwrap(), &body(len));
 }
 
 #[test]
 fn splice_leaves_the_callers_descriptor_blocking() {
     let len = 2 * MIB;
-    let peer = Arc::new(RawPeer::start(vec![served(len)]));
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
     let (writer, reading) = pipe_read_by(read_all);
     let ours = writer.try_clone().unwrap();
-    fetch(&Client::new(), &peer, waiting(writer), &options()).was_moved(len);
+    fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_spliced(len);
     assert!(!fcntl_getfl(&ours).unwrap().contains(OFlags::NONBLOCK));
     drop(ours);
     reading.join().unwrap();
@@ -165,7 +166,7 @@ fn connection_is_reused_after_a_spliced_body() {
     let peer = Arc::new(RawPeer::start(vec![script]));
     for len in [big, 10, big] {
         let (writer, reading) = pipe_read_by(read_all);
-        assert_eq!(fetch(&client, &peer, waiting(writer), &options()).exit, 0);
+        assert_eq!(fetch(&client, &peer, waiting_output(writer), &options()).exit, 0);
         assert_same(&reading.join().unwrap(), &body(len));
     }
     assert_eq!(peer.connections(), 1);
@@ -183,7 +184,7 @@ fn chunked_body_is_copied_not_spliced() {
     chunked.extend_from_slice(b"0\r\n\r\n");
     let peer = Arc::new(RawPeer::start(vec![vec![Step::ReadHead, Step::Send(chunked)]]));
     let (writer, reading) = pipe_read_by(read_all);
-    fetch(&Client::new(), &peer, waiting(writer), &options()).was_written(len);
+    fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_copied(len);
     assert_same(&reading.join().unwrap(), &body(len));
 }
 
@@ -196,7 +197,7 @@ fn decoded_body_is_copied_not_spliced() {
     let script = vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::Send(coded)];
     let peer = Arc::new(RawPeer::start(vec![script]));
     let (writer, reading) = pipe_read_by(read_all);
-    let told = fetch(&Client::new(), &peer, waiting(writer), &RequestOptions { decode: true, ..options() });
+    let told = fetch(&Client::new(), &peer, waiting_output(writer), &RequestOptions { decode: true, ..options() });
     assert_eq!((told.exit, told.counts.moved()), (0, 0));
     assert_same(&reading.join().unwrap(), &text);
 }
@@ -220,9 +221,9 @@ fn fleet_splices_bodies_to_files_and_devices() {
         .collect();
     let notes = common::RecordingReport::default();
     let report = notes.clone();
-    bounded("the fleet", move || {
+    with_time_limit("the fleet", move || {
         let null = File::options().write(true).open("/dev/null").unwrap();
-        let fleet = Fleet::new(fetching(&options()), one_thread());
+        let fleet = Fleet::new(single_stage(&options()), one_thread());
         fleet.run(&Client::new(), Box::new(items.into_iter()), DescriptorWriter::new(null.into()), report).unwrap();
     });
     assert!(notes.all().iter().all(|got| got.exit == 0), "{:?}", notes.all());
@@ -238,7 +239,7 @@ fn fleet_splices_bodies_to_files_and_devices() {
 
 /// A script that sends fast at first, then one byte, and the rest only after that byte has been
 /// received.
-fn hesitant(first: usize, rest: usize) -> Vec<Step> {
+fn pausing_script(first: usize, rest: usize) -> Vec<Step> {
     let all = body(first + 1 + rest);
     vec![
         Step::ReadHead,
@@ -257,40 +258,40 @@ const REST: usize = 6 * MIB;
 
 #[test]
 fn slow_body_is_delivered_without_delay() {
-    let peer = Arc::new(RawPeer::start(vec![hesitant(FIRST, REST)]));
+    let peer = Arc::new(RawPeer::start(vec![pausing_script(FIRST, REST)]));
     let (writer, reading) = pipe_read_by(read_all);
-    let told = fetch_marking(&Client::new(), &peer, waiting(writer), &options(), &[FIRST, FIRST + 1]);
+    let told = fetch_with_marks(&Client::new(), &peer, waiting_output(writer), &options(), &[FIRST, FIRST + 1]);
     assert_eq!(told.exit, 0, "{:?}", told.error);
     assert_same(&reading.join().unwrap(), &body(FIRST + 1 + REST));
 
-    let peer = Arc::new(RawPeer::start(vec![hesitant(FIRST, REST)]));
-    let told = fetch_marking(&Client::new(), &peer, MemorySink::default(), &options(), &[FIRST, FIRST + 1]);
-    told.was_written(FIRST + 1 + REST);
+    let peer = Arc::new(RawPeer::start(vec![pausing_script(FIRST, REST)]));
+    let told = fetch_with_marks(&Client::new(), &peer, MemorySink::default(), &options(), &[FIRST, FIRST + 1]);
+    told.assert_copied(FIRST + 1 + REST);
 }
 
 #[test]
 fn slow_tls_body_is_delivered_without_delay() {
     let identity = Identity::generate();
-    let (options, _file) = trusting(identity.ca_pem());
-    let peer = Arc::new(RawPeer::start_tls(vec![hesitant(FIRST, REST)], &identity, &[]));
+    let (options, _file) = trusting_ca(identity.ca_pem());
+    let peer = Arc::new(RawPeer::start_tls(vec![pausing_script(FIRST, REST)], &identity, &[]));
     let (sink, counts) = splice::WatchedSink::new(MemorySink::default(), &peer, &[FIRST, FIRST + 1]);
     let url = format!("https://localhost:{}/", peer.addr().port());
-    let outcome = bounded("the transfer", move || {
+    let outcome = with_time_limit("the transfer", move || {
         Client::new().fetch(haul::Target::parse(&url).unwrap(), Arc::new(options), Box::new(sink))
     });
-    splice::SpliceOutcome::of(outcome, counts).was_written(FIRST + 1 + REST);
+    splice::SpliceOutcome::of(outcome, counts).assert_copied(FIRST + 1 + REST);
 }
 
 #[test]
 fn fleet_delivers_a_slow_body_without_delay() {
-    let peer = Arc::new(RawPeer::start(vec![hesitant(FIRST, REST)]));
+    let peer = Arc::new(RawPeer::start(vec![pausing_script(FIRST, REST)]));
     let telling = Arc::clone(&peer);
     // The head arrives before the body.
     peer.release();
     let items = vec![Ok(common::item(peer.url("/")))];
     let run = common::run_reading(
         &Client::new(),
-        fetching(&options()),
+        single_stage(&options()),
         one_thread(),
         Box::new(items.into_iter()),
         move |mut pipe| {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::assert_same;
 use haul::sink::file::FileSink;
 use haul::{Client, ErrorKind, RequestOptions};
-use splice::{MIB, body, fetch, head, pipe_read_by, read_all, served, waiting};
+use splice::{MIB, body, fetch, head, head_then_body, pipe_read_by, read_all, waiting_output};
 use tempfile::TempDir;
 use testkit::raw::{RawPeer, Script, Step};
 
@@ -32,7 +32,7 @@ fn early_close_is_partial_body_with_exact_prefix() {
     for sent in [0, 1, 70_000, MIB + 17, 3 * MIB - 1] {
         let peer = Arc::new(RawPeer::start(vec![broken_off(sent, Step::Close)]));
         let (writer, reading) = pipe_read_by(read_all);
-        let told = fetch(&Client::new(), &peer, waiting(writer), &options());
+        let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
         assert_eq!((told.exit, told.got), (18, sent as u64), "{:?}", told.error);
         assert_same(&reading.join().unwrap(), &body(sent));
     }
@@ -42,7 +42,7 @@ fn early_close_is_partial_body_with_exact_prefix() {
 fn connection_reset_is_an_error_with_exact_prefix() {
     let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Reset)]));
     let (writer, reading) = pipe_read_by(read_all);
-    let told = fetch(&Client::new(), &peer, waiting(writer), &options());
+    let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
     assert_eq!(told.exit, 56, "{:?}", told.error);
     let got = reading.join().unwrap();
     assert_eq!(told.got, got.len() as u64);
@@ -90,7 +90,7 @@ fn retried_file_restarts_from_its_beginning() {
 fn bytes_in_a_pipe_are_not_fetched_again() {
     let peer = Arc::new(RawPeer::always(broken_off(MIB, Step::Close)));
     let (writer, reading) = pipe_read_by(read_all);
-    let told = fetch(&Client::new(), &peer, waiting(writer), &common::retrying(3));
+    let told = fetch(&Client::new(), &peer, waiting_output(writer), &common::retrying(3));
     assert_eq!(told.exit, 18);
     assert_eq!(peer.connections(), 1);
     assert_same(&reading.join().unwrap(), &body(MIB));
@@ -100,7 +100,7 @@ fn bytes_in_a_pipe_are_not_fetched_again() {
 fn stalled_body_ends_at_max_time() {
     let peer = Arc::new(RawPeer::start(vec![broken_off(MIB + 1, Step::ReadToEnd)]));
     let (writer, reading) = pipe_read_by(read_all);
-    let told = fetch(&Client::new(), &peer, waiting(writer), &within(400));
+    let told = fetch(&Client::new(), &peer, waiting_output(writer), &within(400));
     assert_eq!(told.exit, 28, "{:?}", told.error);
     let got = reading.join().unwrap();
     assert_eq!(told.got, got.len() as u64);
@@ -114,11 +114,11 @@ fn reader_that_never_reads_ends_at_max_time() {
         bytes.extend(body(len));
         bytes
     };
-    let scripts = [served(20 * MIB), vec![Step::ReadHead, Step::Send(chunked(20 * MIB))]];
+    let scripts = [head_then_body(20 * MIB), vec![Step::ReadHead, Step::Send(chunked(20 * MIB))]];
     for script in scripts {
         let peer = Arc::new(RawPeer::start(vec![script]));
         let (mut reader, writer) = io::pipe().unwrap();
-        let told = fetch(&Client::new(), &peer, waiting(writer), &within(300));
+        let told = fetch(&Client::new(), &peer, waiting_output(writer), &within(300));
         assert_eq!(told.exit, 28, "{:?}", told.error);
         let mut got = Vec::new();
         reader.read_to_end(&mut got).unwrap();
@@ -135,7 +135,7 @@ fn closed_pipe_ends_the_transfer() {
         reader.read_exact(&mut some).unwrap();
         some
     });
-    let told = fetch(&Client::new(), &peer, waiting(writer), &options());
+    let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
     assert_eq!(told.exit, 23, "{:?}", told.error);
     assert_eq!(told.error.unwrap().io_source().unwrap().kind(), io::ErrorKind::BrokenPipe);
     assert!(peer.finished(1));
@@ -145,7 +145,7 @@ fn closed_pipe_ends_the_transfer() {
 #[test]
 #[cfg(target_os = "linux")]
 fn full_device_error_names_the_device() {
-    let peer = Arc::new(RawPeer::start(vec![served(2 * MIB)]));
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(2 * MIB)]));
     let told = fetch(&Client::new(), &peer, FileSink::new("/dev/full"), &options());
     let error = told.error.unwrap();
     assert_eq!((told.exit, error.kind()), (23, ErrorKind::Write));
@@ -166,10 +166,10 @@ fn body_larger_than_disk_fails_before_fetching() {
 
 #[test]
 fn announced_length_over_max_size_is_refused() {
-    let peer = Arc::new(RawPeer::start(vec![served(2 * MIB)]));
+    let peer = Arc::new(RawPeer::start(vec![head_then_body(2 * MIB)]));
     let (writer, reading) = pipe_read_by(read_all);
     let limited = RequestOptions { max_size: Some(2 * MIB as u64 - 1), ..options() };
-    let told = fetch(&Client::new(), &peer, waiting(writer), &limited);
+    let told = fetch(&Client::new(), &peer, waiting_output(writer), &limited);
     assert_eq!(told.exit, 63, "{:?}", told.error);
     assert!(reading.join().unwrap().is_empty());
 }

@@ -18,7 +18,10 @@ use haul::sink::Sink;
 use haul::sink::file::FileSink;
 use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::{Client, RequestOptions};
-use ranges::{MIB, NonRestartableSink, RATE, SIZE, closed, content, fetch, held, origin, ranges, splitting, went_well};
+use ranges::{
+    MIB, NonRestartableSink, RATE, SIZE, assert_success, closed_range, content, fetch, origin, ranges,
+    rate_limited_plan, splitting,
+};
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin, FaultyRecord, WrongContentRange};
 use testkit::origin::Origin;
@@ -29,13 +32,13 @@ use testkit::relay::Relay;
 /// Asserts that the body was split, and that each part was requested as a closed range with
 /// If-Range.
 #[track_caller]
-fn was_split(seen: &FaultyRecord) {
+fn assert_split(seen: &FaultyRecord) {
     assert_eq!(seen.requests[0].range, None, "the first request is a plain GET");
     let parts = &seen.requests[1..];
     assert!(!parts.is_empty(), "it was not split");
     for part in parts {
         let range = part.range.as_deref().unwrap();
-        assert!(closed(range).is_some_and(|(first, last)| first <= last && last < SIZE), "{range}");
+        assert!(closed_range(range).is_some_and(|(first, last)| first <= last && last < SIZE), "{range}");
         assert_eq!(part.if_range.as_deref(), Some("\"1-0\""));
         assert_eq!(part.status, 206);
     }
@@ -47,18 +50,18 @@ fn was_split(seen: &FaultyRecord) {
 fn split_bytes_are_equal_in_every_sink() {
     let origin = origin();
     let (options, _file) = ranges::splitting_over_tls(&origin);
-    let expected = content(&held(), 0);
+    let expected = content(&rate_limited_plan(), 0);
     let dir = TempDir::new().unwrap();
     for tls in [false, true] {
-        let path = |to: &str| origin.serve(&format!("{to}-{tls}"), held());
+        let path = |to: &str| origin.serve(&format!("{to}-{tls}"), rate_limited_plan());
         let url = |path: &str| if tls { origin.https_url(path) } else { origin.url(path) };
 
         let once = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &url(&path("memory")), &options, once.clone());
-        went_well(&outcome);
+        assert_success(&outcome);
         assert_same(&once.taken(), &expected);
         assert_eq!(outcome.facts.body_bytes, SIZE);
-        was_split(&origin.seen(&format!("memory-{tls}")));
+        assert_split(&origin.seen(&format!("memory-{tls}")));
 
         let (mut reader, writer) = io::pipe().unwrap();
         let reading = thread::spawn(move || {
@@ -67,17 +70,17 @@ fn split_bytes_are_equal_in_every_sink() {
         });
         let sink = BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None);
         let outcome = fetch(&Client::new(), &url(&path("pipe")), &options, sink);
-        went_well(&outcome);
+        assert_success(&outcome);
         assert_same(&reading.join().unwrap(), &expected);
-        was_split(&origin.seen(&format!("pipe-{tls}")));
+        assert_split(&origin.seen(&format!("pipe-{tls}")));
 
         let file = dir.path().join(format!("file-{tls}"));
         let outcome = fetch(&Client::new(), &url(&path("file")), &options, FileSink::new(&file));
-        went_well(&outcome);
+        assert_success(&outcome);
         assert_same(&std::fs::read(&file).unwrap(), &expected);
         assert_eq!(outcome.facts.body_bytes, SIZE);
         let seen = origin.seen(&format!("file-{tls}"));
-        was_split(&seen);
+        assert_split(&seen);
         assert_eq!(u64::from(outcome.facts.requests), seen.requests.len() as u64);
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing lies beside the files");
@@ -86,10 +89,10 @@ fn split_bytes_are_equal_in_every_sink() {
 #[test]
 fn single_connection_requests_no_range() {
     let origin = origin();
-    let path = origin.serve("one", FaultPlan { size: MIB, ..held() });
+    let path = origin.serve("one", FaultPlan { size: MIB, ..rate_limited_plan() });
     let once = NonRestartableSink::default();
     let options = RequestOptions { split: SplitOptions::default(), ..splitting() };
-    went_well(&fetch(&Client::new(), &origin.url(&path), &options, once.clone()));
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &options, once.clone()));
     assert_same(&once.taken(), &Pattern::new(1).slice(0, MIB as usize));
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
 }
@@ -97,35 +100,35 @@ fn single_connection_requests_no_range() {
 /// Faulty answers to ranges. The first stream delivers the whole body, and it is sent once.
 fn refusals() -> Vec<(&'static str, FaultPlan)> {
     vec![
-        ("ignores Range", FaultPlan { ignore_range: true, ..held() }),
-        ("another start", FaultPlan { content_range: Some(WrongContentRange::Start(1)), ..held() }),
-        ("another end", FaultPlan { content_range: Some(WrongContentRange::End(-1)), ..held() }),
-        ("another total", FaultPlan { content_range: Some(WrongContentRange::Total(5)), ..held() }),
-        ("another unit", FaultPlan { content_range: Some(WrongContentRange::Unit), ..held() }),
-        ("no Content-Range", FaultPlan { content_range: Some(WrongContentRange::Missing), ..held() }),
-        ("a longer part", FaultPlan { part_length: 10, ..held() }),
-        ("a shorter part", FaultPlan { part_length: -10, ..held() }),
-        ("a coded part", FaultPlan { gzip: true, ..held() }),
-        ("416", FaultPlan { refuse_416: u64::MAX / 2, ..held() }),
-        ("503", FaultPlan { unavailable: u64::MAX / 2, ..held() }),
+        ("ignores Range", FaultPlan { ignore_range: true, ..rate_limited_plan() }),
+        ("another start", FaultPlan { content_range: Some(WrongContentRange::Start(1)), ..rate_limited_plan() }),
+        ("another end", FaultPlan { content_range: Some(WrongContentRange::End(-1)), ..rate_limited_plan() }),
+        ("another total", FaultPlan { content_range: Some(WrongContentRange::Total(5)), ..rate_limited_plan() }),
+        ("another unit", FaultPlan { content_range: Some(WrongContentRange::Unit), ..rate_limited_plan() }),
+        ("no Content-Range", FaultPlan { content_range: Some(WrongContentRange::Missing), ..rate_limited_plan() }),
+        ("a longer part", FaultPlan { part_length: 10, ..rate_limited_plan() }),
+        ("a shorter part", FaultPlan { part_length: -10, ..rate_limited_plan() }),
+        ("a coded part", FaultPlan { gzip: true, ..rate_limited_plan() }),
+        ("416", FaultPlan { refuse_416: u64::MAX / 2, ..rate_limited_plan() }),
+        ("503", FaultPlan { unavailable: u64::MAX / 2, ..rate_limited_plan() }),
         // A pause of a host does not stop a stream in progress.
-        ("503 for an hour", FaultPlan { unavailable: u64::MAX / 2, retry_after: Some(3600), ..held() }),
-        ("resets all but one", FaultPlan { connections: Some(1), ..held() }),
+        ("503 for an hour", FaultPlan { unavailable: u64::MAX / 2, retry_after: Some(3600), ..rate_limited_plan() }),
+        ("resets all but one", FaultPlan { connections: Some(1), ..rate_limited_plan() }),
     ]
 }
 
-fn one_stream_does_it(name: &str, plan: &FaultPlan, origin: &FaultyOrigin, way: &str) {
+fn assert_one_stream_suffices(name: &str, plan: &FaultPlan, origin: &FaultyOrigin, way: &str) {
     let path = origin.serve(name, plan.clone());
     let (options, _file) = ranges::splitting_over_tls(origin);
     let url = if way == "tls" { origin.https_url(&path) } else { origin.url(&path) };
     let got = if way == "file" {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("file");
-        went_well(&fetch(&Client::new(), &url, &options, FileSink::new(&file)));
+        assert_success(&fetch(&Client::new(), &url, &options, FileSink::new(&file)));
         std::fs::read(file).unwrap()
     } else {
         let once = NonRestartableSink::default();
-        went_well(&fetch(&Client::new(), &url, &options, once.clone()));
+        assert_success(&fetch(&Client::new(), &url, &options, once.clone()));
         once.taken()
     };
     assert_same(&got, &content(plan, 0));
@@ -145,7 +148,7 @@ fn wrong_range_responses_fall_back_to_one_stream() {
     let threads = cases.map(|(name, plan, way)| {
         let origin = Arc::clone(&origin);
         let name = format!("{name} {way}").replace(' ', "-");
-        thread::spawn(move || one_stream_does_it(&name, &plan, &origin, way))
+        thread::spawn(move || assert_one_stream_suffices(&name, &plan, &origin, way))
     });
     let threads: Vec<_> = threads.collect();
     let failed = threads.into_iter().filter_map(|thread| thread.join().err()).count();
@@ -160,7 +163,7 @@ fn accept_ranges_none_prevents_splitting() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
     let once = NonRestartableSink::default();
-    went_well(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
+    assert_success(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
     assert_same(&once.taken(), &body);
     assert_eq!((relay.connections(), peer.connections()), (1, 1));
 }
@@ -172,7 +175,7 @@ fn weak_validator_prevents_splitting() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
     let once = NonRestartableSink::default();
-    went_well(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
+    assert_success(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
     assert_same(&once.taken(), &body);
     assert_eq!(relay.connections(), 1);
 }
@@ -184,15 +187,15 @@ fn broken_part_resumes_at_its_exact_byte() {
     for to_file in [false, true] {
         let origin = origin();
         let breaks = places.iter().map(|&at| BodyBreak::close_at(at).times(1)).collect();
-        let plan = FaultPlan { breaks, ..held() };
+        let plan = FaultPlan { breaks, ..rate_limited_plan() };
         let path = origin.serve("broken", plan.clone());
         let got = if to_file {
             let file = dir.path().join("file");
-            went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), FileSink::new(&file)));
+            assert_success(&fetch(&Client::new(), &origin.url(&path), &splitting(), FileSink::new(&file)));
             std::fs::read(file).unwrap()
         } else {
             let once = NonRestartableSink::default();
-            went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone()));
+            assert_success(&fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone()));
             once.taken()
         };
         assert_same(&got, &content(&plan, 0));
@@ -211,10 +214,10 @@ fn broken_part_resumes_at_its_exact_byte() {
 fn reset_parts_refetch_only_bytes_in_flight() {
     let origin = origin();
     let breaks = (1..8).map(|at| BodyBreak::reset_at(at * MIB / 2 + 99).times(1)).collect();
-    let plan = FaultPlan { breaks, ..held() };
+    let plan = FaultPlan { breaks, ..rate_limited_plan() };
     let path = origin.serve("reset", plan.clone());
     let once = NonRestartableSink::default();
-    went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone()));
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone()));
     assert_same(&once.taken(), &content(&plan, 0));
     assert!(origin.seen("reset").twice() <= SIZE / 2, "{}", origin.seen("reset").twice());
 }
@@ -224,15 +227,18 @@ fn stalled_part_or_first_stream_is_refetched() {
     let threads = [2 * MIB + 5, 700 << 10].map(|at| {
         thread::spawn(move || {
             let origin = origin();
-            let plan =
-                FaultPlan { breaks: vec![BodyBreak::stall_at(at).times(1)], range_rate: Some(RATE / 4), ..held() };
+            let plan = FaultPlan {
+                breaks: vec![BodyBreak::stall_at(at).times(1)],
+                range_rate: Some(RATE / 4),
+                ..rate_limited_plan()
+            };
             let path = origin.serve("stalled", plan.clone());
             let dir = TempDir::new().unwrap();
             let file = dir.path().join("file");
             // Only an unsplit stream needs this limit.
             let limit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(20) };
             let options = RequestOptions { speed_limit: Some(limit), ..splitting() };
-            went_well(&fetch(&Client::new(), &origin.url(&path), &options, FileSink::new(&file)));
+            assert_success(&fetch(&Client::new(), &origin.url(&path), &options, FileSink::new(&file)));
             assert_same(&std::fs::read(file).unwrap(), &content(&plan, 0));
         })
     });
@@ -243,13 +249,13 @@ fn stalled_part_or_first_stream_is_refetched() {
 
 #[test]
 fn changed_content_is_an_error_or_restart() {
-    let plan = FaultPlan { change: Some(testkit::faulty::ContentChange::Bytes(MIB)), ..held() };
+    let plan = FaultPlan { change: Some(testkit::faulty::ContentChange::Bytes(MIB)), ..rate_limited_plan() };
     let origin = origin();
     let path = origin.serve("pipe", plan.clone());
     let once = NonRestartableSink::default();
     let outcome = fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone());
     let got = once.taken();
-    match ranges::exit(&outcome) {
+    match ranges::exit_code(&outcome) {
         // The first stream may continue with the old content if no part has arrived.
         0 => assert_same(&got, &content(&plan, 0)),
         code => {
@@ -261,7 +267,7 @@ fn changed_content_is_an_error_or_restart() {
     let path = origin.serve("file", plan.clone());
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
-    went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), FileSink::new(&file)));
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &splitting(), FileSink::new(&file)));
     let got = std::fs::read(&file).unwrap();
     let version = u64::from(got[..64] != content(&plan, 0)[..64]);
     assert_same(&got, &content(&plan, version));
@@ -282,7 +288,7 @@ fn parts_use_all_addresses_of_a_host() {
     let client = Client::new();
     client.resolver().add_override(&format!("split.test:{port}:127.0.0.1,127.0.0.2")).unwrap();
     let once = NonRestartableSink::default();
-    went_well(&fetch(&client, &format!("http://split.test:{port}{path}"), &splitting(), once.clone()));
+    assert_success(&fetch(&client, &format!("http://split.test:{port}{path}"), &splitting(), once.clone()));
     assert_same(&once.taken(), &Pattern::new(1).slice(0, SIZE as usize));
     assert!(one.connections() > 0 && two.connections() > 0, "{} and {}", one.connections(), two.connections());
 }
@@ -295,7 +301,7 @@ fn with_secrets(origin: &Origin, url: &str) {
     options.cookie = Some(b"session=1".to_vec());
     options.fields.push(("X-Own".into(), b"yes".to_vec()));
     let once = NonRestartableSink::default();
-    went_well(&fetch(&Client::new(), url, &options, once.clone()));
+    assert_success(&fetch(&Client::new(), url, &options, once.clone()));
     assert_same(&once.taken(), &origin.pattern().slice(0, SIZE as usize));
 }
 
@@ -343,7 +349,7 @@ impl Sink for ReadAheadSink {
         self.once.bytes(lease)?;
         let out = self.once.taken().len() as u64;
         let asked = ranges(&self.origin.seen("ahead"));
-        let furthest = asked.iter().filter_map(|range| closed(range)).map(|(_, last)| last + 1).max();
+        let furthest = asked.iter().filter_map(|range| closed_range(range)).map(|(_, last)| last + 1).max();
         if let Some(furthest) = furthest {
             let mut most = self.most.lock().unwrap();
             *most = (*most).max(furthest.saturating_sub(out));
@@ -360,20 +366,20 @@ impl Sink for ReadAheadSink {
 #[test]
 fn parts_stay_within_the_memory_limit() {
     let origin = Arc::new(origin());
-    let path = origin.serve("ahead", held());
+    let path = origin.serve("ahead", rate_limited_plan());
     let memory = MIB;
     let (once, most) = (NonRestartableSink::default(), Arc::new(Mutex::new(0)));
     let sink = ReadAheadSink { once: once.clone(), origin: Arc::clone(&origin), memory, most: Arc::clone(&most) };
     let options = RequestOptions { split: SplitOptions { connections: 6, memory }, ..splitting() };
-    went_well(&fetch(&Client::new(), &origin.url(&path), &options, sink));
-    assert_same(&once.taken(), &content(&held(), 0));
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &options, sink));
+    assert_same(&once.taken(), &content(&rate_limited_plan(), 0));
     assert!(*most.lock().unwrap() > 0, "it was not split");
 }
 
 #[test]
 fn pausing_reader_does_not_trigger_speed_limit() {
     let origin = origin();
-    let path = origin.serve("paused", held());
+    let path = origin.serve("paused", rate_limited_plan());
     let (mut reader, writer) = io::pipe().unwrap();
     let reading = thread::spawn(move || {
         let mut all = vec![0; 2 * MIB as usize];
@@ -384,19 +390,19 @@ fn pausing_reader_does_not_trigger_speed_limit() {
     let limit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(3) };
     let options = RequestOptions { speed_limit: Some(limit), ..splitting() };
     let sink = BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None);
-    went_well(&fetch(&Client::new(), &origin.url(&path), &options, sink));
-    assert_same(&reading.join().unwrap(), &content(&held(), 0));
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &options, sink));
+    assert_same(&reading.join().unwrap(), &content(&rate_limited_plan(), 0));
     assert!(origin.seen("paused").twice() <= SIZE / 4, "{} bytes were sent twice", origin.seen("paused").twice());
 }
 
 #[test]
 fn limit_rate_covers_all_connections_together() {
     let origin = origin();
-    let path = origin.serve("limited", FaultPlan { rate: Some(RATE / 4), size: 2 * MIB, ..held() });
+    let path = origin.serve("limited", FaultPlan { rate: Some(RATE / 4), size: 2 * MIB, ..rate_limited_plan() });
     let once = NonRestartableSink::default();
     let options = RequestOptions { limit_rate: Some(RATE / 4), ..splitting() };
     let outcome = fetch(&Client::new(), &origin.url(&path), &options, once.clone());
-    went_well(&outcome);
+    assert_success(&outcome);
     assert_same(&once.taken(), &Pattern::new(1).slice(0, 2 * MIB as usize));
     // A slow machine takes longer: 4 s at this rate, with any number of connections.
     assert!(outcome.facts.total >= Duration::from_secs(2), "{:?}", outcome.facts.total);
@@ -473,7 +479,7 @@ fn serve_signed(mut stream: TcpStream, body: &[u8], noted: &Mutex<Vec<String>>) 
 
 #[test]
 fn expired_signed_url_is_requested_again() {
-    let expected = content(&held(), 0);
+    let expected = content(&rate_limited_plan(), 0);
     let options = RequestOptions { redirects: following().redirects, ..splitting() };
     let dir = TempDir::new().unwrap();
     for to_file in [false, true] {
@@ -484,7 +490,7 @@ fn expired_signed_url_is_requested_again() {
             true => fetch(&Client::new(), &url, &options, FileSink::new(&file)),
             false => fetch(&Client::new(), &url, &options, once.clone()),
         };
-        went_well(&outcome);
+        assert_success(&outcome);
         let got = if to_file { std::fs::read(&file).unwrap() } else { once.taken() };
         assert_same(&got, &expected);
         let asked = server.asked();

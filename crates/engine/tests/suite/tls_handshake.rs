@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, trusting};
+use common::{DRIVERS, trusting_ca};
 use haul::{Client, ErrorKind, RequestOptions};
 use rustls::ServerConnection;
 use testkit::identity::Identity;
@@ -41,7 +41,7 @@ fn key_update_is_answered_while_awaiting_response() {
             assert!(answers.read(&mut request).unwrap() > 0, "an answer, which is a record");
             say(&mut tls, b"ore");
         });
-        let (options, _ca) = trusting(identity.ca_pem());
+        let (options, _ca) = trusting_ca(identity.ca_pem());
         assert_eq!(driver.get(&Client::new(), &format!("https://localhost:{port}/"), &options).ok(), b"before");
     }
 }
@@ -72,7 +72,7 @@ fn stalled_handshake_error_is_equal_in_both_drivers() {
     let port = silent.local_addr().unwrap().port();
     let mut direct = RequestOptions::default();
     direct.connect.timeout = Duration::from_millis(100);
-    let by_proxy = common::through(&format!("http://127.0.0.1:{port}"), &direct);
+    let by_proxy = common::with_proxy(&format!("http://127.0.0.1:{port}"), &direct);
     for driver in DRIVERS {
         for (options, phase) in [
             (&direct, "the TLS handshake with 127.0.0.1 timed out"),

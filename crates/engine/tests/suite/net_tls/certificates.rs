@@ -15,7 +15,7 @@ type ParamsChange = fn(&mut CertificateParams);
 
 /// Returns the reason why a server with this certificate is refused.
 fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
-    let error = TlsPair::new(&ServerSetup::new(identity), options, "localhost").shake().err()?;
+    let error = TlsPair::new(&ServerSetup::new(identity), options, "localhost").complete_handshake().err()?;
     assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{error}");
     Some(error.to_string())
 }
@@ -164,7 +164,8 @@ fn replaced_ca_file_is_used_by_new_connections() {
     options.ca_file = Some(file.clone());
     let is_trusted = |authority: &CertificateAuthority| {
         let setup = ServerSetup::new(authority.issue("localhost"));
-        TlsPair::within(&setup, &contexts, &options, "localhost").is_ok_and(|mut pair| pair.shake().is_ok())
+        TlsPair::within(&setup, &contexts, &options, "localhost")
+            .is_ok_and(|mut pair| pair.complete_handshake().is_ok())
     };
     assert!(is_trusted(&old) && !is_trusted(&new));
     std::fs::write(&next, new.pem()).unwrap();
@@ -195,7 +196,7 @@ fn replaced_client_certificate_is_used_once_key_matches() {
     let setup = ServerSetup { asks: Some(authority.der()), ..ServerSetup::new(authority.issue("localhost")) };
     let shown = || {
         let mut pair = TlsPair::within(&setup, &contexts, &options, "localhost").unwrap();
-        pair.shake().unwrap();
+        pair.complete_handshake().unwrap();
         pair.shown_by_client()
     };
     assert!(shown() == old.der());

@@ -327,7 +327,7 @@ impl TlsPair {
     }
 
     /// Completes the handshake, including the client's last flight.
-    pub(crate) fn shake(&mut self) -> haul::Result<()> {
+    pub(crate) fn complete_handshake(&mut self) -> haul::Result<()> {
         let mut wire: Vec<u8> = Vec::new();
         loop {
             let done = self.client.handshake(&mut self.inbox, &mut self.to_server)? == HandshakeStatus::Done;

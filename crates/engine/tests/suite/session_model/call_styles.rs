@@ -13,7 +13,7 @@ use haul::response::{BufferedResponse, ResponseInfo};
 use haul::{AsyncResponse, Client, Error, RequestBuilder, Response};
 use testkit::rng::Rng;
 
-use crate::common::bounded;
+use crate::common::with_time_limit;
 use crate::support::seeds::one_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +200,7 @@ pub(crate) fn run_all(client: &Client, cases: Vec<impl SessionRequest>, threads:
                     case.check(got);
                 }
             };
-            thread::spawn(move || bounded("a session", work))
+            thread::spawn(move || with_time_limit("a session", work))
         })
         .collect();
     let failed = threads.into_iter().filter_map(|thread| thread.join().err()).count();

@@ -5,7 +5,7 @@ use haul::RequestOptions;
 use testkit::frames::{FrameConnection, FrameRequest, data, headers};
 use testkit::pattern::Pattern;
 
-use crate::common::knowing;
+use crate::common::with_prior_knowledge;
 
 pub(crate) const REFUSED_STREAM: u32 = 7;
 pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -19,7 +19,7 @@ pub(crate) fn body(len: usize) -> Vec<u8> {
 }
 
 pub(crate) fn defaults() -> RequestOptions {
-    knowing(RequestOptions::default())
+    with_prior_knowledge(RequestOptions::default())
 }
 
 /// Answers with the request's path as the body.

@@ -80,7 +80,7 @@ impl TestProxy {
 
     /// Returns the received request heads, and SOCKS requests as `socks5 host:port` and `login
     /// user:password`.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn received(&self) -> Vec<String> {
         self.told.lock().unwrap().clone()
     }
 

@@ -9,7 +9,7 @@ use haul::{Client, Error, RequestOptions, Target};
 use testkit::faulty::{FaultPlan, FaultyOrigin, FaultyRecord};
 use testkit::pattern::Pattern;
 
-use crate::common::{BufferSink, bounded, retrying, trusting};
+use crate::common::{BufferSink, retrying, trusting_ca, with_time_limit};
 
 pub(crate) const MIB: u64 = 1 << 20;
 /// Two seconds at [`RATE`], which is long enough to be split on any machine.
@@ -22,7 +22,7 @@ pub(crate) fn origin() -> FaultyOrigin {
 }
 
 /// A plan with a rate limit for each connection.
-pub(crate) fn held() -> FaultPlan {
+pub(crate) fn rate_limited_plan() -> FaultPlan {
     FaultPlan { size: SIZE, rate: Some(RATE), ..FaultPlan::default() }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn splitting() -> RequestOptions {
 
 /// As [`splitting`], for the origin's TLS port, with the CA file, which must outlive them.
 pub(crate) fn splitting_over_tls(origin: &FaultyOrigin) -> (RequestOptions, tempfile::NamedTempFile) {
-    let (trusting, file) = trusting(origin.ca_pem());
+    let (trusting, file) = trusting_ca(origin.ca_pem());
     (RequestOptions { tls: trusting.tls, ..splitting() }, file)
 }
 
@@ -70,17 +70,17 @@ pub(crate) fn fetch(
     sink: impl Sink + 'static,
 ) -> TransferOutcome {
     let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
-    bounded(url, move || client.fetch(Target::parse(&owned).expect("a URL"), options, Box::new(sink)))
+    with_time_limit(url, move || client.fetch(Target::parse(&owned).expect("a URL"), options, Box::new(sink)))
 }
 
 /// Returns the exit code of an outcome.
-pub(crate) fn exit(outcome: &TransferOutcome) -> u8 {
+pub(crate) fn exit_code(outcome: &TransferOutcome) -> u8 {
     outcome.result.as_ref().err().map_or(0, Error::exit_code)
 }
 
 /// Asserts that an outcome is a success.
 #[track_caller]
-pub(crate) fn went_well(outcome: &TransferOutcome) {
+pub(crate) fn assert_success(outcome: &TransferOutcome) {
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn ranges(seen: &FaultyRecord) -> Vec<String> {
 }
 
 /// Returns the first and last byte of a closed range.
-pub(crate) fn closed(range: &str) -> Option<(u64, u64)> {
+pub(crate) fn closed_range(range: &str) -> Option<(u64, u64)> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     Some((first.parse().ok()?, last.parse().ok()?))
 }

@@ -14,12 +14,12 @@ use haul::{Client, Error, RequestOptions, Target};
 use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Script, Step};
 
-use crate::common::bounded;
+use crate::common::with_time_limit;
 
 pub(crate) const MIB: usize = 1 << 20;
 
 /// True if this build can splice.
-pub(crate) const MOVES: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
+pub(crate) const CAN_SPLICE: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
 
 pub(crate) fn body(len: usize) -> Vec<u8> {
     Pattern::new(7).slice(0, len)
@@ -31,7 +31,7 @@ pub(crate) fn head(len: impl Display) -> Step {
 
 /// A script that sends the head, and the body once the sink has received the head
 /// ([`WatchedSink::begin`]).
-pub(crate) fn served(len: usize) -> Script {
+pub(crate) fn head_then_body(len: usize) -> Script {
     vec![Step::ReadHead, head(len), Step::Await(1), Step::Send(body(len))]
 }
 
@@ -134,15 +134,15 @@ impl SpliceOutcome {
 
     /// Asserts a success whose `len` bytes were spliced, or copied if this build cannot splice.
     #[track_caller]
-    pub(crate) fn was_moved(&self, len: usize) {
+    pub(crate) fn assert_spliced(&self, len: usize) {
         assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
-        let (moved, written) = if MOVES { (len, 0) } else { (0, len) };
+        let (moved, written) = if CAN_SPLICE { (len, 0) } else { (0, len) };
         assert_eq!((self.counts.moved(), self.counts.written()), (moved, written));
     }
 
     /// Asserts a success whose `len` bytes were copied.
     #[track_caller]
-    pub(crate) fn was_written(&self, len: usize) {
+    pub(crate) fn assert_copied(&self, len: usize) {
         assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
         assert_eq!((self.counts.moved(), self.counts.written()), (0, len));
     }
@@ -155,11 +155,11 @@ pub(crate) fn fetch(
     sink: impl Sink + 'static,
     options: &RequestOptions,
 ) -> SpliceOutcome {
-    fetch_marking(client, peer, sink, options, &[])
+    fetch_with_marks(client, peer, sink, options, &[])
 }
 
 /// As [`fetch`]; the peer is released at these sizes.
-pub(crate) fn fetch_marking(
+pub(crate) fn fetch_with_marks(
     client: &Client,
     peer: &Arc<RawPeer>,
     sink: impl Sink + 'static,
@@ -168,13 +168,14 @@ pub(crate) fn fetch_marking(
 ) -> SpliceOutcome {
     let (sink, counts) = WatchedSink::new(sink, peer, marks);
     let (client, options, url) = (client.clone(), Arc::new(options.clone()), peer.url("/"));
-    let outcome =
-        bounded("the transfer", move || client.fetch(Target::parse(&url).expect("a URL"), options, Box::new(sink)));
+    let outcome = with_time_limit("the transfer", move || {
+        client.fetch(Target::parse(&url).expect("a URL"), options, Box::new(sink))
+    });
     SpliceOutcome::of(outcome, counts)
 }
 
 /// A sink that writes to a descriptor and waits until it is writable.
-pub(crate) fn waiting(fd: impl Into<std::os::fd::OwnedFd>) -> BlockingOutputSink {
+pub(crate) fn waiting_output(fd: impl Into<std::os::fd::OwnedFd>) -> BlockingOutputSink {
     BlockingOutputSink::new(DescriptorWriter::new(fd.into()), None)
 }
 
