@@ -1,4 +1,5 @@
-//! Writes the name into the shared library that programs look it up by: it changes when the interface does.
+//! Writes the name into the shared library that programs look it up by: it changes when the
+//! interface does.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

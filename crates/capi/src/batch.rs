@@ -1,7 +1,8 @@
-//! Batches: many requests at once, whose replies are taken whole, in input order or as they complete.
+//! Batches: many requests at once, whose replies are taken whole, in input order or as they
+//! complete.
 //!
-//! One thread of haul's own transfers all of them; callbacks run in the thread that takes replies. The
-//! memory of finished bodies is bounded, so a program that takes nothing stops the servers.
+//! One thread of haul's own transfers all of them; callbacks run in the thread that takes replies.
+//! The memory of finished bodies is bounded, so a program that takes nothing stops the servers.
 //!
 //! ```
 //! use haul_c::batch::{haul_batch_free, haul_batch_new, haul_batch_next, haul_batch_pending};
@@ -103,7 +104,8 @@ impl haul_batch {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<haul_batch>> {
     guard_new(|| {
-        // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the batch. So in all functions here.
+        // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the batch. So
+        // in all functions here.
         let shared = unsafe { text::object(client, "client") }?.shared();
         let options = BatchOptions { interrupt: shared.options.interrupt.clone(), ..BatchOptions::default() };
         Ok(Box::new(haul_batch {
@@ -218,7 +220,8 @@ pub unsafe extern "C" fn haul_batch_run(
         let batch = unsafe { text::object(batch, "batch") }?;
         let done = done.ok_or_else(|| CallFailure::setup("done is NULL"))?;
         while let Some((user, response)) = batch.next(None)? {
-            // SAFETY: a function of the caller's, with its own pointers; the response is its own from now on.
+            // SAFETY: a function of the caller's, with its own pointers; the response is its own
+            // from now on.
             if unsafe { done(context, user.0, Box::into_raw(response)) } != 0 {
                 return Err(CallFailure::new(haul_status::Interrupted, "the function that takes replies said to stop"));
             }

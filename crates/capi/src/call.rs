@@ -132,7 +132,8 @@ pub unsafe extern "C" fn haul_client_call(
     reply: *mut haul_reply,
 ) -> haul_status {
     guard(|| {
-        // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the response or the reply.
+        // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the response
+        // or the reply.
         let (client, call) = unsafe { (text::object(client, "client")?, text::object(call, "call")?) };
         // SAFETY: as above.
         let (response, reply) = unsafe { (response.as_mut(), reply.as_mut()) };

@@ -1,5 +1,5 @@
-//! The types of the functions that haul calls back. All run in the thread that called haul; none may unwind (C++ exceptions,
-//! longjmp) through it.
+//! The types of the functions that haul calls back. All run in the thread that called haul; none
+//! may unwind (C++ exceptions, longjmp) through it.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -37,8 +37,8 @@ pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *co
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UserPointer(pub(crate) *mut c_void);
 
-// SAFETY: haul only passes it back to the caller's function, in the thread that the header names; the caller answers for
-// its target.
+// SAFETY: haul only passes it back to the caller's function, in the thread that the header names;
+// the caller answers for its target.
 unsafe impl Send for UserPointer {}
 // SAFETY: as above.
 unsafe impl Sync for UserPointer {}

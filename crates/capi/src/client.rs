@@ -1,7 +1,7 @@
 //! A client: settings, connections and a jar, shared by any number of threads.
 //!
-//! Its settings lie behind a lock that a request holds only to take a reference to them; a setter makes new ones where
-//! requests still use the old. So a setter never changes what is under way.
+//! Its settings lie behind a lock that a request holds only to take a reference to them; a setter
+//! makes new ones where requests still use the old. So a setter never changes what is under way.
 //!
 //! ```
 //! use haul_c::client::{haul_client_free, haul_client_new};

@@ -60,7 +60,8 @@ unsafe fn path(path: *const c_char) -> Result<Option<PathBuf>, CallFailure> {
 /// The version of HTTP to use; `version` is a haul_http.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version: c_int) -> haul_status {
-    // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
+    // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all
+    // functions here.
     unsafe {
         set(client, |options| {
             let both = || vec![b"h2".to_vec(), b"http/1.1".to_vec()];

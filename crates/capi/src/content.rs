@@ -122,7 +122,8 @@ impl BodyCallback {
         Ok(Self { read, rewind, user: UserPointer(user), length, was_read: Arc::default() })
     }
 
-    /// Returns the callback as a body. Adds a Content-Length to `fields` if the body cannot carry its length.
+    /// Returns the callback as a body. Adds a Content-Length to `fields` if the body cannot carry
+    /// its length.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };
@@ -155,7 +156,8 @@ const READ_ERROR: usize = usize::MAX;
 
 impl Read for CallbackReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: a function of the caller's, with its own pointer, and room for as many bytes as is said.
+        // SAFETY: a function of the caller's, with its own pointer, and room for as many bytes as
+        // is said.
         match unsafe { (self.read)(self.user.0, buffer.as_mut_ptr().cast(), buffer.len()) } {
             READ_ERROR => Err(io::Error::other("the function that reads the body failed")),
             n if n > buffer.len() => Err(io::Error::other("the function that reads the body gave more than fits")),
@@ -170,8 +172,9 @@ impl BodyContent {
         Ok(Some(match self {
             Self::None => return Ok(None),
             Self::Body(body) => body.clone(),
-            // SAFETY: by haul_request_set_body_borrowed the bytes stay until the request is freed or gets another body, which
-            // it does not during a call; and for as long as the response of haul_client_open is read.
+            // SAFETY: by haul_request_set_body_borrowed the bytes stay until the request is freed
+            // or gets another body, which it does not during a call; and for as long as the
+            // response of haul_client_open is read.
             Self::Borrowed(bytes) => unsafe { bytes.body() },
             Self::Callback(callback) => callback.body(fields),
             Self::Pairs(pairs) => {
@@ -219,8 +222,8 @@ pub unsafe extern "C" fn haul_request_set_body(
     data: *const c_void,
     len: usize,
 ) -> haul_status {
-    // SAFETY: the header's contract: what is not NULL lives, strings end with NUL, and bytes are as many as is said. So in
-    // all functions here.
+    // SAFETY: the header's contract: what is not NULL lives, strings end with NUL, and bytes are as
+    // many as is said. So in all functions here.
     unsafe {
         change(request, |request| {
             request.content = BodyContent::Body(RequestBody::from(text::counted(data.cast(), len, "data")?));

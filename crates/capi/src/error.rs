@@ -1,7 +1,8 @@
 //! Errors of failed calls: a status number, and an error object with the details.
 //!
-//! Every function here that can fail goes through `guard`: a panic becomes [`haul_status::Internal`], a [`CallFailure`] becomes
-//! the thread's last error. Keeping it by thread spares every function an argument that most callers would pass as NULL.
+//! Every function here that can fail goes through `guard`: a panic becomes
+//! [`haul_status::Internal`], a [`CallFailure`] becomes the thread's last error. Keeping it by
+//! thread spares every function an argument that most callers would pass as NULL.
 //!
 //! ```
 //! use haul_c::error::{haul_error_code, haul_last_error, haul_status};
@@ -164,7 +165,8 @@ impl From<Box<haul_error>> for CallFailure {
     }
 }
 
-/// Maps the engine's kinds to C's statuses. Kinds without a status cannot result from this interface.
+/// Maps the engine's kinds to C's statuses. Kinds without a status cannot result from this
+/// interface.
 fn status_of(kind: ErrorKind) -> haul_status {
     match kind {
         ErrorKind::UnsupportedScheme => haul_status::UnsupportedScheme,
@@ -228,10 +230,11 @@ fn panicked(payload: &(dyn Any + Send)) -> CallFailure {
     CallFailure::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
 }
 
-/// Runs the body of a function that C calls: a panic does not cross, and a failure becomes the last error.
+/// Runs the body of a function that C calls: a panic does not cross, and a failure becomes the last
+/// error.
 ///
-/// State is sound to use after a panic: locks are taken whether poisoned or not, and guarded values are never half
-/// changed across code that can panic.
+/// State is sound to use after a panic: locks are taken whether poisoned or not, and guarded values
+/// are never half changed across code that can panic.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => haul_status::Ok,

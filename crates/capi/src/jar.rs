@@ -304,7 +304,8 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
                 secure: parts.secure,
                 http_only: parts.http_only,
             };
-            // SAFETY: a function of the caller's, with its own pointer and a cookie that lives during the call.
+            // SAFETY: a function of the caller's, with its own pointer and a cookie that lives
+            // during the call.
             if unsafe { look(user, &raw const seen) } != 0 {
                 break;
             }
@@ -327,7 +328,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Reads a file of HTTP::Cookies; `None` for any other file, whose errors the Netscape reader reports.
+/// Reads a file of HTTP::Cookies; `None` for any other file, whose errors the Netscape reader
+/// reports.
 fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }

@@ -1,6 +1,7 @@
 //! libhaul: haul for C, and for every language that can call C.
 //!
-//! `include/haul.h` is made of this crate by cbindgen, comments included, and says all that a C program has to know. In C:
+//! `include/haul.h` is made of this crate by cbindgen, comments included, and says all that a C
+//! program has to know. In C:
 //!
 //! ```c
 //! haul_client *client = haul_client_new();
@@ -23,13 +24,15 @@
 //!
 //! # The contract that every function here rests on
 //!
-//! The header's rules for pointers are the safety condition of all functions: a pointer is NULL or came from haul and was not
-//! freed; strings end with NUL or have a length; a request, a response and a batch are used by one thread at a time;
-//! callbacks return and do not unwind. Everything else is checked: NULL, encodings, numbers, line ends. No panic crosses.
+//! The header's rules for pointers are the safety condition of all functions: a pointer is NULL or
+//! came from haul and was not freed; strings end with NUL or have a length; a request, a response
+//! and a batch are used by one thread at a time; callbacks return and do not unwind. Everything
+//! else is checked: NULL, encodings, numbers, line ends. No panic crosses.
 
 // The names are C's.
 #![allow(non_camel_case_types)]
-// One contract for all functions, above and in the header; a section of it in each would be read in C's header, too.
+// One contract for all functions, above and in the header; a section of it in each would be read in
+// C's header, too.
 #![allow(clippy::missing_safety_doc)]
 
 pub mod auth;

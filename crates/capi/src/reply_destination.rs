@@ -18,7 +18,8 @@ use crate::error::CallFailure;
 use crate::response::haul_reply;
 use crate::text::haul_slice;
 
-/// The most memory that haul requests for an announced length at once, so that a false length costs none.
+/// The most memory that haul requests for an announced length at once, so that a false length costs
+/// none.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
 /// The callbacks of the caller that receive a reply.
@@ -45,7 +46,8 @@ impl ReplyDestination {
     /// Passes the head to `on_head`, if there is one.
     pub(crate) fn show(&self, head: &haul_reply) -> Result<()> {
         let Some(on_head) = self.on_head else { return Ok(()) };
-        // SAFETY: a function of the caller's, with its own pointer and a reply that lives during the call.
+        // SAFETY: a function of the caller's, with its own pointer and a reply that lives during
+        // the call.
         if unsafe { on_head(self.user.0, head) } == 0 {
             Ok(())
         } else {
@@ -77,8 +79,8 @@ pub(crate) struct ReplyWriter {
     len: usize,
 }
 
-// SAFETY: the pointer is the caller's memory, which only this writer writes to; the engine uses it in the caller's thread,
-// since a call that waits has no other.
+// SAFETY: the pointer is the caller's memory, which only this writer writes to; the engine uses it
+// in the caller's thread, since a call that waits has no other.
 unsafe impl Send for ReplyWriter {}
 
 impl ReplyWriter {
@@ -107,7 +109,8 @@ impl ReplyWriter {
             make_room(&mut self.kept, bytes.len())?;
             self.kept.extend_from_slice(bytes);
         } else if let Some(on_body) = self.output.on_body {
-            // SAFETY: a function of the caller's, with its own pointer and bytes that live during the call.
+            // SAFETY: a function of the caller's, with its own pointer and bytes that live during
+            // the call.
             if unsafe { on_body(self.output.user.0, bytes.as_ptr().cast(), bytes.len()) } != 0 {
                 return Err(refused("the body was refused by its taker"));
             }
@@ -117,8 +120,8 @@ impl ReplyWriter {
             if needed > self.room {
                 self.grow(needed.max(self.room.saturating_mul(2)))?;
             }
-            // SAFETY: `reserve` gave `room` bytes, which hold `len` already and take these: `needed <= room`. They are the
-            // caller's, so `bytes`, which is haul's, does not overlap.
+            // SAFETY: `reserve` gave `room` bytes, which hold `len` already and take these: `needed
+            // <= room`. They are the caller's, so `bytes`, which is haul's, does not overlap.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(self.len), bytes.len()) };
         }
         self.len += bytes.len();
@@ -161,14 +164,15 @@ impl Sink for ReplyWriter {
         let received = if self.is_kept() {
             receive_into(&mut self.kept, socket, most)?
         } else {
-            // A function is given its bytes: there is no memory of the caller's to receive them into.
+            // A function is given its bytes: there is no memory of the caller's to receive them
+            // into.
             self.output.reserve?;
             let room = self.room.checked_sub(self.len)?.min(most);
             if room == 0 || should_receive_via_buffer(self.start, room) {
                 return None;
             }
-            // SAFETY: `reserve` gave `room` bytes, of which `len` are filled; what is left is the caller's, and nobody else
-            // looks at it meanwhile.
+            // SAFETY: `reserve` gave `room` bytes, of which `len` are filled; what is left is the
+            // caller's, and nobody else looks at it meanwhile.
             let free =
                 unsafe { std::slice::from_raw_parts_mut(self.start.add(self.len).cast::<MaybeUninit<u8>>(), room) };
             recv(socket, free, RecvFlags::empty()).map(|(_, n)| n).map_err(io::Error::from)

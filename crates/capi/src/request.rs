@@ -59,7 +59,8 @@ pub(crate) struct PerRequestSettings {
 }
 
 impl PerRequestSettings {
-    /// Returns the client's options with these settings applied. Without any, which is common, nothing is copied.
+    /// Returns the client's options with these settings applied. Without any, which is common,
+    /// nothing is copied.
     pub(crate) fn options(&self, shared: &ClientState) -> Arc<RequestOptions> {
         let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10 } = self;
         let is_common = without.is_empty()
@@ -99,7 +100,8 @@ impl haul_request {
         self.with(&self.content, self.trailers.clone(), shared)
     }
 
-    /// As [`prepare`](Self::prepare), for a request that outlives this object and runs on another thread.
+    /// As [`prepare`](Self::prepare), for a request that outlives this object and runs on another
+    /// thread.
     pub(crate) fn prepare_owned(&self, shared: &ClientState) -> Result<Request, CallFailure> {
         if self.trailers.is_some() {
             return Err(CallFailure::setup("a batch takes no trailers"));
@@ -161,7 +163,8 @@ pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const
 /// As for [`haul_request_new`].
 unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Option<Box<haul_request>> {
     guard_new(|| {
-        // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
+        // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in
+        // all functions here.
         let (method, url) = unsafe { (text::optional(method, "method")?, text::required(url, "url")?) };
         Ok(Box::new(haul_request {
             method: parse_method(method.unwrap_or("GET"))?,

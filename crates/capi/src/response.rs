@@ -129,8 +129,8 @@ impl haul_response {
         self.head = head;
         if let Some(head) = &self.head {
             self.version = Some(head.version());
-            // The views are into the bytes of the head, which lie where they are until the head goes: `head` is replaced
-            // together with them, here and in `clear`.
+            // The views are into the bytes of the head, which lie where they are until the head
+            // goes: `head` is replaced together with them, here and in `clear`.
             self.headers.extend(head.field_bytes().map(view));
             self.is_decoded = decodes && head.get("content-encoding").is_some() && haul::body::is_decodable(head);
         }
@@ -229,7 +229,8 @@ pub extern "C" fn haul_response_free(response: Option<Box<haul_response>>) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, reply: *mut haul_reply) -> haul_status {
     guard(|| {
-        // SAFETY: the header's contract: what is not NULL lives, and no other thread uses it. So in all functions here.
+        // SAFETY: the header's contract: what is not NULL lives, and no other thread uses it. So in
+        // all functions here.
         let (response, place) = unsafe { (text::object(response, "response")?, reply.as_mut()) };
         *place.ok_or_else(|| CallFailure::setup("reply is NULL"))? = response.reply();
         Ok(())

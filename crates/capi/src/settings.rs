@@ -48,7 +48,8 @@ pub(crate) fn limit(ms: u64) -> Option<Duration> {
 /// kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut haul_jar) -> haul_status {
-    // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
+    // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all
+    // functions here.
     unsafe {
         set(client, |options| {
             options.jar = jar.as_ref().map(|jar| jar.jar.clone());

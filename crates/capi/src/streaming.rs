@@ -156,7 +156,8 @@ pub unsafe extern "C" fn haul_response_read(
         };
         let bytes = streaming.reply.fill_buf().map_err(of_read)?;
         let n = bytes.len().min(len);
-        // SAFETY: the caller's buffer has room for `len` bytes, and is not where haul keeps its own.
+        // SAFETY: the caller's buffer has room for `len` bytes, and is not where haul keeps its
+        // own.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast::<u8>(), n) };
         streaming.reply.consume(n);
         *got = n;

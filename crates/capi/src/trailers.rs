@@ -33,7 +33,8 @@ fn fields(
     user: &UserPointer,
 ) -> io::Result<Vec<Field>> {
     let (mut start, mut count) = (std::ptr::null(), 0);
-    // SAFETY: a function of the caller's, with its own pointer and two places that live during the call.
+    // SAFETY: a function of the caller's, with its own pointer and two places that live during the
+    // call.
     if unsafe { give(user.0, &raw mut start, &raw mut count) } != 0 {
         return Err(io::Error::other("the function that makes the trailers failed"));
     }

@@ -33,7 +33,8 @@ pub unsafe extern "C" fn haul_url_join(
     url: *mut *mut c_char,
 ) -> haul_status {
     guard(|| {
-        // SAFETY: the header's contract: strings are NULL or end with NUL, and the place is the caller's.
+        // SAFETY: the header's contract: strings are NULL or end with NUL, and the place is the
+        // caller's.
         let (base, reference, place) =
             unsafe { (text::required(base, "base")?, text::bytes(reference, "reference")?, url.as_mut()) };
         let place = place.ok_or_else(|| CallFailure::setup("url is NULL"))?;

@@ -44,8 +44,8 @@ pub unsafe extern "C" fn haul_free(memory: *mut c_void) {
     if memory.is_null() {
         return;
     }
-    // SAFETY: it is what `give` gave, by the header's contract: its length stands in the prefix, and the allocation begins
-    // there.
+    // SAFETY: it is what `give` gave, by the header's contract: its length stands in the prefix,
+    // and the allocation begins there.
     unsafe {
         let start = memory.cast::<u8>().sub(PREFIX);
         let len = u64::from_ne_bytes(*start.cast::<[u8; PREFIX]>());
