@@ -33,7 +33,7 @@ fn agent_calls_share_one_connection_per_scheme() {
     }
     assert_eq!(origin.connections(), 2);
     assert_eq!(agent.status("calls"), Some(20));
-    // Who does not check certificates has no use of a connection of who does.
+    // A call without certificate checks must not share a connection with one that checks.
     assert_eq!(agent.run(&["-s", "-k", &origin.https_url("/small")]).text(), "small\n");
     assert_eq!(origin.connections(), 3);
     let refused = agent.run(&["-s", &origin.https_url("/small")]);
@@ -257,8 +257,8 @@ fn agent_refuses_directory_or_socket_of_another_user() {
     drop(listener);
     fs::remove_file(agent.socket()).unwrap();
 
-    // One of another user that sits behind a path of ours: who listens counts, not who made the
-    // path.
+    // An agent of another user listens behind our path: the listener's user counts, not the owner
+    // of the path.
     let Some(setpriv) = common::installed("setpriv", "an agent that runs as another user") else { return };
     agent.run(&["-s", &origin.url("/small")]).ok();
     let connections = origin.connections();
@@ -276,7 +276,7 @@ fn agent_refuses_directory_or_socket_of_another_user() {
     assert_eq!(ran.stdout, b"small\n");
     assert!(ran.stderr.contains("the agent is not used"), "{}", ran.stderr);
     assert_eq!(origin.connections(), connections + 1, "not by the agent's");
-    // Past our own checks, too, it serves nobody else.
+    // The agent also refuses other users itself.
     let script = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20); \
                   s.sendall(b'\\0\\0\\0\\0\\x02'); print(len(s.recv(9)))";
     if common::installed("python3", "a foreign peer of the agent").is_some() {

@@ -153,12 +153,12 @@ fn interrupted_apt_download_is_resumed() {
     assert!(fs::read(method.file()).unwrap() == content(300_000));
     let asked = origin.seen("deb").requests.pop().unwrap();
     assert_eq!((asked.range.as_deref(), asked.if_range.as_deref()), (Some("bytes=100000-"), Some(LAST_MODIFIED)));
-    // It is complete, and apt says what it should come to: nobody is asked.
+    // The file is complete and apt gives its digest: no request is sent.
     let digest = last(&said).get("SHA256-Hash").unwrap().to_owned();
     let said = method.acquire(&url, &[("Expected-SHA256", &digest), ("Expected-Checksum-FileSize", "300000")]);
     assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 2));
-    // Nobody knows what it should come to (a list of mirrors): the server says that there is no
-    // more.
+    // Without an expected digest (a list of mirrors), the server is asked and answers that there is
+    // no more.
     let said = method.acquire(&url, &[]);
     assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 3));
     assert_eq!(last(&said).get("SHA256-Hash"), Some(&*digest));
@@ -224,7 +224,7 @@ fn reported_digests_are_those_apt_expects() {
     };
     assert_eq!(digests(&[]), [Some(32), Some(40), Some(64), Some(128)]);
     assert_eq!(digests(&[("Expected-SHA256", &"0".repeat(64))]), [None, None, Some(64), None]);
-    // Which anybody could forge: apt says what else there is.
+    // MD5 can be forged: apt says which other digests exist.
     assert_eq!(digests(&[("Expected-MD5Sum", &"0".repeat(32))])[0], Some(32));
     let mut method = AptMethod::with(&[]);
     let said = method.acquire(&peer.url("/"), &[]);
@@ -272,7 +272,7 @@ fn partial_file_is_resumed_only_for_same_content() {
     let peer = RawPeer::start(vec![ok("uvwxyz")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert!(!String::from_utf8(peer.received(0)).unwrap().contains("Range:"));
-    // 416, and apt knows what it should come to: it is there.
+    // The server answers 416, and the file matches the expected digest: it is complete.
     let digest = "bef57ec7f53a6d40beb640a780a639c83bc29ac8a9816f1fc6c5c6dcd93c4721";
     let mut method = AptMethod::with(&[]);
     fs::write(method.file(), "abcdef").unwrap();
@@ -301,7 +301,7 @@ fn scheme_prefix_selects_options_and_tor_needs_proxy() {
     assert_eq!(last(&said).get("New-URI"), Some(&*format!("foo+{}", origin.url("/small"))), "it stays the same");
     assert_eq!(origin.log().last().unwrap().header("user-agent"), Some("foo"));
     assert_eq!(numbers(&method.acquire(&format!("foo+{}", origin.url("/small")), &[])), [200, 201]);
-    // Tor is nobody's to pass by: without one nothing is sent.
+    // A tor+ URL needs a Tor proxy: without one nothing is sent.
     let requests = origin.requests();
     let said = method.acquire(&format!("tor+{}", origin.url("/small")), &[]);
     assert_eq!((last(&said).number, origin.requests()), (400, requests));
@@ -360,7 +360,7 @@ fn files_download_in_parallel_and_report_in_order() {
         }
         assert_eq!(peer.connections(), at_once, "{items:?}");
         peer.release();
-        // Of one connection the peer serves one request: what is asked on it next is asked again.
+        // The peer serves one request a connection; the next request on it is sent again.
         for url in names.iter().take(at_once) {
             for number in [200, 201] {
                 let said = method.hear().unwrap();
@@ -407,7 +407,7 @@ fn apt_https_uses_the_http_proxy() {
     let methods = [
         AptMethod::with(&[&configured]),
         AptMethod::in_environment(&[], &[("http_proxy", &url)]),
-        // What Proxy-Auto-Detect found comes with the file.
+        // The result of Proxy-Auto-Detect comes with the file.
         AptMethod::with(&[]),
     ];
     for (at, mut method) in methods.into_iter().enumerate() {
@@ -432,7 +432,7 @@ fn cache_headers_and_path_encoding_follow_apt() {
     let head = asked(&["Acquire::http::Max-Age=9"], "/Packages.xz", &index);
     assert!(head.contains("\r\nCache-Control: max-age=9\r\n") && !head.contains("text/*"), "{head}");
     assert!(asked(&["Acquire::http::No-Cache=true"], "/x.deb", &[]).contains("\r\nCache-Control: no-cache\r\n"));
-    // `+` is a space to some stores, and apt writes it so that it is none.
+    // Some object stores read `+` as a space, so apt encodes it.
     assert!(asked(&[], "/a_1+b~c.deb", &[]).starts_with("GET /a_1%2bb%7ec.deb HTTP/1.1\r\n"));
     assert!(asked(&[], "/a_1%2bb.deb", &[]).starts_with("GET /a_1%2bb.deb HTTP/1.1\r\n"));
 }
@@ -476,7 +476,7 @@ fn root_method_becomes_the_sandbox_user() {
     assert!(status.contains(&format!("\nGid:\t{group}\t{group}\t{group}\t{group}\n")), "{status}");
     assert!(status.contains(&format!("\nGroups:\t{group}")), "{status}");
     method.end();
-    // Whoever cannot become that user fetches nothing.
+    // If the sandbox user does not exist, nothing is fetched.
     let mut method = AptMethod::with(&["APT::Sandbox::User=nobody-of-this-name"]);
     assert_eq!(method.hear().map(|message| message.number), Some(401));
     assert_eq!(method.child.wait().unwrap().code(), Some(100));

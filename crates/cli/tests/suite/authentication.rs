@@ -85,7 +85,7 @@ fn challenged_content_is_sent_again() {
                 assert!(got.contains("REMOTE_USER=me"), "{got}");
             }
         }
-        // What can be read once goes with the second request alone.
+        // Content that can be read only once is sent only with the second request.
         let url = apache.url(port, "/dav/digest/stdin");
         let script = format!("printf 'from a pipe\\n' | \"$GET\" -sS --digest -u {LOGIN} -T - {} {url}", way.join(" "));
         let got = common::bash(common::HAUL, &script);
@@ -129,7 +129,7 @@ fn credentials_come_from_token_netrc_or_url() {
             assert_eq!(got.code, code, "{way:?} {options:?} {url}: {}", got.stderr);
             assert!(code != 0 || text(&got).contains("REMOTE_USER=me\n"));
         }
-        // The file in one's home.
+        // The .netrc in the home directory.
         for option in ["-n", "--netrc-optional"] {
             let args = with(&way, &["-sS", "-f", option, &url]);
             let with_home = |mut command: Command| run(command.env("HOME", home.path()).args(&args));
@@ -139,7 +139,7 @@ fn credentials_come_from_token_netrc_or_url() {
             }
         }
     }
-    // Without one's home there is no such file, which only -n minds.
+    // Without a home directory there is no .netrc; only -n requires one.
     let url = apache.url(apache.port, "/open/echo");
     assert_eq!(run(haul(["-s", "--netrc-optional", &url]).env("HOME", "/nonexistent")).code, 0);
 }

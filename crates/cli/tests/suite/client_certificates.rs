@@ -120,7 +120,8 @@ fn client_keys_of_every_format_are_accepted() {
     }
     check("rsa", &["--cert", &at("rsa.pem"), "--key", &at("rsa.pkcs1")]);
     check("p256", &["--cert", &at("p256.pem"), "--key", &at("p256.sec1")]);
-    // This curl does not open one in DER; what opens it in PEM does here too.
+    // Debian's curl does not decrypt keys in DER; haul does, with the passphrase that works for
+    // PEM.
     let args =
         ["-sS", "--cacert", &ca, "--cert", &at("p256.pem"), "--key", &at("p256.sealed.der"), "--key-type", "DER"];
     let got = run_haul(args.iter().copied().chain(["--pass", "open:sesame", &url])).text();

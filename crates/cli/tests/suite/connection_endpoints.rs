@@ -35,7 +35,7 @@ fn start() -> Option<NginxServer> {
 fn unix_socket_option_connects_like_curl() {
     let Some(nginx) = start() else { return };
     let socket = nginx.path("socket").display().to_string();
-    // It is made after the port that was waited for.
+    // nginx creates the socket after it opens the port that was waited for.
     common::eventually("nginx listens there", || std::path::Path::new(&socket).exists());
     let got = text(&both(&["--unix-socket", &socket, "http://any.test/echo"]));
     assert!(got.starts_with("HTTP/1.1 any.test unix:"), "{got}");

@@ -14,7 +14,7 @@ fn aws_signatures_match_curls_test_cases() {
     let (peer, dir) = (page("x"), tempfile::tempdir().unwrap());
     fs::write(dir.path().join("file"), "content").unwrap();
     let to = format!("::127.0.0.1:{}", peer.addr().port());
-    // How it ended, and what was sent if anything was.
+    // Returns the exit code and the request, if one was sent.
     let signed = |args: &[&str]| {
         let before = peer.connections();
         let shared = ["-s", "--connect-to", &to, "-H", "X-Amz-Date: 19700101T000000Z", "--aws-sigv4"];
@@ -41,7 +41,7 @@ fn aws_signatures_match_curls_test_cases() {
     let url = "http://bucket.example/key";
     let (code, sent) = signed(&[s3, me[0], me[1], "-T", "file", url]);
     assert!(code == 0 && sent.contains("\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\n"), "{sent}");
-    // Where nobody is named, or a field says who, nothing is signed.
+    // Without a user, or with an Authorization field, nothing is signed.
     let odd = "http://bucket.example/dt=1/a+b?x=a+b";
     for more in [&[][..], &["-u", "user:secret", "-H", "Authorization: mine"]] {
         let (code, sent) = signed(&[&[s3, odd], more].concat());
@@ -61,7 +61,7 @@ fn aws_signatures_match_curls_test_cases() {
     let sent = received(&peer, before);
     assert!(sent.starts_with("GET http://bucket.example/dt%3D1/a%2Bb?x=a+b HTTP") && sent.contains("AWS4"), "{sent}");
     assert_eq!(signed(&[s3, me[0], me[1], "--aws-sigv4", ":amz", url]).0, 2);
-    // Last: the connection is there by then, and would be counted with what follows.
+    // This check is the last: it opens a connection that later checks would count.
     let upload = signed(&[es, me[0], me[1], "-T", "file", url]);
     assert_eq!(upload, (94, String::new()), "nothing is sent with a signature that is wrong");
 }

@@ -28,7 +28,7 @@ fn progress_meter_prints_titles_for_each_connected_transfer() {
     assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
     assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"hello67");
 
-    // There is nothing behind what is there.
+    // The file is already complete.
     let peer = RawPeer::always(reply_steps("416 Range Not Satisfiable\r\nContent-Range: bytes */7", ""));
     let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
     assert_eq!(

@@ -17,7 +17,7 @@ fn curl_without_arguments_prints_a_help_hint() {
     let ran = bare(&[]);
     assert_eq!((ran.code, &*ran.stderr), (2, hint));
     assert_eq!(bare(&["-s"]).stderr, format!("curl: (2) no URL specified\n{hint}"));
-    // What .curlrc names is fetched.
+    // The URL in .curlrc is fetched.
     let peer = page("x");
     fs::write(home.path().join(".curlrc"), format!("-s\nurl = {}", peer.url("/"))).unwrap();
     assert_eq!(bare(&[]).text(), "x");

@@ -90,7 +90,7 @@ fn remote_header_name_falls_back_to_redirect_url() {
         ("/d/", reply_steps("200 OK", "x"), "one"),
         ("/d/three", reply_steps("200 OK\r\nContent-Disposition: attachment; filename=own", "x"), "own"),
         ("/d/.four", reply_steps("200 OK", "x"), "_four"),
-        // An error's page is not what has the name.
+        // The Content-Disposition of an error page does not name the file.
         ("/d/five", reply_steps("404 Not Found\r\nContent-Disposition: attachment; filename=gone", "x"), "five"),
     ] {
         let peer = to(place, last);

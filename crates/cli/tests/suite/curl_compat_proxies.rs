@@ -86,7 +86,7 @@ fn curl_refused_tunnel_error_names_the_status() {
     let proxy = proxy.url("");
     let through = ["-p", "-x", &proxy, "http://h.example/"];
     assert_eq!(curl_quiet(&through).failed(7), "curl: (7) CONNECT tunnel failed, response 405");
-    // It was asked, and said no: what is tried again is a refused connection.
+    // The proxy answered, so --retry-connrefused does not apply.
     let again = [&["--retry", "2", "--retry-connrefused"], &through[..]].concat();
     assert_eq!(curl_quiet(&again).failed(7), "curl: (7) CONNECT tunnel failed, response 405");
     assert_eq!(

@@ -13,7 +13,7 @@ fn retry_all_errors_retries_only_reported_errors() {
     let dir = tempfile::tempdir().unwrap();
     let retrying = ["--retry", "2", "--retry-all-errors", "--retry-delay", "0.001", "--no-progress-meter"];
     let with = |args: &[&str]| curl_in(dir.path(), &[&retrying, args].concat());
-    // A 404 without -f is none.
+    // A 404 without -f is no error.
     let missing = RawPeer::always(reply_steps("404 Not Found", "gone"));
     assert_eq!((with(&[&missing.url("/")]).ok(), missing.connections()), (b"gone".to_vec(), 1));
     let ran = with(&["-f", &missing.url("/")]);
@@ -21,7 +21,7 @@ fn retry_all_errors_retries_only_reported_errors() {
     assert!(
         ran.stderr.contains("\nWarning: Problem (retrying all errors). Retrying in 0.001 seconds. 2 retries left.\n")
     );
-    // What cannot be written is one, and so is an answer that is no rest of what is there.
+    // A write error is retried, and so is a response that does not continue the file.
     fs::write(dir.path().join("file"), "").unwrap();
     let there = page("x");
     let ran = with(&["--no-clobber", "--output-dir", "file", "-OJ", &there.url("/x")]);
@@ -63,7 +63,7 @@ fn retry_overwrites_the_file_of_the_first_try() {
         let written = fs::read_to_string(dir.path().join("file")).unwrap();
         assert!(written.contains("X: second"), "{option}: {written}");
     }
-    // What it is called by is not there yet, or is another's.
+    // The name from Content-Disposition belongs to an existing file.
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("named"), "old").unwrap();
     let named = reply_steps("200 OK\r\nContent-Disposition: attachment; filename=named", "ok");

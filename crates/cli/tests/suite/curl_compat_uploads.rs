@@ -64,7 +64,7 @@ fn missing_upload_file_ends_all_transfers() {
         let ran = curl_in(dir, line);
         assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b""[..]), "{line:?}");
     }
-    // What stands before it has been sent.
+    // The uploads before it were sent.
     let ran = curl_in(dir, &["-s", "-T", "{up,none}", &url]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b"x"[..]));
 }
@@ -80,7 +80,7 @@ fn range_with_data_becomes_content_range() {
         (&["-r", "1-2", "-d", "abc"][..], Some("content-range: bytes 1-2/3\r\n")),
         (&["-r", "5", "--json", "{}"], Some("content-range: bytes 5-/2\r\n")),
         (&["-r", "1-2", "-F", "a=b"], None),
-        // What a .curlrc says of files has nothing to do with what goes to standard output.
+        // Options for files in a .curlrc do not affect standard output.
         (&["-C", "-", "-d", "abc"], None),
         (&["-C", "-", "-d", "abc", "-o", "/dev/null"], None),
         (&["-C", "0", "-F", "a=b"], None),

@@ -146,7 +146,7 @@ fn bad_curlrc_line_is_reported_and_run_continues() {
         let request = String::from_utf8_lossy(&peer.received(at)).into_owned();
         assert!(request.contains("A: 1\r\n") && !request.contains("B: 2"), "{request}");
     }
-    // What curl would have done is not passed over.
+    // An option that curl supports and haul does not is an error.
     let ran = with("doh-url = https://resolver.example/\n");
     assert!(ran.stdout.is_empty() && ran.stderr.contains("'doh-url' is not supported by haul"), "{}", ran.stderr);
 }

@@ -154,7 +154,7 @@ fn extracted_urls_of_other_schemes_are_refused() {
 #[test]
 fn extracted_origin_gets_no_secrets() {
     let (first, other) = (origin(1), origin(1));
-    // What the first page echoes names both.
+    // The echo of the first page names both origins.
     let links = format!("/echo?({})({})", other.url("/echo/other"), first.url("/echo/first"));
     let index = first.url(&links);
     let secrets = ["-u", "user:hunter2", "-b", "sid=hunter2", "-H", "X-Api-Key: hunter2"];

@@ -226,7 +226,7 @@ fn list_continues_and_exits_with_first_failure() {
     for round in 0..10 {
         let mut failures = bad(round % 2 == 1);
         let len = failures.len();
-        // A slow one stays at the front, where a quicker one behind it would be told first.
+        // A slow failure stays first; a quicker one after it must not be reported instead.
         if round % 2 == 0 {
             failures.rotate_left(round / 2 % len);
         }

@@ -94,7 +94,7 @@ fn http2_extraction_stages_share_one_connection() {
         "--unique",
         "--sort",
     ];
-    // What was said before the URL holds for the second stage, too.
+    // Options before the URL also apply to the second stage.
     assert!(run_haul(args).ok() == origin.site().known_answer().text);
     for path in origin.site().as_paths() {
         assert_eq!(origin.hits(&path), 1, "{path}");

@@ -31,7 +31,7 @@ struct ServedFiles {
 
 impl ServedFiles {
     fn new() -> ServedFiles {
-        // The last but one is what haul's first windows are: it leaves nothing of them.
+        // 147,456 is the size of haul's initial windows, so that body uses all of them.
         let files = ServedFiles { dir: tempfile::tempdir().unwrap(), sizes: [0, 1, 300, 100_000, 147_456, 30_000_000] };
         let identity = Identity::generate();
         for name in ["root", "dav"] {
@@ -74,7 +74,7 @@ impl ServedFiles {
             assert_eq!((ran.code, ran.stderr.as_str()), (0, "2 0"), "{what}, {given}");
             assert!(arrived(&ran.stdout) == content, "{what}, {given}");
         }
-        // Once more, over what is there already: the figures are curl's.
+        // Uploads once more over the existing file: the `-w` values are curl's.
         let Some(curl) = installed("curl", what) else { return };
         let all = [args, &["-s", "--cacert", ca.to_str().unwrap(), "-T", file, "-o", "/dev/null", "-w", FIGURES, url]];
         let (got, expected) = (as_curl(&all.concat()), run(program(curl).args(all.concat())));

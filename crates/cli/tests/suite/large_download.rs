@@ -264,7 +264,7 @@ fn killed_download_is_resumed_by_next_run() {
         assert_same(&fs::read(dir.join(name)).unwrap(), &content(size));
         assert_eq!(names(dir), [name]);
         let seen = origin.seen(name);
-        // What came since the last note, and what was in the sockets of each connection.
+        // The bytes since the last checkpoint, and those in each connection's socket.
         assert!(seen.twice() <= 10 * MIB, "{name}: {} bytes were sent twice", seen.twice());
         let again = seen.requests.iter().filter(|request| request.range.is_none()).count();
         assert_eq!(again, 1, "{name}: the second run begins with a range");

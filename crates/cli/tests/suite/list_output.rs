@@ -226,7 +226,7 @@ fn option_groups_run_one_after_another() {
 
 #[test]
 fn shorter_pattern_is_a_prefix_of_a_longer() {
-    // What the comparison above rests on.
+    // The comparison above depends on this.
     let pattern = Pattern::new(1);
     assert_eq!(pattern.slice(0, 1000)[..900], pattern.slice(0, 900));
 }
@@ -265,7 +265,7 @@ fn many_zstd_bodies_share_their_window_memory() {
     let dir = tempfile::tempdir().unwrap();
     let file = |count: usize| text(list(dir.path(), "list", (0..count).map(|n| peer.url(&format!("/{n}")))));
     let args = ["-s", "--compressed", "--parallel-max", "40", "--parallel-max-host", "40", "--max-memory", "32M"];
-    // Into files each body goes on for itself, in order they wait for each other.
+    // With files each body is decoded independently; in order they wait for each other.
     for (options, count, bytes) in
         [(&["-o", "/dev/null"][..], 40, 0), (&[], 12, (12 * 24) << 20), (&["--unordered"], 12, (12 * 24) << 20)]
     {
@@ -276,8 +276,8 @@ fn many_zstd_bodies_share_their_window_memory() {
         });
         println!("{options:?}: {peak} KiB");
         assert_eq!(got, bytes, "{options:?}");
-        // The budget, and what the first read of each brings: in windows of their own they take 8
-        // MiB each.
+        // The budget and the first read of each body. With separate windows each body would take 8
+        // MiB.
         let most = OWN + (32 << 10) + (count as u64 * (1 << 10));
         assert!(peak <= most, "{options:?}: {peak} KiB");
     }

@@ -108,7 +108,7 @@ fn signify_verifies_streamed_packages_without_waste() {
             assert!(sent <= floor + WASTE, "{}: {sent} bytes sent, {floor} needed", package.name);
         }
         assert_eq!(mirror.connections(), if option == "-V" { sizes.len() as u64 } else { 1 });
-        // And all of it for who wants it.
+        // A reader that wants all of the package gets it.
         let text = "\"$0\" ftp $1 -o - $2 | signify-openbsd -Vz -q -p key.pub | gunzip | wc -c";
         let last = sizes[sizes.len() - 1];
         assert_eq!(script(text, &[&option, &mirror.url(&format!("{last}.tgz"))]).trim(), last.to_string());
@@ -133,7 +133,8 @@ fn documented_curl_recipe_fetches_packages() {
         assert_eq!(pass.run.said, "");
         assert_eq!(pass.run.calls, 5);
     }
-    // pkg_add's option for ftp(1), which curl takes for -S and a URL: it is nobody's URL.
+    // pkg_add passes ftp(1)'s option `-S session=…`, which curl reads as `-S` and a URL; haul
+    // ignores it.
     let origin = Origin::builder().start().unwrap();
     let args = ["-L", "-s", "-q", "-N", "-S", "session=/dev/fd/3", "-o", "-", &origin.url("/small")];
     assert_eq!(run(&mut haul(args)).text(), "small\n");

@@ -186,7 +186,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("post302", with("--post302", "-d a=b", "302")),
     ("post303", with("--post303", "-d a=b", "303")),
     ("preproxy", seen("--preproxy socks5://127.0.0.1:1 --retry 0")),
-    // It is for one body that this process receives.
+    // The bar is for a single body that this process receives.
     ("progress-bar", only(&[FetchMode::One], "--progress-bar", "", "plain")),
     ("progress-meter", tested("progress: false", &["../../src/run/report/progress.rs"])),
     ("proto", seen("--proto =https")),
@@ -377,7 +377,7 @@ fn observe(mode: FetchMode, options: &str, path: &str, agent: &TestAgent) -> Obs
         let text = text.replace(&server.address, "HOST").replace(&index.addr().to_string(), "INDEX");
         without_numbers(&text.replace(&*dir.path().to_string_lossy(), "DIR"))
     };
-    // Those of several transfers come in any order.
+    // The messages of several transfers come in any order.
     let mut stderr: Vec<String> = ran.stderr.lines().map(neutral).collect();
     stderr.sort();
     let mut requests: Vec<String> = server.requests.lock().unwrap().iter().map(|text| neutral(text)).collect();

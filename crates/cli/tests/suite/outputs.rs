@@ -203,9 +203,8 @@ fn signal_leaves_no_partial_files() {
         for outputs in [&["old"][..], &["new"], &["old", "new", "newer"]] {
             let url = peer.url("/");
             let args = outputs.iter().flat_map(|name| ["-o", name, &url]);
-            // Who runs the tests in the background of a shell has SIGINT ignored, and so would
-            // haul. What a shell runs in the background ignores SIGINT, and so do its children: the
-            // tests, and haul.
+            // A shell ignores SIGINT in its background processes and their children: the tests, and
+            // haul.
             let mut command = program("env");
             command.args(["--default-signal=INT", HAUL]).args(args).current_dir(dir.path());
             let running = RunningCommand::start(&mut command);
@@ -287,7 +286,7 @@ fn redirected_requests_match_those_of_curl() {
             [&[][..], &["-d", "a=1"], &["-X", "PUT", "-d", "a=1"], &["-u", "a:b", "-b", "c=d"], &["-e", ";auto"]]
         {
             if code <= 303 && args.contains(&"PUT") {
-                // curl repeats the method but not the content, which would empty what is put to.
+                // curl repeats the method without the content, which would empty the resource.
                 continue;
             }
             let args = [&["-sL", &url], args].concat();
@@ -330,7 +329,7 @@ fn skip_existing_passes_over_taken_header_names() {
         let urls = &urls[..if many { 2 } else { 1 }];
         let ran = run_haul(args.iter().copied().chain(["--skip-existing"]).chain(urls.iter().map(String::as_str)));
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{many}");
-        // Without that it is a failure, and neither replaces what is there.
+        // Without --skip-existing it is a failure, and the existing file stays.
         let ran = run_haul(args.iter().copied().chain(urls.iter().map(String::as_str)));
         assert_eq!(ran.code, 23, "{many}");
         assert_eq!(fs::read_to_string(dir.path().join("taken")).unwrap(), "old");
@@ -379,13 +378,13 @@ fn resume_never_mixes_two_responses() {
     let same_whole = answer("200 OK", "ETag: \"a\"\r\n", "0123456789");
     let (whole, nothing) = (Some("0123456789"), "");
     let no: &[&str] = &[];
-    // Before, what the server answers in turn, further arguments; the exit code and what is there
-    // then, as by curl 8.22.
+    // The file before, the server's answers in turn, further arguments; then the exit code and the
+    // file after, as with curl 8.22.
     let cases = [
         ("0123", vec![busy.clone(), busy.clone(), rest.clone()], &["-f"][..], 0, whole),
         (nothing, vec![busy.clone(), busy.clone(), answer("200 OK", "", "0123456789")], no, 0, whole),
         ("0123", vec![silent, rest.clone()], &["--retry-all-errors"], 0, whole),
-        // What came before it broke off is not fetched again.
+        // The bytes received before the break are not fetched again.
         ("0123", vec![cut.clone(), behind("")], &["--retry-all-errors"], 0, whole),
         ("0123", vec![cut.clone(), busy.clone()], &["--retry-all-errors", "-f", "--retry", "1"], 22, Some("012345")),
         ("0123", vec![cut, rest], &["--retry-all-errors", "--retry", "1"], 33, Some("012345")),
@@ -400,7 +399,7 @@ fn resume_never_mixes_two_responses() {
         ("0123", vec![answer("404 No", "", "not found page")], no, 33, None),
         ("0123", vec![answer("404 No", "", "not found page")], &["-f"], 22, None),
         ("0123", vec![answer("302 Found", "Location: /x\r\n", "moved")], no, 33, None),
-        // As long as what is there: that was all of it.
+        // The error body is as long as the file: curl takes the file for complete.
         ("0123", vec![answer("404 No", "", "four")], no, 0, None),
     ];
     let dir = tempfile::tempdir().unwrap();

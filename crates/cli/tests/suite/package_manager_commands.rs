@@ -145,7 +145,7 @@ fn homebrew_gets_curls_exit_codes() {
         let last = fs::read_to_string(dir.path().join("log")).unwrap();
         assert!(last.lines().last().unwrap_or_default().starts_with("curl: (28) "), "{last}");
     });
-    // It asks what curl can do, and by that what to make of 16 and 56.
+    // Homebrew reads curl's features to interpret the codes 16 and 56.
     let said = script("curl -V", names().path(), Path::new("/"), &[]).text();
     assert!(said.contains("HTTP2") && said.starts_with("curl 8."), "{said}");
 }
@@ -213,7 +213,7 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(run_at(&format!("fetch -Fpr -S {SIZE} $URL")).text(), "");
     assert!(fs::read(&file).unwrap() == content(SIZE));
     assert_eq!(fs::metadata(&file).unwrap().mtime(), LAST_MODIFIED);
-    // It is there: nothing is to be done, and that is no failure.
+    // The file exists: nothing is fetched, and that is a success.
     assert_eq!(run_at(&format!("fetch -Fpr -S {SIZE} $URL")).text(), "");
     fs::write(&file, &content(SIZE)[..5000]).unwrap();
     assert_eq!(run_at(&format!("haul fetch -Fpr -S {SIZE} -o ports.tgz $URL")).text(), "");
@@ -233,7 +233,7 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     fs::write(dir.path().join("whole"), b"other bytes").unwrap();
     assert_eq!(script("fetch -r $URL", names.path(), dir.path(), &[("URL", &whole)]).text(), "");
     assert!(fs::read(dir.path().join("whole")).unwrap() == content(SIZE));
-    // What is as new as the server's is left alone.
+    // A file as new as the server's is left alone.
     let unchanged = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 304 Not Modified\r\n\r\n"), Step::Close]);
     let mirror = [("URL", &*unchanged.url("/ports.tgz"))];
     assert_eq!(script("fetch -m $URL", names.path(), dir.path(), &mirror).text(), "");

@@ -115,7 +115,7 @@ fn apt_updates_and_downloads_with_haul() {
     // There is no InRelease: nothing is got of it.
     let said = apt(&["update"]);
     assert!(said.contains("Get:") && said.contains("Ign:1 ") && !said.contains("Get:1 "), "{said}");
-    // Nothing is new the second time: the server says so, and what is there stays.
+    // Nothing is new the second time: the server says so, and the lists stay.
     let said = apt(&["update"]);
     assert!(said.contains("Hit:") && !said.contains("Get:"), "{said}");
     apt(&[&["install", "--download-only", "-y"], &names[..]].concat());
@@ -123,7 +123,7 @@ fn apt_updates_and_downloads_with_haul() {
         let got = fs::read(root.join(format!("cache/archives/{name}_1_all.deb"))).unwrap();
         assert!(got == fs::read(mirror.join(format!("pool/{name}.deb"))).unwrap(), "{name}");
     }
-    // What the mirror has lost is an error of apt's own words.
+    // A file missing on the mirror is an error in apt's own words.
     fs::remove_file(mirror.join("pool/haul-test-a.deb")).unwrap();
     fs::remove_file(root.join("cache/archives/haul-test-a_1_all.deb")).unwrap();
     let mut command = Command::new("apt-get");

@@ -75,7 +75,7 @@ fn pinned_key_is_checked_besides_the_certificate() {
         assert_eq!(site.ends(&["--pinnedpubkey", &site.write(name, content)]), code, "{name}");
     }
     assert_eq!(site.ends(&["--pinnedpubkey", "/nonexistent/key"]), 90);
-    // Who is not vouched for is no better with the right key.
+    // The right key does not replace a trusted certificate.
     let stranger = site.write("stranger", other.ca_pem());
     assert_eq!(site.ends(&["--cacert", &stranger, "--pinnedpubkey", &right]), 60);
 }
@@ -89,7 +89,7 @@ fn revoked_certificate_is_refused() {
     assert_eq!(site.ends(&["--crlfile", &unrevoked]), 0);
     assert_eq!(site.ends(&["--crlfile", &revoked]), 60);
     assert_eq!(site.ends(&["-k", "--crlfile", &revoked]), 0);
-    // Of who issued it there has to be a list.
+    // A list of the certificate's issuer is required.
     assert_eq!(site.ends(&["--crlfile", &site.write("other", other.revocation_list(false))]), 60);
     let both = identity.revocation_list(true) + &other.revocation_list(false);
     assert_eq!(site.ends(&["--crlfile", &site.write("both", both)]), 60);

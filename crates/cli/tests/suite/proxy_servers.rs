@@ -45,8 +45,8 @@ fn squid_works_without_auth_with_basic_and_digest() {
                 ],
             };
             if asks == SquidAuth::Digest {
-                // It reads no more of what it refuses: who sends it at once, and again behind that,
-                // waits for ever.
+                // squid does not read the rest of a refused body: a client that sends the whole
+                // body at once would wait for ever.
                 let content = "0123456789abcdef\n".repeat(20_000);
                 let (file, there) = (squid.path("content"), apache.url(port, "/dav/open/content"));
                 fs::write(&file, &content).unwrap();
@@ -66,8 +66,8 @@ fn squid_works_without_auth_with_basic_and_digest() {
                 assert!(got.ends_with("\n\na=1") && !got.contains("PROXY_AUTHORIZATION"), "{way:?} {options:?} {got}");
             }
             if asks != SquidAuth::Nothing {
-                // Through a tunnel that is not made nothing comes; what a forwarding proxy answers
-                // is an answer.
+                // A refused tunnel delivers no response; the answer of a forwarding proxy is a
+                // response.
                 for options in [&["-x", &*plain][..], &["-x", &plain, "-U", "me:wrong"]] {
                     let args = with(
                         &way,
@@ -102,7 +102,7 @@ fn https_proxy_is_verified_before_credentials() {
         assert!(got.starts_with("REQUEST_METHOD=GET\n"), "{way:?} {got}");
         let insecure = [&["-x", &*proxy, "--proxy-insecure"], tunnel(&way)].concat();
         assert_eq!(both(&with(&way, &[&insecure[..], &["-o", "/dev/null", &*url]].concat())).code, 0);
-        // Whom nobody vouches for learns no password.
+        // A proxy with an untrusted certificate receives no password.
         let untrusted = [&["-x", &*proxy], tunnel(&way)].concat();
         assert_eq!(both(&with(&way, &[&untrusted[..], &["-o", "/dev/null", &*url]].concat())).code, 60, "{way:?}");
     }
@@ -117,7 +117,7 @@ fn proxy_headers_stay_with_tinyproxy() {
         let url = apache.url(port, "/open/echo");
         let got = text(&both(&with(&way, &[&["-x", &*known], tunnel(&way), &[&*url]].concat())));
         assert!(got.starts_with("REQUEST_METHOD=GET\n"), "{way:?} {got}");
-        // What is said to the proxy stays with it, where it tunnels; it is what lets us in here.
+        // With a tunnel, fields for the proxy do not reach the origin; this one authenticates us.
         let field = "Proxy-Authorization: Basic bWU6c2VjcmV0";
         let options =
             ["-x", &*plain, "-p", "--proxy-header", field, "--proxy-header", "X-Own: proxy", "-H", "X-Own: origin"];
@@ -199,7 +199,7 @@ fn proxy_variables_and_no_proxy_match_curl() {
     let Some(apache) = ApacheServer::start("proxies of the environment") else { return };
     let Some(squid) = ProxyServer::squid("proxies of the environment", SquidAuth::Nothing) else { return };
     let proxy = squid.url("http", "");
-    // Nobody is there: what would go through it fails, so success is proof of going directly.
+    // No proxy listens there: a success proves that haul connected directly.
     let nobody = "http://127.0.0.1:1";
     let ca = apache.path("ca").display().to_string();
     for (port, own) in [(apache.port, "http_proxy"), (apache.tls_port, "https_proxy")] {

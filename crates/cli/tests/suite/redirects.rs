@@ -41,8 +41,8 @@ fn redirected_methods_and_content_match_curl() {
                 assert!(got.starts_with(&format!("REQUEST_METHOD={method}\n")), "{way:?} {status} {options:?}: {got}");
                 assert_eq!(got.ends_with("\n\na=1"), content, "{way:?} {status} {options:?}: {got}");
             }
-            // A PUT without its content would empty what it was to fill. curl sends one, RFC 9110
-            // does not know of it.
+            // A PUT without its content would empty the resource. curl sends one; RFC 9110 does not
+            // provide for it.
             let got = common::run_haul(with(&way, &["-sS", "-X", "PUT", "-d", "a=1", &url])).text();
             assert_eq!(got.ends_with("\n\na=1"), status != "303", "{way:?} {status}: {got}");
         }
@@ -77,13 +77,13 @@ fn secrets_follow_redirects_only_with_location_trusted() {
         let secrets = ["-u", LOGIN, "-b", "sid=1", "-H", "X-Own: mine"];
         let kept = text(&both(&with(&way, &[&secrets[..], &[&*here]].concat())));
         assert!(kept.contains("HTTP_AUTHORIZATION=Basic") && kept.contains("HTTP_COOKIE=sid=1"), "{way:?} {kept}");
-        // curl sends -b's text wherever it is led on the same host: the origin is what counts here.
+        // curl sends the text of -b on any redirect within the host; haul only within the origin.
         let got = common::run_haul(with(&way, &[&["-sS"], &secrets[..], &[&*there]].concat())).text();
         assert!(!got.contains("AUTHORIZATION") && !got.contains("COOKIE"), "{way:?} {got}");
         assert!(got.contains("HTTP_X_OWN=mine"), "{way:?} {got}");
         let trusted = with(&way, &[&["-sS", "--location-trusted"], &secrets[..], &[&*there]].concat());
         let got = common::run_haul(trusted).text();
-        // Into the clear nothing goes, whoever is trusted.
+        // Secrets never go from TLS to plain HTTP, even with --location-trusted.
         assert_eq!(got.contains("HTTP_AUTHORIZATION=Basic"), port != apache.tls_port, "{way:?} {got}");
     }
 }
@@ -112,7 +112,7 @@ fn redirect_limits_protocols_and_referers_match_curl() {
         assert!(got.contains(&format!("HTTP_REFERER={once}\n")), "{way:?} {got}");
         let got = text(&both(&with(&way, &["-e", "http://from.test/;auto", &apache.url(port, "/open/echo")])));
         assert!(got.contains("HTTP_REFERER=http://from.test/\n"), "{way:?} {got}");
-        // What a page in private was is not told in the clear.
+        // The URL of a page over TLS is not sent as Referer without TLS.
         let got = common::run_haul(with(&way, &["-sS", "-e", ";auto", &there])).text();
         assert_eq!(got.contains("HTTP_REFERER="), port != apache.tls_port, "{way:?} {got}");
         let got = common::run_haul(with(

@@ -158,8 +158,7 @@ fn files_and_pipes_are_uploaded_whole() {
             assert!(fs::read(&place).unwrap() == content, "{way:?} {option}");
             fs::remove_file(&place).unwrap();
         }
-        // What comes from a pipe has no length that could be said, and over HTTP/1.1 goes out in
-        // chunks.
+        // Piped content has no known length; HTTP/1.1 sends it in chunks.
         let url = apache.url(port, "/open/echo");
         let got = common::bash(common::HAUL, &format!("printf abc | \"$GET\" -sS -T - {} {url}", way.join(" "))).text();
         assert!(got.ends_with("\n\nabc") && !got.contains("CONTENT_LENGTH"), "{way:?} {got}");

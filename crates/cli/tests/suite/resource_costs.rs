@@ -85,10 +85,10 @@ fn output_to_device_probes_no_partial_files() {
     let file = many(&origin, dir.path(), 100);
     let report = traced(&["-e", "trace=openat"], &["-s", "--threads", "1", "-o", "/dev/null", "--input-file", &file]);
     let about: Vec<&str> = report.lines().filter(|line| line.contains("null")).collect();
-    // Those of the first body, and of those that begin before it has opened the device.
+    // The probes of the first body, and of bodies that start before it has opened the device.
     assert!(!about.is_empty() && about.len() <= 20, "{about:#?}");
-    // What is kept open is known, too: nobody asks for each body what it is, or where it lies.
-    // (Those that are left are of the start.)
+    // The open device is remembered: its kind and place are not queried for each body. (The
+    // remaining calls are from the start.)
     let asking = ["-e", "trace=readlink,fcntl,fstat,newfstatat,statx"];
     let report = traced(&asking, &["-s", "--threads", "1", "-o", "/dev/null", "--input-file", &file]);
     assert!(report.lines().count() < 150, "{report}");

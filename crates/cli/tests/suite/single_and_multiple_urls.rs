@@ -123,7 +123,7 @@ fn compare(line: &str) {
     };
     let (one, many) = (run(true), run(false));
     assert_eq!((&one.1, &one.2), (&many.1, &many.2), "{line}");
-    // What is passed over leaves the code to the other.
+    // A skipped URL leaves the exit code to the other.
     assert!(one.0 == many.0 || (one.0 == 0 && one.3.is_empty()), "{line}: {} and {}", one.0, many.0);
     assert!(many.3.starts_with(&one.3), "{line}: {} is not the beginning of {}", one.3, many.3);
 }

@@ -71,7 +71,7 @@ fn cookies_pass_between_runs_and_redirects() {
         let args = with(&way, &["-c", "-", "-o", "/dev/null", &shown]);
         let entries = |ran: &CommandOutput| {
             let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-            // All but the second at which it ends, and what each says of itself.
+            // Everything except the expiry time and the header comments.
             let lines = text.lines().filter(|line| !line.starts_with("# ") && !line.is_empty());
             lines
                 .map(|line| line.split('\t').filter(|column| column.len() < 10))
@@ -94,7 +94,7 @@ fn hsts_from_tls_applies_to_later_runs() {
     for version in ["--http1.1", "--http2"] {
         let _ = fs::remove_file(&file);
         let options = ["-sS", version, "--cacert", &ca, "--hsts", path];
-        // In the clear nobody's word counts.
+        // HSTS fields without TLS are ignored.
         run_haul([&options[..], &["-o", "/dev/null", &apache.url(apache.port, "/hsts")]].concat());
         assert!(!fs::read_to_string(&file).unwrap_or_default().contains("localhost"), "{version}");
         run_haul([&options[..], &["-o", "/dev/null", &secure]].concat());
@@ -135,7 +135,7 @@ fn alt_svc_file_matches_curls() {
         common::run(common::program(curl).args(args(&theirs)));
         assert_eq!(lines(&ours), lines(&theirs));
     }
-    // It is read again, and kept.
+    // The file is read again and keeps its entry.
     run_haul([
         "-sS",
         "-o",
@@ -248,7 +248,7 @@ fn concurrent_shell_loops_share_a_jar_without_loss() {
             RunningCommand::start(&mut command)
         })
         .collect();
-    // Whoever reads in between sees a whole file.
+    // A reader in between always sees a complete file.
     let mut seen = 0;
     common::eventually("all have begun", || {
         if jar.exists() && fs::metadata(&jar).unwrap().len() > 0 {

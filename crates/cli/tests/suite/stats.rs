@@ -98,8 +98,8 @@ fn interrupted_run_prints_figures_and_sorted_values() {
     for (options, values) in [(&extracts[..], "a\nb\n"), (&[], "")] {
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
             let hanging = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
-            // What a shell runs in the background ignores SIGINT, and so do its children: the
-            // tests, and haul.
+            // A shell ignores SIGINT in its background processes and their children: the tests, and
+            // haul.
             let mut command = program("env");
             command.args(["--default-signal=INT", HAUL, "--stats=json"]).args(options).arg(hanging.url("/"));
             let running = RunningCommand::start(&mut command);

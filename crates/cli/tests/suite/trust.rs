@@ -51,7 +51,7 @@ fn cve_2020_8177_server_name_stays_in_directory() {
             assert_eq!(made, name, "{suggested}");
         }
         assert!(!made.starts_with('.'), "{suggested}: {made}");
-        // The same once more: what is there stays, whoever asks.
+        // A second download does not replace the existing file.
         fs::write(inner.join(made), "mine").unwrap();
         let ran = run_haul(["--output-dir", inner.to_str().unwrap(), "-OJ", &naming(made).url("/from-url")]);
         assert_eq!(ran.code, 23, "{suggested}");
@@ -173,7 +173,7 @@ fn mount_point_is_written_in_place() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(set)]);
     run_in(dir, HAUL, &["-sS", "-c", "target", &peer.url("/")]).ok();
     assert!(fs::read_to_string(&source).unwrap().contains("\ta\t1\n"));
-    // What fails leaves what was there.
+    // A failed transfer leaves the old content.
     fs::write(&source, "old").unwrap();
     let ran = run_in(dir, HAUL, &["-sS", "--retry", "0", "-o", "target", &common::short_body().url("/")]);
     assert_eq!((ran.code, fs::read(&source).unwrap()), (18, b"old".to_vec()));
@@ -222,11 +222,11 @@ fn file_in_closed_directory_is_overwritten() {
             assert_eq!(names(dir), ["file"]);
         }
     }
-    // What fails leaves what was there, as the content is whole before it is copied.
+    // A failed transfer leaves the old content: the new one is copied only when it is complete.
     fs::write(&file, "old").unwrap();
     let ran = foreign("/tmp", &["-sS", "--retry", "0", "-o", "file", &common::short_body().url("/")]);
     assert_eq!((ran.code, fs::read(&file).unwrap()), (18, b"old".to_vec()));
-    // A file that may not be written is told with the reason.
+    // A file that cannot be written is reported with the reason.
     chown(&file, Some(0), Some(0)).unwrap();
     let ran = foreign("/tmp", &["-sS", "-o", "file", &page("new").url("/")]);
     assert!(ran.failed(23).contains("file: Permission denied"), "{}", ran.stderr);
@@ -304,7 +304,7 @@ fn state_files_are_readable_by_owner_only() {
     let ca = dir.path().join("ca");
     fs::write(&ca, origin.ca_pem()).unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
-    // Nobody else's either if there was one that others could read.
+    // A jar that others could read becomes private, too.
     fs::write(path("open-jar"), "").unwrap();
     fs::set_permissions(path("open-jar"), fs::Permissions::from_mode(0o666)).unwrap();
     for jar in ["jar", "open-jar"] {
@@ -337,7 +337,7 @@ fn server_escape_sequences_never_reach_stderr() {
 fn binary_body_is_not_printed_on_terminal() {
     let Some(script) = installed("script", "what a terminal gets") else { return };
     let (binary, text) = (page("\x7fELF\0\x1b[2J"), page("just text"));
-    // `script` runs it on a terminal of its own; it also says what the terminal made of line ends.
+    // `script` runs the command on a terminal of its own and records its output.
     let on_terminal = |line: String| run(program(script).args(["-qec", &line, "/dev/null"]));
     let shown = |ran: &common::CommandOutput| String::from_utf8_lossy(&ran.stdout).into_owned();
     for url in [binary.url("/"), format!("{0} {0}", binary.url("/"))] {
@@ -345,7 +345,7 @@ fn binary_body_is_not_printed_on_terminal() {
         assert_eq!(ran.code, 23, "{}", shown(&ran));
         assert!(shown(&ran).contains("-o -") && !shown(&ran).contains("ELF"), "{:?}", shown(&ran));
     }
-    // Who insists gets it, and text is text.
+    // With `-o -` binary output is printed; text always is.
     let ran = on_terminal(format!("{HAUL} -sS -o - {}", binary.url("/")));
     assert!(ran.code == 0 && shown(&ran).contains("ELF\0"), "{:?}", shown(&ran));
     let ran = on_terminal(format!("{HAUL} -sS {}", text.url("/")));
@@ -463,14 +463,14 @@ fn headers_on_terminal_lose_control_characters() {
         let shown = String::from_utf8(ran.stdout).unwrap();
         assert!(ran.code == 0 && shown.contains("X-A: a?2J?b"), "{option}: {shown:?}");
     }
-    // Into a pipe or a file goes what came.
+    // A pipe or a file gets the received bytes unchanged.
     let text = run_haul(["-sSi", &peer.url("/")]).text();
     assert!(text.contains("X-A: a\u{9b}2J\u{202e}b\r\n"), "{text:?}");
 }
 
 #[test]
 fn http_proxy_in_capitals_is_ignored() {
-    // The "httpoxy" class: HTTP_PROXY there is a field of whoever sent the request.
+    // The "httpoxy" class: in a CGI program, HTTP_PROXY is a field of the request.
     let echo = page("direct");
     let mut command = haul([&*echo.url("/")]);
     assert_eq!(run(command.env("HTTP_PROXY", "http://127.0.0.1:1")).text(), "direct");

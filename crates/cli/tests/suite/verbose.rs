@@ -93,7 +93,7 @@ fn ssl_verify_result_is_set_even_when_accepted() {
     assert_eq!(said(&good, &["-k", "--cacert", &other]), "7 0");
     assert_eq!(said(&good, &["-k", "--cacert", "/dev/null"]), "20 0");
     assert_eq!(said(&misnamed, &["--cacert", &other]), "1 60");
-    // That the name is another is no matter of who has signed it.
+    // A wrong name does not change the result of the chain's verification.
     assert_eq!(said(&misnamed, &["-k", "--cacert", &other]), "0 0");
     let json = said(&good, &["-k", "--cacert", &other, "-w", "%{json}"]);
     assert!(json.contains("\"ssl_verify_result\":7"), "{json}");
@@ -158,7 +158,7 @@ fn verbose_names_redirects_and_proxies() {
     let (there, here) = (origin.url("/chain/1"), origin.url("/small"));
     let said = run_haul(["curl", "-s", "-v", "-L", "-o", "/dev/null", &there]).stderr;
     assert!(said.contains("* Issue another request to this URL: 'http://127.0.0.1:"), "{said}");
-    // It is the proxy that is there, not the server.
+    // The connection is to the proxy, not to the server.
     let proxy = here.trim_end_matches("/small");
     let said = run_haul(["curl", "-s", "-v", "-o", "/dev/null", "-x", proxy, "http://server.example/small"]).stderr;
     assert!(said.contains("* Connected to 127.0.0.1 (127.0.0.1) port "), "{said}");
@@ -206,7 +206,7 @@ fn retry_warnings_match_curl() {
     }
     let ran = run_haul(["curl", "-S", "--no-progress-meter", "--retry", "1", "--retry-connrefused", REFUSED]);
     assert!(ran.stderr.contains("\nWarning: Problem : connection refused. Retrying in 1 second. 1 retry left.\n"));
-    // haul's own says it to whoever watches.
+    // In haul's own name, -v reports it.
     let ran = run_haul(["-s", "-v", "-o", "/dev/null", "--retry-delay", "0.01", &origin.url("/flaky/1/small/1")]);
     assert!(
         ran.stderr.contains("\n* Problem : HTTP error. Retrying in 0.010 seconds. 3 retries left.\n"),

@@ -65,7 +65,7 @@ fn write_out_values_match_curl() {
             );
             (ran.code, String::from_utf8(ran.stdout).unwrap(), ran.stderr)
         });
-        // The scheme is told in capitals by the curl of some years.
+        // Some versions of curl print the scheme in capitals.
         let same = |text: String| text.replace(" HTTP ", " http ");
         assert_eq!((haul.0, same(haul.1), haul.2), (curl.0, same(curl.1), curl.2), "{url} {args:?}");
     }
@@ -219,7 +219,7 @@ fn write_out_corner_cases_match_curl() {
     assert_eq!(told(two, "200 O", &["-w", "[%{content_type}]"]), text(0, "body[c/d]"));
     assert_eq!(told("", "200 O", &["-G", "-d", "q=1", "-w", "[%{url}]"]), text(0, "body[/?q=1]"));
     assert_eq!(told("", "200 O", &["-I", "--max-filesize", "3", "-o", "/dev/null"]).0, 63);
-    // What cannot be answered is the answer, and no failure of its own.
+    // A challenge that haul cannot answer is the result, not a failure.
     let asks = "WWW-Authenticate: NTLM\r\n";
     assert_eq!(told(asks, "401 U", &["--anyauth", "-u", "a:b"]), text(0, "body"));
     assert_eq!(told(asks, "401 U", &["--anyauth", "-u", "a:b", "-f"]).0, 22);

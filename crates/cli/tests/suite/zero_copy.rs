@@ -28,7 +28,7 @@ fn traced(line: impl Fn(&str, &str) -> String) -> Vec<(String, String, u64)> {
     let url = origin.url(&origin.serve("body", FaultPlan { size: SIZE, ..FaultPlan::default() }));
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
-    // -y tells sockets from files; whoever calls by io_uring or sendfile is seen too.
+    // -y shows the kind of each descriptor. io_uring and sendfile are traced, too.
     let which = "trace=read,readv,pread64,preadv,preadv2,recvfrom,recvmsg,recvmmsg,write,writev,pwrite64,pwritev,\
                  pwritev2,sendto,sendmsg,splice,tee,vmsplice,sendfile,mmap,io_uring_setup";
     let tracing = format!("strace -f -y -e '{which}' -o {} {HAUL}", report.display());

@@ -99,7 +99,7 @@ fn serve(mut stream: TcpStream, port: u16, seen: &Mutex<RequestLog>) {
         }
         let answered = {
             let mut seen = seen.lock().expect("nobody panics with it");
-            // The test may have moved on: then nobody asks for this any more.
+            // The test may have gone on to another case; then the request is no longer in the list.
             if let Some(request) = seen.requests.get_mut(index).filter(|request| request.connection == connection) {
                 request.bytes.extend_from_slice(&body);
             }
@@ -154,7 +154,7 @@ const HELLO: &[u8] = b"hello\n";
 
 fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let is_head = head.starts_with("HEAD ");
-    // A proxy is told the whole URL.
+    // A proxy receives the whole URL.
     let path = match path.strip_prefix("http://") {
         Some(rest) => rest.find('/').map_or("/", |slash| &rest[slash..]),
         None => path,
