@@ -1,7 +1,7 @@
 //! `Client`: the connections of a session, and the one call for each request.
 
 use haul::facts::TransferPhase;
-use haul::request::{RequestOverrides, Request, method};
+use haul::request::{Request, RequestOverrides, method};
 use haul::transfer::TransferOutcome;
 use haul::{ErrorKind, Target};
 use pyo3::prelude::*;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use haul_policy::cookie::{Cookie, CookieParts, CookieKey, SameSite};
+use haul_policy::cookie::{Cookie, CookieKey, CookieParts, SameSite};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;

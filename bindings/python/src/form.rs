@@ -2,7 +2,9 @@
 //! (multipart/form-data, RFC 7578).
 
 use haul::ErrorKind;
-use haul_policy::multipart::{MultipartBoundary, FormPartContent, NameEscape, MultipartLayout, FormPart, MultipartPiece};
+use haul_policy::multipart::{
+    FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece, NameEscape,
+};
 use haul_policy::urlencode::form;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -74,11 +76,14 @@ fn encoded(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// A part of a form: name, file name, content type, further fields, content.
-type FormPart<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
+type PythonFormPart<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
 
-/// UrlParts as a body, and the Content-Type with their boundary.
+/// Returns the parts as a body, and the Content-Type with their boundary.
 #[pyfunction]
-pub(crate) fn multipart<'py>(py: Python<'py>, parts: Vec<FormPart<'py>>) -> PyResult<(Bound<'py, PyBytes>, String)> {
+pub(crate) fn multipart<'py>(
+    py: Python<'py>,
+    parts: Vec<PythonFormPart<'py>>,
+) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let parts: Vec<FormPart> = parts
         .into_iter()
         .map(|(name, filename, content_type, fields, content)| {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use haul::facts::Facts;
-use haul::{ResponseHead, Target, ProtocolVersion};
+use haul::{ProtocolVersion, ResponseHead, Target};
 use haul_policy::redirect::location_text;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};

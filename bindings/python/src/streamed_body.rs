@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use haul::body::BodyDecoder;
-use haul::{Error, ErrorKind, ResponseHead, Response, ProtocolVersion};
+use haul::{Error, ErrorKind, ProtocolVersion, Response, ResponseHead};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
