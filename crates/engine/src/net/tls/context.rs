@@ -9,16 +9,17 @@ use std::{
 
 use rustls::{
     ClientConfig, KeyLogFile, SupportedProtocolVersion,
-    client::{ClientSessionMemoryCache, Resumption, danger::ServerCertVerifier},
+    client::{ClientSessionMemoryCache, Resumption},
     crypto::CryptoProvider,
     sign::SingleCertAndKey,
     version::{TLS12, TLS13},
 };
 
+use super::certificate_check::{CertificateCheck, CheckVerifier};
 use super::cipher_list;
 use super::client_identity::{ClientIdentity, Passphrase, Pem};
-use super::hyphen_name::{self, HyphenNameVerifier};
-use super::public_key_pin::{KeyPin, PinVerifier};
+use super::hyphen_name::{self, HyphenNameCheck};
+use super::public_key_pin::{KeyPin, PinCheck};
 use super::trust::TrustSource;
 use super::verify::CertificateExaminer;
 use super::watched_files::{self, FileBacked, FileStamps};
@@ -211,7 +212,7 @@ pub struct TlsContexts {
 #[derive(Default)]
 struct ContextCache {
     contexts: HashMap<TlsOptions, FileBacked<Arc<TlsContext>>>,
-    verifiers: HashMap<TrustSource, FileBacked<Arc<dyn ServerCertVerifier>>>,
+    checks: HashMap<TrustSource, FileBacked<Arc<dyn CertificateCheck>>>,
     identities: HashMap<(ClientIdentity, Option<Passphrase>), FileBacked<Arc<SingleCertAndKey>>>,
     provider: Option<Arc<CryptoProvider>>,
     key_log: Option<Arc<KeyLogFile>>,
@@ -258,23 +259,23 @@ impl ContextCache {
         if options.tls12_ciphers.is_some() || options.tls13_ciphers.is_some() || options.groups.is_some() {
             cipher_list::narrow(Arc::make_mut(&mut provider), options)?;
         }
-        let (mut verifier, mut stamps) = self.verifier(options, &provider)?;
+        let (mut check, mut stamps) = self.check(options, &provider)?;
         let examiner = (options.examine && !options.verify).then(|| {
             let strict = TlsOptions { verify: true, ..options.clone() };
-            CertificateExaminer::new(self.verifier(&strict, &provider).ok().map(|(strict, _)| strict))
+            CertificateExaminer::new(self.check(&strict, &provider).ok().map(|(strict, _)| strict))
         });
         if options.verify {
-            verifier = Arc::new(HyphenNameVerifier { verifier });
+            check = Arc::new(HyphenNameCheck { inner: check });
         }
         if !options.pins.is_empty() {
-            verifier = Arc::new(PinVerifier { verifier, pins: options.pins.clone() });
+            check = Arc::new(PinCheck { inner: check, pins: options.pins.clone() });
         }
         let identity = self.identity(options, &provider)?;
         let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
-            .with_custom_certificate_verifier(verifier);
+            .with_custom_certificate_verifier(Arc::new(CheckVerifier(check)));
         let mut config = match identity {
             Some((identity, seen)) => {
                 stamps = stamps.followed_by(&seen);
@@ -300,20 +301,20 @@ impl ContextCache {
         Ok(FileBacked::new(Arc::new(context), stamps))
     }
 
-    /// The verifier of these options, with its files as they were before they were read.
-    fn verifier(
+    /// Returns the check for these options, and the stamps of its files from before they were read.
+    fn check(
         &mut self,
         options: &TlsOptions,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<(Arc<dyn ServerCertVerifier>, FileStamps)> {
+    ) -> Result<(Arc<dyn CertificateCheck>, FileStamps)> {
         let trust = TrustSource::of(options);
         let stamps = FileStamps::of(watched_files::of_trust(options));
-        if let Some(made) = self.verifiers.get(&trust).filter(|made| !made.stamps.differ_from(&stamps)) {
+        if let Some(made) = self.checks.get(&trust).filter(|made| !made.stamps.differ_from(&stamps)) {
             return Ok((Arc::clone(&made.value), made.stamps.clone()));
         }
-        let verifier = trust.verifier(provider, &[])?;
-        self.verifiers.insert(trust, FileBacked::new(Arc::clone(&verifier), stamps.clone()));
-        Ok((verifier, stamps))
+        let check = trust.check(provider, &[])?;
+        self.checks.insert(trust, FileBacked::new(Arc::clone(&check), stamps.clone()));
+        Ok((check, stamps))
     }
 
     /// The client's certificate, likewise. Of files that do not fit together (yet), the last good ones are used.

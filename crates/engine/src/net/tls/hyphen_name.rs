@@ -22,19 +22,16 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use memchr::memmem;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
 use rustls::crypto::hash::{Context, Hash, HashAlgorithm, Output};
-use rustls::{
-    CertificateError, CipherSuiteCommon, DigitallySignedStruct, Error, SignatureScheme, SupportedCipherSuite,
-    Tls12CipherSuite, Tls13CipherSuite,
-};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::{CertificateError, CipherSuiteCommon, Error, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite};
+use rustls_pki_types::{CertificateDer, ServerName};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
+use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::verify::is_of_the_name;
 
 thread_local! {
@@ -212,56 +209,31 @@ impl Context for RealNameContext {
     }
 }
 
-/// Holds the certificate of a connection of an odd name to that name, and leaves all others alone.
+/// Checks the certificate of a connection with such a name against the real name. Leaves other
+/// connections to the inner check.
 #[derive(Debug)]
-pub(super) struct HyphenNameVerifier {
-    /// Has to look at the name last.
-    pub(super) verifier: Arc<dyn ServerCertVerifier>,
+pub(super) struct HyphenNameCheck {
+    /// A check that examines the name last.
+    pub(super) inner: Arc<dyn CertificateCheck>,
 }
 
-impl ServerCertVerifier for HyphenNameVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        let Some(name) = current() else { return verified };
-        match verified {
+impl CertificateCheck for HyphenNameCheck {
+    fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
+        let result = self.inner.check(chain);
+        let Some(name) = current() else { return result };
+        match result {
             Err(Error::InvalidCertificate(refusal)) if is_of_the_name(&refusal) => {}
             Err(error) => return Err(error),
-            Ok(_) => {}
+            Ok(()) => {}
         }
-        if name.is_named_by(end_entity) {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(Error::InvalidCertificate(CertificateError::NotValidForName))
+        match name.is_named_by(chain.end_entity) {
+            true => Ok(()),
+            false => Err(Error::InvalidCertificate(CertificateError::NotValidForName)),
         }
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+    fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+        self.inner.algorithms()
     }
 }
 

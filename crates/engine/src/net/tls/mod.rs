@@ -33,6 +33,7 @@
 mod aead;
 mod alert;
 mod ca_checks;
+mod certificate_check;
 mod certificate_text;
 mod cipher_list;
 mod client_identity;

@@ -7,20 +7,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use rustls::{CertificateError, Error, OtherError};
+use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+
+use super::certificate_check::{CertificateCheck, PresentedChain};
 
 /// The SHA-256 of a public key as certificates have it.
 pub type KeyPin = [u8; 32];
 
-/// A verifier that accepts the certificates accepted by another verifier, if their key is one of
-/// these.
+/// Accepts the certificates that the inner check accepts, if their key is one of the pins.
 #[derive(Debug)]
-pub(super) struct PinVerifier {
-    pub(super) verifier: Arc<dyn ServerCertVerifier>,
+pub(super) struct PinCheck {
+    pub(super) inner: Arc<dyn CertificateCheck>,
     pub(super) pins: Vec<KeyPin>,
 }
 
@@ -36,44 +37,19 @@ impl fmt::Display for PinMismatch {
 
 impl std::error::Error for PinMismatch {}
 
-impl ServerCertVerifier for PinVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)?;
-        let key = ParsedCertificate::try_from(end_entity)?.subject_public_key_info();
+impl CertificateCheck for PinCheck {
+    fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
+        self.inner.check(chain)?;
+        let key = ParsedCertificate::try_from(chain.end_entity)?.subject_public_key_info();
         let found = digest(&SHA256, &key);
         if self.pins.iter().any(|pin| pin == found.as_ref()) {
-            return Ok(verified);
+            return Ok(());
         }
         Err(Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(PinMismatch)))))
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+    fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+        self.inner.algorithms()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The certificates to trust, read fast: a bundle of 150 of them is most of what a short call by TLS would do.
 //!
 //! ```text
-//!  the system's   bundle ──▶ verifier ── no issuer known ──▶ the rest: directories of single files
+//!  the system's   bundle ──▶ check ── no issuer known ──▶ the rest: directories of single files
 //! ```
 //!
 //! The directories say the same as the bundle on most systems, in 300 names of 150 files. OpenSSL looks up one name in them when
@@ -16,9 +16,11 @@ use std::sync::{Arc, OnceLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem, pem::PemObject};
+use rustls::crypto::WebPkiSupportedAlgorithms;
+use rustls::{CertificateError, Error};
+use rustls_pki_types::{CertificateDer, pem, pem::PemObject};
+
+use super::certificate_check::{CertificateCheck, PresentedChain};
 
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 const END: &[u8] = b"-----END CERTIFICATE-----";
@@ -88,72 +90,42 @@ fn holds_a_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION).is_some()
 }
 
-/// Makes the verifier of all that the system trusts. Returns `None` if the system trusts no more
+/// Makes the check against all that the system trusts. Returns `None` if the system trusts no more
 /// than the bundle.
-type Whole = dyn Fn() -> Option<Arc<dyn ServerCertVerifier>> + Send + Sync;
+type Whole = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
-/// Asks the bundle's verifier, and when that knows no issuer, the one by all of the system's certificates.
-pub(super) struct LazyRootsVerifier {
-    bundle: Arc<dyn ServerCertVerifier>,
+/// Checks against the bundle first, and against all of the system's certificates if the bundle has
+/// no issuer.
+pub(super) struct LazyRootsCheck {
+    bundle: Arc<dyn CertificateCheck>,
     make: Box<Whole>,
-    whole: OnceLock<Option<Arc<dyn ServerCertVerifier>>>,
+    whole: OnceLock<Option<Arc<dyn CertificateCheck>>>,
 }
 
-impl LazyRootsVerifier {
-    pub(super) fn new(bundle: Arc<dyn ServerCertVerifier>, make: Box<Whole>) -> Self {
+impl LazyRootsCheck {
+    pub(super) fn new(bundle: Arc<dyn CertificateCheck>, make: Box<Whole>) -> Self {
         Self { bundle, make, whole: OnceLock::new() }
     }
 }
 
-impl std::fmt::Debug for LazyRootsVerifier {
+impl std::fmt::Debug for LazyRootsCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LazyRootsVerifier").finish_non_exhaustive()
+        f.debug_struct("LazyRootsCheck").finish_non_exhaustive()
     }
 }
 
-impl ServerCertVerifier for LazyRootsVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let by = |verifier: &Arc<dyn ServerCertVerifier>| {
-            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-        };
-        match by(&self.bundle) {
+impl CertificateCheck for LazyRootsCheck {
+    fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
+        match self.bundle.check(chain) {
             // A self-signed certificate that is its own issuer, listed by itself in a directory, ends here too.
             Err(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::Other(_))) => {}
-            judged => return judged,
+            result => return result,
         }
-        match self.whole.get_or_init(|| (self.make)()) {
-            Some(whole) => by(whole),
-            None => by(&self.bundle),
-        }
+        self.whole.get_or_init(|| (self.make)()).as_ref().unwrap_or(&self.bundle).check(chain)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.bundle.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.bundle.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.bundle.supported_verify_schemes()
+    fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+        self.bundle.algorithms()
     }
 }
 
@@ -163,42 +135,19 @@ mod tests {
 
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Judges all alike.
+    use rustls_pki_types::{ServerName, UnixTime};
+
+    /// Gives the same result for all certificates.
     #[derive(Debug)]
-    struct FixedVerifier(Option<CertificateError>);
+    struct FixedCheck(Option<CertificateError>);
 
-    impl ServerCertVerifier for FixedVerifier {
-        fn verify_server_cert(
-            &self,
-            _: &CertificateDer<'_>,
-            _: &[CertificateDer<'_>],
-            _: &ServerName<'_>,
-            _: &[u8],
-            _: UnixTime,
-        ) -> Result<ServerCertVerified, Error> {
-            self.0.clone().map_or(Ok(ServerCertVerified::assertion()), |error| Err(error.into()))
+    impl CertificateCheck for FixedCheck {
+        fn check(&self, _: &PresentedChain<'_>) -> Result<(), Error> {
+            self.0.clone().map_or(Ok(()), |error| Err(error.into()))
         }
 
-        fn verify_tls12_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-
-        fn verify_tls13_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-
-        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            Vec::new()
+        fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+            WebPkiSupportedAlgorithms { all: &[], mapping: &[] }
         }
     }
 
@@ -209,12 +158,19 @@ mod tests {
         let counted = Arc::clone(&reads);
         let make = move || {
             counted.fetch_add(1, Ordering::Relaxed);
-            by_rest.clone().map(|says| Arc::new(FixedVerifier(says)) as Arc<dyn ServerCertVerifier>)
+            by_rest.clone().map(|says| Arc::new(FixedCheck(says)) as Arc<dyn CertificateCheck>)
         };
-        let lazily = LazyRootsVerifier::new(Arc::new(FixedVerifier(by_bundle)), Box::new(make));
+        let lazily = LazyRootsCheck::new(Arc::new(FixedCheck(by_bundle)), Box::new(make));
         let verify = || {
-            let name = ServerName::try_from("h").unwrap();
-            lazily.verify_server_cert(&CertificateDer::from(vec![0]), &[], &name, &[], UnixTime::now()).is_ok()
+            let end_entity = CertificateDer::from(vec![0]);
+            let server_name = ServerName::try_from("h").unwrap();
+            let chain = PresentedChain {
+                end_entity: &end_entity,
+                intermediates: &[],
+                server_name: &server_name,
+                now: UnixTime::now(),
+            };
+            lazily.check(&chain).is_ok()
         };
         let both = [verify(), verify()];
         assert_eq!(both[0], both[1]);

@@ -1,18 +1,18 @@
-//! The trusted certificates, and the verifier made of them.
+//! The trusted certificates, and the check made of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
 use webpki::{CertRevocationList, OwnedCertRevocationList};
 
+use super::certificate_check::CertificateCheck;
 use super::client_identity::Pem;
 use super::context::TlsOptions;
-use super::system_roots::{self, LazyRootsVerifier};
-use super::verify::{AcceptAllVerifier, ChainVerifier};
+use super::system_roots::{self, LazyRootsCheck};
+use super::verify::{AcceptAnyCheck, ChainCheck};
 use crate::{Error, ErrorKind, Result};
 
 /// The part of the options that decides which certificates are loaded.
@@ -53,18 +53,18 @@ impl TrustSource {
         }
     }
 
-    /// A verifier that trusts these, except certificates on `revoked`.
+    /// Returns a check that trusts these certificates, except the ones on `revoked`.
     ///
     /// # Errors
     /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file is unusable or there is nothing to trust.
-    pub(super) fn verifier(
+    pub(super) fn check(
         &self,
         provider: &Arc<CryptoProvider>,
         revoked: &[CertificateRevocationListDer<'static>],
-    ) -> Result<Arc<dyn ServerCertVerifier>> {
+    ) -> Result<Arc<dyn CertificateCheck>> {
         Ok(match self {
-            TrustSource::Unrevoked { trust, lists } => trust.verifier(provider, &read_lists(lists)?)?,
-            TrustSource::Anyone => Arc::new(AcceptAllVerifier::new(provider.signature_verification_algorithms)),
+            TrustSource::Unrevoked { trust, lists } => trust.check(provider, &read_lists(lists)?)?,
+            TrustSource::Anyone => Arc::new(AcceptAnyCheck::new(provider.signature_verification_algorithms)),
             TrustSource::System => {
                 let none = || Error::new(ErrorKind::CaFile, "no usable CA certificate in the system's bundle");
                 let bundle = system_roots::of_bundle()
@@ -72,7 +72,7 @@ impl TrustSource {
                 match bundle {
                     Some(bundle) => {
                         let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
-                        Arc::new(LazyRootsVerifier::new(
+                        Arc::new(LazyRootsCheck::new(
                             Arc::new(bundle),
                             Box::new(move || all_of_the_system(&provider, &revoked).ok()),
                         ))
@@ -97,11 +97,11 @@ impl TrustSource {
                     certificates.extend(read_directory(directory)?);
                 }
                 let place = file.as_ref().or(directory.as_ref());
-                let verifier = trusting(certificates, provider, revoked, || {
+                let check = trusting(certificates, provider, revoked, || {
                     let place = place.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
                     Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
                 })?;
-                Arc::new(verifier.with_common_name(*common_name))
+                Arc::new(check.with_common_name(*common_name))
             }
         })
     }
@@ -112,27 +112,27 @@ fn trusting(
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
     none: impl FnOnce() -> Error,
-) -> Result<ChainVerifier> {
+) -> Result<ChainCheck> {
     let lists = revoked.iter().map(|der| OwnedCertRevocationList::from_der(der).map(CertRevocationList::from));
     let lists = lists
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|error| Error::with_source(ErrorKind::CrlFile, "cannot use the revocation lists", error))?;
-    ChainVerifier::new(certificates, lists, provider.signature_verification_algorithms).ok_or_else(none)
+    ChainCheck::new(certificates, lists, provider.signature_verification_algorithms).ok_or_else(none)
 }
 
 fn all_of_the_system(
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
-) -> Result<Arc<dyn ServerCertVerifier>> {
+) -> Result<Arc<dyn CertificateCheck>> {
     let found = rustls_native_certs::load_native_certs();
-    let verifier = trusting(found.certs, provider, revoked, || {
+    let check = trusting(found.certs, provider, revoked, || {
         let message = "found no CA certificates on this system";
         match found.errors.into_iter().next() {
             Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
             None => Error::new(ErrorKind::CaFile, message),
         }
     })?;
-    Ok(Arc::new(verifier))
+    Ok(Arc::new(check))
 }
 
 fn read_directory(path: &Path) -> Result<Vec<CertificateDer<'static>>> {

@@ -10,15 +10,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use rustls::{
-    CertRevocationListError, CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme,
-    client::{
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-        verify_server_name,
-    },
-    crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
-    server::ParsedCertificate,
-};
+use rustls::client::verify_server_name;
+use rustls::crypto::WebPkiSupportedAlgorithms;
+use rustls::server::ParsedCertificate;
+use rustls::{CertRevocationListError, CertificateError, Error, OtherError};
 use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
 use webpki::{
     CertRevocationList, EndEntityCert, KeyUsage, RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
@@ -26,11 +21,12 @@ use webpki::{
 };
 
 use super::ca_checks::{self, CaFault};
+use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::common_name;
 
 /// Accepts a chain to a trusted certificate, or a trusted certificate itself.
 #[derive(Debug)]
-pub(super) struct ChainVerifier {
+pub(super) struct ChainCheck {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
     /// The names and keys of the readable certificates in the list, and the position of each in the
@@ -50,7 +46,7 @@ enum ChainFault {
     Ca(CaFault),
 }
 
-impl ChainVerifier {
+impl ChainCheck {
     /// Trusts these certificates, except revoked ones. `None` if no certificate can be read.
     pub(super) fn new(
         listed: Vec<CertificateDer<'static>>,
@@ -66,7 +62,7 @@ impl ChainVerifier {
         (!anchors.is_empty()).then_some(Self { algorithms, listed, anchors, positions, revoked, common_name: false })
     }
 
-    /// The same verifier with [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    /// The same check with [`TlsOptions::common_name`](super::TlsOptions::common_name).
     pub(super) fn with_common_name(self, common_name: bool) -> Self {
         Self { common_name, ..self }
     }
@@ -147,15 +143,9 @@ impl ChainVerifier {
     }
 }
 
-impl ServerCertVerifier for ChainVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
+impl CertificateCheck for ChainCheck {
+    fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
+        let PresentedChain { end_entity, intermediates, server_name, now } = *chain;
         let parsed = EndEntityCert::try_from(end_entity).map_err(path_error)?;
         match self.find_path(&parsed, intermediates, now) {
             Ok(()) => {}
@@ -167,33 +157,15 @@ impl ServerCertVerifier for ChainVerifier {
             }
             Err(ChainFault::Path(fault)) => return Err(path_error(fault)),
         }
-        // The name is looked at last.
+        // The name is examined last.
         match verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name) {
             Err(refusal) if !self.names_by_subject((end_entity, intermediates), server_name) => Err(refusal),
-            _ => Ok(ServerCertVerified::assertion()),
+            _ => Ok(()),
         }
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
+    fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+        self.algorithms
     }
 }
 
@@ -226,21 +198,21 @@ pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct CertificateExaminer {
     /// `None` if no certificate is trusted.
-    verifier: Option<Arc<dyn ServerCertVerifier>>,
+    check: Option<Arc<dyn CertificateCheck>>,
 }
 
 impl CertificateExaminer {
-    pub(super) fn new(verifier: Option<Arc<dyn ServerCertVerifier>>) -> Self {
-        Self { verifier }
+    pub(super) fn new(check: Option<Arc<dyn CertificateCheck>>) -> Self {
+        Self { check }
     }
 
     /// A missing name is not a fault of the certificate: only its issuer and validity are checked.
     pub(super) fn fault(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> Option<CertificateError> {
-        let (Some(verifier), Some((end_entity, others))) = (&self.verifier, chain.split_first()) else {
+        let (Some(check), Some((end_entity, intermediates))) = (&self.check, chain.split_first()) else {
             return Some(CertificateError::UnknownIssuer);
         };
-        match verifier.verify_server_cert(end_entity, others, name, &[], UnixTime::now()) {
-            Ok(_) => None,
+        match check.check(&PresentedChain { end_entity, intermediates, server_name: name, now: UnixTime::now() }) {
+            Ok(()) => None,
             Err(Error::InvalidCertificate(fault)) => (!is_of_the_name(&fault)).then_some(fault),
             Err(_) => Some(CertificateError::BadEncoding),
         }
@@ -249,47 +221,22 @@ impl CertificateExaminer {
 
 /// Accepts any certificate (`-k`), but only from a peer that holds its key.
 #[derive(Debug)]
-pub(super) struct AcceptAllVerifier {
+pub(super) struct AcceptAnyCheck {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl AcceptAllVerifier {
+impl AcceptAnyCheck {
     pub(super) fn new(algorithms: WebPkiSupportedAlgorithms) -> Self {
         Self { algorithms }
     }
 }
 
-impl ServerCertVerifier for AcceptAllVerifier {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
+impl CertificateCheck for AcceptAnyCheck {
+    fn check(&self, _: &PresentedChain<'_>) -> Result<(), Error> {
+        Ok(())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
+    fn algorithms(&self) -> WebPkiSupportedAlgorithms {
+        self.algorithms
     }
 }

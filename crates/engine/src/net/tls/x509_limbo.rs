@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::aws_lc_rs;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, UnixTime};
@@ -16,7 +15,8 @@ use serde_json::Value;
 use webpki::{CertRevocationList, OwnedCertRevocationList};
 use x509_cert::der::DateTime;
 
-use super::verify::ChainVerifier;
+use super::certificate_check::{CertificateCheck, PresentedChain};
+use super::verify::ChainCheck;
 
 /// The suite's answer for a chain, and ours.
 struct LimboVerdict {
@@ -49,14 +49,18 @@ fn answer(case: &Value) -> Result<(), String> {
         OwnedCertRevocationList::from_der(&der).map(CertRevocationList::from).map_err(|error| error.to_string())
     });
     let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
-    let verifier =
-        ChainVerifier::new(certificates(&case["trusted_certs"])?, lists.collect::<Result<_, _>>()?, algorithms);
+    let verifier = ChainCheck::new(certificates(&case["trusted_certs"])?, lists.collect::<Result<_, _>>()?, algorithms);
     let verifier = verifier.ok_or("no trusted certificate can be read")?.with_common_name(true);
     let end_entity = CertificateDer::from_pem_slice(case["peer_certificate"].as_str().unwrap_or_default().as_bytes());
     let end_entity = end_entity.map_err(|error| error.to_string())?;
     let intermediates = certificates(&case["untrusted_intermediates"])?;
-    let judged = verifier.verify_server_cert(&end_entity, &intermediates, &name, &[], UnixTime::since_unix_epoch(time));
-    judged.map(|_| ()).map_err(|error| error.to_string())
+    let judged = verifier.check(&PresentedChain {
+        end_entity: &end_entity,
+        intermediates: &intermediates,
+        server_name: &name,
+        now: UnixTime::since_unix_epoch(time),
+    });
+    judged.map_err(|error| error.to_string())
 }
 
 /// Returns true if the case resembles an HTTPS client: it has a server, the server's name, and no
