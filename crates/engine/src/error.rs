@@ -1,8 +1,9 @@
 //! Failures of a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to
 //! curl's exit code.
 //!
-//! The engine's modules return an `Error` with its kind and cause; the transfer adds the URL. The message has the form
-//! `URL: what happened: why`, and after a redirect `URL (redirected to URL): what happened: why`.
+//! The engine's modules return an `Error` with its kind and cause; the transfer adds the URL. The
+//! message has the form `URL: what happened: why`, and after a redirect `URL (redirected to URL):
+//! what happened: why`.
 //!
 //! ```
 //! use haul::{Error, ErrorKind};
@@ -55,7 +56,8 @@ pub(crate) enum ErrorStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The URL's scheme, or a redirect's, is not one that may be used; or the peer does not speak HTTP/1. Exit 1.
+    /// The URL's scheme, or a redirect's, is not one that may be used; or the peer does not speak
+    /// HTTP/1. Exit 1.
     UnsupportedScheme,
     /// The URL cannot be parsed. Exit 3.
     Url,
@@ -63,7 +65,8 @@ pub enum ErrorKind {
     ProxyResolve,
     /// The host's name has no address. Exit 6.
     Resolve,
-    /// No address of the host accepted the connection, or a proxy refused the tunnel ([`Error::status`]). Exit 7.
+    /// No address of the host accepted the connection, or a proxy refused the tunnel
+    /// ([`Error::status`]). Exit 7.
     Connect,
     /// The head of the response violates HTTP. Exit 8.
     Protocol,
@@ -121,8 +124,8 @@ pub enum ErrorKind {
     CaFile,
     /// The file of revocation lists cannot be used. Exit 82.
     CrlFile,
-    /// The file named by a `file:` URL cannot be read. Only programs that support such URLs use this; the engine does not. Exit
-    /// 37.
+    /// The file named by a `file:` URL cannot be read. Only programs that support such URLs use
+    /// this; the engine does not. Exit 37.
     LocalFile,
     /// The server's public key is not among the pinned ones. Exit 90.
     PinnedKey,
@@ -132,8 +135,9 @@ pub enum ErrorKind {
     Setup,
     /// The run was ended by a signal. Exit 130.
     Interrupted,
-    /// Code on a worker thread panicked, and its requests are lost. The code may be the program's (a reader or stream of
-    /// content, a sink, a trace) or the engine's. The request may have been sent. Exit 255.
+    /// Code on a worker thread panicked, and its requests are lost. The code may be the program's
+    /// (a reader or stream of content, a sink, a trace) or the engine's. The request may have been
+    /// sent. Exit 255.
     Panicked,
 }
 
@@ -259,8 +263,8 @@ impl Error {
         self
     }
 
-    /// Returns a copy for another caller, or for another request that failed for the same reason. It
-    /// keeps the operating system's error; any other cause becomes text.
+    /// Returns a copy for another caller, or for another request that failed for the same reason.
+    /// It keeps the operating system's error; any other cause becomes text.
     #[must_use]
     pub fn again(&self) -> Self {
         let ErrorDetails { kind, message, url, asked, stage, status, .. } = &*self.details;
@@ -313,9 +317,9 @@ impl Error {
         matches!(self.kind(), ErrorKind::Resolve | ErrorKind::ProxyResolve)
     }
 
-    /// Returns whether TLS could not be set up: the handshake failed, a certificate or key of either
-    /// side is not acceptable, or the TLS settings cannot be used. In TLS 1.3 a server may reject
-    /// the client's certificate after the request was sent, which counts as TLS, too.
+    /// Returns whether TLS could not be set up: the handshake failed, a certificate or key of
+    /// either side is not acceptable, or the TLS settings cannot be used. In TLS 1.3 a server may
+    /// reject the client's certificate after the request was sent, which counts as TLS, too.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.is_tls_setup() || self.is_tls_rejection()
@@ -385,9 +389,9 @@ impl Error {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Returns whether no connection could be made, or not in time: the cause is a name, an address,
-    /// an interface, a proxy or TLS. Nothing of the request was sent, so a request of any method may
-    /// be repeated. False for failures after a redirect or in a retry.
+    /// Returns whether no connection could be made, or not in time: the cause is a name, an
+    /// address, an interface, a proxy or TLS. Nothing of the request was sent, so a request of any
+    /// method may be repeated. False for failures after a redirect or in a retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {
@@ -438,8 +442,8 @@ impl Error {
     }
 }
 
-/// Wraps an [`Error`] for programs that read a [`Response`](crate::Response) by [`io::Read`]; `get_ref` and `downcast`
-/// return it. Its kind is never one that makes readers try again.
+/// Wraps an [`Error`] for programs that read a [`Response`](crate::Response) by [`io::Read`];
+/// `get_ref` and `downcast` return it. Its kind is never one that makes readers try again.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {

@@ -1,8 +1,8 @@
 //! The totals: requests, bytes, connections, packets.
 //!
-//! Packets and bytes on the wire come from the kernel's counters of each connection (`TCP_INFO`), which are read when it
-//! is closed. This needs no capture and no privilege. Without such counters they stay zero, and [`WireTraffic::known`] is
-//! false.
+//! Packets and bytes on the wire come from the kernel's counters of each connection (`TCP_INFO`),
+//! which are read when it is closed. This needs no capture and no privilege. Without such counters
+//! they stay zero, and [`WireTraffic::known`] is false.
 
 use std::os::fd::AsFd;
 use std::sync::Mutex;

@@ -33,8 +33,8 @@ use crate::outcome::TransferOutcome;
 pub enum TraceEvent<'a> {
     /// A message for people.
     Info(Cow<'a, str>),
-    /// A request is being sent. Values of [fields that may hold secrets](haul_policy::secrets::is_hidden_field) are
-    /// replaced.
+    /// A request is being sent. Values of [fields that may hold
+    /// secrets](haul_policy::secrets::is_hidden_field) are replaced.
     Request {
         /// The request's head.
         head: Cow<'a, str>,
@@ -67,12 +67,14 @@ pub enum TraceEvent<'a> {
         wait: Duration,
         /// The number of attempts left, including the next one.
         left: u32,
-        /// The outcome of the failed attempt; `None` if it ended with a status that is not a failure.
+        /// The outcome of the failed attempt; `None` if it ended with a status that is not a
+        /// failure.
         failed: Option<&'a TransferOutcome>,
     },
     /// Content is being sent. Reported only if [`TransferObserver::wants_content`] says so.
     Sent(&'a [u8]),
-    /// Content was received, and is not decoded yet. Reported only if [`TransferObserver::wants_content`] says so.
+    /// Content was received, and is not decoded yet. Reported only if
+    /// [`TransferObserver::wants_content`] says so.
     Received(&'a [u8]),
 }
 
@@ -86,14 +88,15 @@ pub trait TransferObserver: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns the error that makes a transfer fail because a head could not be stored. Called after
-    /// each head of a final response and after trailers. Default none.
+    /// Returns the error that makes a transfer fail because a head could not be stored. Called
+    /// after each head of a final response and after trailers. Default none.
     fn failure(&self) -> Option<Error> {
         None
     }
 }
 
-/// Returns the text of a system error as `strerror(3)` has it, without the number that Rust appends.
+/// Returns the text of a system error as `strerror(3)` has it, without the number that Rust
+/// appends.
 ///
 /// ```
 /// use std::io::Error;

@@ -99,7 +99,7 @@ pub(crate) fn call(client: &Client, request: Request) -> Result<BufferedResponse
 pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (TransferOutcome, S) {
     let Request { target, options, own } = request;
     let path = BodyDelivery::new(Box::new(sink));
-    let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
+    let transfer = Transfer::with_particulars(target, options, own, path, Instant::now(), 0);
     let (outcome, path) = blocking::run_to_end(client, transfer).into_outcome();
     let sink: Box<dyn std::any::Any> = path.into_sink();
     let sink = sink.downcast::<S>().unwrap_or_else(|_| unreachable!("a path gives back the sink that it was made of"));

@@ -82,7 +82,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
     let path = BodyDelivery::new(Box::new(intake));
-    let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
+    let transfer = Transfer::with_particulars(target, options, own, path, Instant::now(), 0);
     // Parts that come in another order would have to wait for a program that may never ask for them.
     let mut exchanges = BlockingTransfer::new(transfer, SplitOptions { connections: 1, ..SplitOptions::default() });
     let (outcome, source) = match exchanges.advance(client, || outlet.has_begun()) {

@@ -198,8 +198,8 @@ impl Coordinator {
             }
             return None;
         }
-        // With all connections open, each has another request sent before the response to its last one. The first
-        // connection, if separate, carries one at a time.
+        // With all connections open, each has another request sent before the response to its last
+        // one. The first connection, if separate, carries one at a time.
         let pipelining = wanted - state.first.connection.separate();
         let ahead = if state.splitter.is_settled() && wanted >= state.max_connections { pipelining } else { 0 };
         if first_count + state.parts.len() >= wanted + ahead {
@@ -303,7 +303,8 @@ impl Coordinator {
             }
             _ if is_late => state.outcome = Some(SplitOutcome::Done(Err(error))),
             _ if !state.is_proved => {
-                // No part has arrived yet: the first stream continues as if none had been requested.
+                // No part has arrived yet: the first stream continues as if none had been
+                // requested.
                 state.is_stopped = true;
                 state.window.extend(state.first.id);
                 self.first_end.set(u64::MAX);
@@ -320,7 +321,8 @@ impl Coordinator {
                     state.splitter.refused(delivering + 1);
                 }
                 state.failures.add(now);
-                // The address may be good for a few requests: one stream asks the caller's URL for another.
+                // The address may be good for a few requests: one stream asks the caller's URL for
+                // another.
                 let is_stale = delivering == 0 && matches!(error.status(), Some(401 | 403 | 404 | 410));
                 if is_stale || state.failures.count >= MAX_FAILURES {
                     state.outcome = Some(SplitOutcome::ContinueAlone);

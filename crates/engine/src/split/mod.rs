@@ -1,9 +1,9 @@
 //! One large body over several connections.
 //!
-//! A split download begins as any transfer does: one GET, no range, on the blocking driver, by the direct path. A
-//! [`SplitMonitor`] measures its rate. If the stream waits for the network and much is left, the open connection moves to
-//! an event loop in the middle of its body, and a [coordinator] fetches further parts over other connections:
-//! `docs/design/splitting.md`.
+//! A split download begins as any transfer does: one GET, no range, on the blocking driver, by the
+//! direct path. A [`SplitMonitor`] measures its rate. If the stream waits for the network and much
+//! is left, the open connection moves to an event loop in the middle of its body, and a
+//! [coordinator] fetches further parts over other connections: `docs/design/splitting.md`.
 //!
 //! ```text
 //!  blocking ──SplitMonitor: worth a try──▶ Coordinator ──▶ complete

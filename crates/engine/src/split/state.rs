@@ -1,4 +1,5 @@
-//! State of a split download that its [`Coordinator`](super::coordinator::Coordinator) guards by one lock.
+//! State of a split download that its [`Coordinator`](super::coordinator::Coordinator) guards by
+//! one lock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

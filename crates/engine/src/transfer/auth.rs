@@ -11,7 +11,7 @@ use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
 use super::Transfer;
-use super::request_fields::{CallerFields, FieldLine, is_for_hop, is_host};
+use super::request_fields::{CallerFields, FieldLine, is_hop_by_hop, is_host};
 use super::state::Disposition;
 use crate::clock;
 use crate::state::auth::{AuthRequest, NetrcText, SentScheme};
@@ -54,7 +54,7 @@ impl AuthState {
     }
 
     /// The state for another target: keeps nothing of the present target's.
-    pub(super) fn elsewhere(&self) -> Self {
+    pub(super) fn for_redirect(&self) -> Self {
         Self { first: self.first.clone(), ..Self::NONE }
     }
 }
@@ -73,7 +73,7 @@ impl Transfer {
         }
         let identity = match self.auth.identity.take() {
             Some(identity) => identity,
-            None => self.look_up()?,
+            None => self.identity_for_target()?,
         };
         let content = match self.content() {
             Some(body) => body.bytes(),
@@ -101,15 +101,15 @@ impl Transfer {
 
     /// Returns the signature scheme and the credentials for the next request, if signing is
     /// requested and credentials exist.
-    fn signs(&self, callers: &CallerFields<'_>) -> Option<(&SigV4, &Credentials)> {
+    fn signing(&self, callers: &CallerFields<'_>) -> Option<(&SigV4, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
         let credentials = self.auth.identity.as_ref()?.credentials.as_ref()?;
-        callers.leave_to_engine("Authorization").then_some((scheme, credentials))
+        callers.engine_sets("Authorization").then_some((scheme, credentials))
     }
 
     /// Returns the target in the spelling that is signed, if it differs from the caller's.
-    pub(super) fn spelled(&self, callers: &CallerFields<'_>) -> Option<Target> {
-        self.signs(callers)?.0.signed_target(&self.current.target)
+    pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
+        self.signing(callers)?.0.signed_target(&self.current.target)
     }
 
     /// Signs the next request. `given` are the caller's fields in the request; those that proxies
@@ -120,10 +120,10 @@ impl Transfer {
         given: &[FieldLine<'_>],
         target: &Target,
     ) -> Result<Option<SigV4Signature>> {
-        let Some((scheme, credentials)) = self.signs(callers) else { return Ok(None) };
+        let Some((scheme, credentials)) = self.signing(callers) else { return Ok(None) };
         let authority = target.authority();
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
-        let fields: Vec<_> = given.iter().copied().filter(|(name, _)| !is_host(name) && !is_for_hop(name)).collect();
+        let fields: Vec<_> = given.iter().copied().filter(|(name, _)| !is_host(name) && !is_hop_by_hop(name)).collect();
         let request = UnsignedRequest {
             method: &self.current.method,
             target,
@@ -141,16 +141,16 @@ impl Transfer {
     /// Withholds content from the next request if it must not be sent before the credentials are
     /// known.
     pub(super) fn withhold_content(&mut self) {
-        let waits = self.is_once() || self.options.curl_compat.probes && self.has_content();
+        let waits = self.has_single_use_content() || self.options.curl_compat.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
     /// Returns the identity for the current target.
-    fn look_up(&self) -> Result<RequestCredentials> {
+    fn identity_for_target(&self) -> Result<RequestCredentials> {
         let auth = &self.options.auth;
         let first = self.auth.first.as_deref().filter(|_| self.current.secrets == SecretHandling::Keep);
-        // User and password of a URL belong to its origin, even if the user trusts others. Those of a redirect to
-        // that origin do not replace them.
+        // User and password of a URL belong to its origin, even if the user trusts others. Those of
+        // a redirect to that origin do not replace them.
         let target = match (first.filter(|_| self.current.same_origin), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
             // They do not replace those of the netrc file, either.
@@ -203,7 +203,8 @@ impl Transfer {
             (ChosenScheme::Nothing, _) => false,
             (ChosenScheme::Bearer, _) => login.sent != SentScheme::Bearer,
             (ChosenScheme::Basic, _) => login.sent != SentScheme::Basic,
-            // An answer sent in advance may belong to an old challenge. The password is not wrong yet.
+            // An answer sent in advance may belong to an old challenge. The password is not wrong
+            // yet.
             (ChosenScheme::Digest(new), Some(credentials)) => {
                 login.sent != SentScheme::Digest
                     || login.answers == 0

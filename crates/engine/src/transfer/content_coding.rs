@@ -7,8 +7,8 @@ use crate::body::is_decodable;
 
 impl Transfer {
     /// Returns true if the request accepts compressed content. Bytes that continue earlier ones
-    /// need the same coding. A caller who wants a part of the plain content cannot use a part of the
-    /// compressed content.
+    /// need the same coding. A caller who wants a part of the plain content cannot use a part of
+    /// the compressed content.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
         options.decode

@@ -1,5 +1,5 @@
-//! The body of the response on its way to the sink: the number of bytes that may be read, the wanted
-//! ones among them, and the end.
+//! The body of the response on its way to the sink: the number of bytes that may be read, the
+//! wanted ones among them, and the end.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -61,8 +61,9 @@ impl Transfer {
     pub fn skips_rest(&self, framing: BodyFraming) -> bool {
         let unwanted = !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver);
         let max_drained = match (&self.response.disposition, &self.options.span) {
-            // The server has only weak validators, so its first range cannot be used. The range would be requested
-            // again at every call, and Tomcat closes the connection after a few reset streams.
+            // The server has only weak validators, so its first range cannot be used. The range
+            // would be requested again at every call, and Tomcat closes the connection after a few
+            // reset streams.
             (Disposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
             _ => MAX_DRAINED,
         };
@@ -88,7 +89,7 @@ impl Transfer {
             self.facts.body_bytes += bytes;
             return Ok(());
         }
-        let wanted = self.wanted(bytes)?;
+        let wanted = self.wanted_range(bytes)?;
         if wanted.end - wanted.start == bytes {
             return self.body.push(lease);
         }
@@ -98,7 +99,7 @@ impl Transfer {
 
     /// Returns the range of `bytes` received bytes to deliver: none that were delivered before, and
     /// none after the end.
-    fn wanted(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
+    fn wanted_range(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
         let at = self.resume.range.at;
@@ -134,7 +135,7 @@ impl Transfer {
         }
         pieces.iter().for_each(|piece| self.report_content(piece));
         self.speed.on_received(bytes, now);
-        self.wanted(bytes)?;
+        self.wanted_range(bytes)?;
         self.body.push_pieces(pieces)
     }
 

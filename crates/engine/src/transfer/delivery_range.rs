@@ -1,5 +1,5 @@
-//! The byte range of a representation that a transfer delivers, and the position in it. They allow a
-//! broken body to be resumed at its exact byte, and tie a part of a split body to its
+//! The byte range of a representation that a transfer delivers, and the position in it. They allow
+//! a broken body to be resumed at its exact byte, and tie a part of a split body to its
 //! representation.
 //!
 //! ```text
@@ -8,9 +8,10 @@
 //!    delivered, or not wanted     asked for by Range      not wanted
 //! ```
 //!
-//! A response may continue where another broke off only if it is provably of the same representation: a 206 with exactly
-//! the requested bytes, the same total, and the strong validator that was sent as `If-Range` (RFC 9110 sections 13.1.5 and
-//! 15.3.7). A 200 with the same strong validator is accepted, too; the bytes that were delivered already are skipped.
+//! A response may continue where another broke off only if it is provably of the same
+//! representation: a 206 with exactly the requested bytes, the same total, and the strong validator
+//! that was sent as `If-Range` (RFC 9110 sections 13.1.5 and 15.3.7). A 200 with the same strong
+//! validator is accepted, too; the bytes that were delivered already are skipped.
 
 use haul_policy::range::content_range;
 use haul_policy::range::validator::{Validator, ValidatorMatch};
@@ -59,14 +60,14 @@ pub(super) enum RangeVerdict {
 
 impl DeliveryRange {
     /// The range of a whole representation from this byte on.
-    pub(super) fn from(first: u64) -> Self {
+    pub(super) fn starting_at(first: u64) -> Self {
         Self { at: first, ..Self::default() }
     }
 
     /// The range that the caller's options select: a whole representation, or a span.
-    pub(super) fn of(options: &RequestOptions) -> Self {
+    pub(super) fn from_options(options: &RequestOptions) -> Self {
         match &options.span {
-            None => Self::from(options.resume_from.unwrap_or(0)),
+            None => Self::starting_at(options.resume_from.unwrap_or(0)),
             Some(ContentSpan::Opening(bytes)) => {
                 Self { end: Some((*bytes).max(1)), is_opening: true, ..Self::default() }
             }
@@ -93,10 +94,10 @@ impl DeliveryRange {
     }
 
     /// Limits the range to the bytes that an earlier run left missing.
-    pub(super) fn resumes(&mut self, partial: PartialContent) {
+    pub(super) fn resume_partial(&mut self, partial: PartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
-            None => Self::from(partial.gap.start),
+            None => Self::starting_at(partial.gap.start),
         };
         self.end = self.end.filter(|&end| Some(end) != self.total);
     }
@@ -157,7 +158,7 @@ impl DeliveryRange {
     }
 
     /// Takes the length and the validator from a 200 that brings the representation.
-    pub(super) fn begins(&mut self, head: &ResponseHead, framing: BodyFraming) {
+    pub(super) fn on_whole(&mut self, head: &ResponseHead, framing: BodyFraming) {
         *self = Self {
             total: match framing {
                 BodyFraming::Length(length) => Some(length),
@@ -170,7 +171,7 @@ impl DeliveryRange {
     }
 
     /// Takes the total length from a 206 that continues the range.
-    pub(super) fn continues(&mut self, head: &ResponseHead) {
+    pub(super) fn on_part(&mut self, head: &ResponseHead) {
         if let Some(range) = content_range_of(head) {
             self.total = range.total;
         }
@@ -210,7 +211,8 @@ impl DeliveryRange {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
         };
-        // If nothing is known yet, a part may be the last one although the server does not know the total length.
+        // If nothing is known yet, a part may be the last one although the server does not know the
+        // total length.
         let is_all = self.total.is_none() && self.end.is_none() && self.validator.is_none() && !self.is_opening;
         let total = range.total.or_else(|| range.span.as_ref().filter(|_| is_all).map(|span| span.end));
         let (Some(span), Some(total)) = (range.span, total) else {

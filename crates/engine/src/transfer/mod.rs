@@ -88,12 +88,13 @@ pub use state::Scheduling;
 /// server does not support ranges after all.
 const MAX_RESTARTS: u32 = 2;
 
-/// The size of kept heads from which on no further head is kept for delivery: a hostile server sends
-/// as many redirects as it may.
+/// The size of kept heads from which on no further head is kept for delivery: a hostile server
+/// sends as many redirects as it may.
 const MAX_KEPT_HEADS: usize = 1 << 20;
 
-/// A transfer under way. Rare state, and state that moves to another owner, is boxed: glibc's malloc
-/// keeps free blocks of up to 1,032 bytes for each thread, and is much slower for larger ones.
+/// A transfer under way. Rare state, and state that moves to another owner, is boxed: glibc's
+/// malloc keeps free blocks of up to 1,032 bytes for each thread, and is much slower for larger
+/// ones.
 pub struct Transfer {
     options: Arc<RequestOptions>,
     particulars: RequestOverrides,
@@ -126,12 +127,12 @@ impl Transfer {
     /// Makes a transfer that delivers `target`'s content along `body`. Transfers move as boxes.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
-        Self::with(target, options, RequestOverrides::default(), body, now, tag)
+        Self::with_particulars(target, options, RequestOverrides::default(), body, now, tag)
     }
 
     /// Makes a transfer with settings for this request alone.
     #[must_use]
-    pub fn with(
+    pub fn with_particulars(
         target: Target,
         options: Arc<RequestOptions>,
         mut particulars: RequestOverrides,
@@ -146,7 +147,7 @@ impl Transfer {
         let with_body = particulars.content(&options).is_some();
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&particulars.fields).any(is_range);
         let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
-        // Not `Box::new`, which would have it made elsewhere and copied.
+        // `Box::new` would make the value elsewhere and copy it.
         let transfer = Self {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),
@@ -154,7 +155,7 @@ impl Transfer {
             expectation: Expectation::None,
             attempt: AttemptState::new(now),
             response: ResponseDecisions::default(),
-            resume: ResumeState::of(DeliveryRange::of(&options)),
+            resume: ResumeState::new(DeliveryRange::from_options(&options)),
             ranges: RangeState {
                 mode: match (may_range, is_ranged || options.resume_from.is_some()) {
                     (false, false) => RangeMode::None,
@@ -236,10 +237,11 @@ impl Transfer {
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }
 
-    /// Returns true if the request may be sent again if the server had already closed its connection.
+    /// Returns true if the request may be sent again if the server had already closed its
+    /// connection.
     #[must_use]
     pub(crate) fn may_resend(&self) -> bool {
-        self.options.retry.may_repeat(&self.current.method) && !self.is_once()
+        self.options.retry.may_repeat(&self.current.method) && !self.has_single_use_content()
     }
 
     /// Gives the transfer rank 0, so that it waits behind no other, if all others wait for it.

@@ -89,9 +89,9 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Returns the next request's expectation. The request waits for the server's consent if a field
-    /// says so, or if the content is large and `worth` is true, unless the target has rejected an
-    /// expectation.
+    /// Returns the next request's expectation. The request waits for the server's consent if a
+    /// field says so, or if the content is large and `worth` is true, unless the target has
+    /// rejected an expectation.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> Expectation {
         match self.expectation {
             Expectation::Rejected => Expectation::Rejected,
@@ -116,7 +116,7 @@ impl Transfer {
                 // Without content there is nothing to expect (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
                 BodyLength::Known(length) => {
-                    length > MIN_EXPECT_SIZE || self.options.curl_compat.spares_once && self.is_once()
+                    length > MIN_EXPECT_SIZE || self.options.curl_compat.spares_once && self.has_single_use_content()
                 }
                 // Even if the user asks for chunks, the length may be known.
                 BodyLength::Chunked => {
@@ -156,7 +156,7 @@ impl Transfer {
     }
 
     /// Returns true if the content can be sent only once.
-    pub(crate) fn is_once(&self) -> bool {
+    pub(crate) fn has_single_use_content(&self) -> bool {
         self.content().is_some_and(|body| !body.is_repeatable())
     }
 

@@ -71,7 +71,7 @@ impl<'a> CallerFields<'a> {
 
     /// Returns true if the engine makes the field of this name. A Host that the caller removed is
     /// still made for another origin, because the caller cannot foresee that origin.
-    pub(super) fn leave_to_engine(&self, name: &str) -> bool {
+    pub(super) fn engine_sets(&self, name: &str) -> bool {
         let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
         !self.have(name) && (!is_left_out() || is_host(name) && !self.same_origin)
     }
@@ -134,24 +134,24 @@ impl Transfer {
         Ok(forwarded)
     }
 
-    /// Returns the caller's fields to send. If content cannot be `chunked`, Transfer-Encoding is left
-    /// out, so that the engine sends a Content-Length.
-    pub(super) fn callers_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
+    /// Returns the caller's fields to send. If content cannot be `chunked`, Transfer-Encoding is
+    /// left out, so that the engine sends a Content-Length.
+    pub(super) fn caller_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
-        callers.allowed().filter(|(name, _)| !self.is_orphan(name) && is_said(name)).map(line).collect()
+        callers.allowed().filter(|(name, _)| !self.describes_unsent_content(name) && is_said(name)).map(line).collect()
     }
 
     /// Returns true if one of the caller's fields describes content that is not sent. Such a field
     /// is left out (RFC 9110 section 15.4).
-    fn is_orphan(&self, name: &str) -> bool {
+    fn describes_unsent_content(&self, name: &str) -> bool {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
-        let frames = frames(name) || name.eq_ignore_ascii_case("expect");
+        let frames = is_framing_field(name) || name.eq_ignore_ascii_case("expect");
         let has_content = self.particulars.content(&self.options).is_some();
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
     /// Makes the values that must be allocated before the fields can be put in order.
-    pub(super) fn written(
+    pub(super) fn field_values(
         &self,
         callers: &CallerFields<'_>,
         given: &[FieldLine<'_>],
@@ -161,9 +161,9 @@ impl Transfer {
     ) -> EngineFieldValues<'_> {
         let options = &self.options;
         let (signature, signed) = signature.map(|made| (made.authorization.into_bytes(), made.fields)).unzip();
-        let is_framed = given.iter().any(|(name, _)| frames(name));
+        let is_framed = given.iter().any(|(name, _)| is_framing_field(name));
         // TE is named in Connection (RFC 9110 section 10.1.4).
-        let named = self.asks_transfer_coding(callers).then(|| match connections(given).next() {
+        let named = self.asks_transfer_coding(callers).then(|| match connection_fields(given).next() {
             Some((_, first)) => [first, b", TE"].concat(),
             None => b"TE".to_vec(),
         });
@@ -181,7 +181,7 @@ impl Transfer {
                 .filter(|_| self.current.with_body)
                 .map(|part| format!("bytes {part}")),
             alt_used: self.alt_used(),
-            cookie: self.cookie(callers.leave_to_engine("Cookie")),
+            cookie: self.cookie(callers.engine_sets("Cookie")),
             content_length: match framing {
                 BodyLength::Known(length) if !is_framed => Some(length.to_string()),
                 _ => None,
@@ -192,49 +192,49 @@ impl Transfer {
     }
 
     /// Returns all fields in curl's order, on which some servers and tests depend.
-    pub(super) fn in_order<'a>(
+    pub(super) fn ordered_fields<'a>(
         &'a self,
         callers: &CallerFields<'a>,
         given: &[FieldLine<'a>],
         forwarded: &'a ForwardedRequest,
-        written: &'a EngineFieldValues<'_>,
+        values: &'a EngineFieldValues<'_>,
     ) -> Vec<FieldLine<'a>> {
         let mut fields: Vec<FieldLine<'a>> = Vec::with_capacity(given.len() + forwarded.fields.len() + 16);
         // A Host field of the caller takes the position of the engine's.
         let host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
-        let host = host.or_else(|| callers.leave_to_engine("Host").then_some(written.authority.as_bytes()));
+        let host = host.or_else(|| callers.engine_sets("Host").then_some(values.authority.as_bytes()));
         fields.extend(host.map(|value| ("Host", value)));
         fields.extend(forwarded.get("Proxy-Authorization").map(|value| ("Proxy-Authorization", value)));
-        fields.extend(written.authorization.as_deref().map(|value| ("Authorization", value)));
-        fields.extend(written.signed.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+        fields.extend(values.authorization.as_deref().map(|value| ("Authorization", value)));
+        fields.extend(values.signed.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
         // Most have no value, and need no search among the given fields.
-        let about_request = self.about_request(callers, forwarded, written).into_iter();
-        let valued = about_request.filter_map(|(name, value)| Some((name, value?)));
-        fields.extend(valued.filter(|(name, _)| callers.leave_to_engine(name)));
-        fields.extend(written.cookie.as_deref().map(|value| ("Cookie", value)));
+        let request_values = self.request_values(callers, forwarded, values).into_iter();
+        let valued = request_values.filter_map(|(name, value)| Some((name, value?)));
+        fields.extend(valued.filter(|(name, _)| callers.engine_sets(name)));
+        fields.extend(values.cookie.as_deref().map(|value| ("Cookie", value)));
         fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !is_connection(name)));
         fields.extend(forwarded.others());
-        let about_content = self.about_content(callers, written).into_iter();
-        fields.extend(about_content.filter_map(|(name, value)| Some((name, value?))));
+        let content_values = self.content_values(callers, values).into_iter();
+        fields.extend(content_values.filter_map(|(name, value)| Some((name, value?))));
         // An empty Connection field is left out; any other comes last.
-        fields.extend(written.connection.as_deref().map(|value| ("Connection", value)));
-        fields.extend(connections(given).skip(usize::from(written.connection.is_some())));
+        fields.extend(values.connection.as_deref().map(|value| ("Connection", value)));
+        fields.extend(connection_fields(given).skip(usize::from(values.connection.is_some())));
         fields
     }
 
     /// Returns the engine's fields about the request, in their order.
-    fn about_request<'a>(
+    fn request_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
         forwarded: &'a ForwardedRequest,
-        written: &'a EngineFieldValues<'_>,
+        values: &'a EngineFieldValues<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 11] {
         let options = &self.options;
         let if_range =
             self.resume.range.validator.as_ref().filter(|_| self.ranges.are_allowed() && self.resume.range.is_ranged());
         [
-            ("Range", written.range.as_deref().map(str::as_bytes)),
-            ("Content-Range", written.content_range.as_deref().map(str::as_bytes)),
+            ("Range", values.range.as_deref().map(str::as_bytes)),
+            ("Content-Range", values.content_range.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
             ("User-Agent", options.user_agent.as_deref()),
             ("Accept", Some(b"*/*")),
@@ -242,24 +242,24 @@ impl Transfer {
             ("Accept-Encoding", self.asks_coded().then(|| crate::body::accept_encoding().as_bytes())),
             ("Referer", self.current.referer.as_deref()),
             ("Proxy-Connection", forwarded.get("Proxy-Connection")),
-            ("Alt-Used", written.alt_used.as_deref().map(str::as_bytes)),
-            ("Transfer-Encoding", written.is_chunked.then_some(b"chunked")),
+            ("Alt-Used", values.alt_used.as_deref().map(str::as_bytes)),
+            ("Transfer-Encoding", values.is_chunked.then_some(b"chunked")),
         ]
     }
 
     /// Returns the engine's fields about the content, which come last except for Connection.
-    fn about_content<'a>(
+    fn content_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
-        written: &'a EngineFieldValues<'_>,
+        values: &'a EngineFieldValues<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 3] {
         let content_type = self.options.content_type.as_deref();
-        let content_type = content_type.filter(|_| self.current.with_body && callers.leave_to_engine("Content-Type"));
-        // As in curl: a request without content that only provokes a challenge has the Content-Type of a urlencoded
-        // form, but not that of a multipart form, whose parts are not sent.
+        let content_type = content_type.filter(|_| self.current.with_body && callers.engine_sets("Content-Type"));
+        // As in curl: a request without content that only provokes a challenge has the Content-Type
+        // of a urlencoded form, but not that of a multipart form, whose parts are not sent.
         let content_type = content_type.filter(|kind| !(self.auth.is_probe && kind.starts_with("multipart/")));
         [
-            ("Content-Length", written.content_length.as_deref().map(str::as_bytes)),
+            ("Content-Length", values.content_length.as_deref().map(str::as_bytes)),
             ("Content-Type", content_type.map(str::as_bytes)),
             ("Expect", (self.expectation == Expectation::Sent && !callers.have("Expect")).then_some(b"100-continue")),
         ]
@@ -267,7 +267,7 @@ impl Transfer {
 
     /// Returns true if the request accepts compressed transfer codings.
     fn asks_transfer_coding(&self, callers: &CallerFields<'_>) -> bool {
-        self.options.liberties.codings && callers.leave_to_engine("TE")
+        self.options.liberties.codings && callers.engine_sets("TE")
     }
 
     /// Returns the cookies of the jar, followed by those that the user set as text, as in curl. A
@@ -302,17 +302,17 @@ fn is_connection(name: &str) -> bool {
 
 /// Returns true if a field of this name is for the next hop only (RFC 9110 section 7.6.1), or
 /// replaced by it.
-pub(super) fn is_for_hop(name: &str) -> bool {
+pub(super) fn is_hop_by_hop(name: &str) -> bool {
     const NAMES: [&str; 7] = ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];
-    frames(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
+    is_framing_field(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
 /// Returns the Connection fields of the caller that are not empty.
-fn connections<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldLine<'a>> {
+fn connection_fields<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldLine<'a>> {
     given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
 }
 
 /// Returns true if a field of this name describes the framing of content.
-fn frames(name: &str) -> bool {
+fn is_framing_field(name: &str) -> bool {
     ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
 }

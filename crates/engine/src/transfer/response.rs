@@ -37,7 +37,7 @@ impl Transfer {
         }
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
-        self.response.host_pause = self.pause_in(&head);
+        self.response.host_pause = self.requested_pause(&head);
         let earlier = self.history.heads.len();
         if self.options.include_head {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));
@@ -56,7 +56,8 @@ impl Transfer {
         if !stays || earlier > MAX_KEPT_HEADS {
             self.history.heads.truncate(earlier);
         }
-        // The head of a transfer is that of its first response: the requests for its rest are internal.
+        // The head of a transfer is that of its first response: the requests for its rest are
+        // internal.
         if !continues {
             self.head = Some(head);
         }
@@ -78,8 +79,8 @@ impl Transfer {
         decided.unwrap_or_else(|| self.deliver(head, framing, &options))
     }
 
-    /// Repeats the request if a proxy requires authentication (407), or if the server does not answer
-    /// for this host on this connection (421).
+    /// Repeats the request if a proxy requires authentication (407), or if the server does not
+    /// answer for this host on this connection (421).
     fn on_proxy_challenge_or_misdirection(
         &mut self,
         head: &ResponseHead,
@@ -96,13 +97,15 @@ impl Transfer {
         if status != 421 || self.resend_error().is_some() {
             return None;
         }
-        // Any method may be repeated: the server has not acted on the request (RFC 9110 section 15.5.20).
+        // Any method may be repeated: the server has not acted on the request (RFC 9110 section
+        // 15.5.20).
         if self.reuse.is_reused() && !self.reuse.is_misdirected {
             self.reuse.is_misdirected = true;
             self.reuse.wants_fresh = true;
             return Some(Disposition::Again);
         }
-        // On a fresh connection, the alternative service does not serve this origin (RFC 7838 section 6).
+        // On a fresh connection, the alternative service does not serve this origin (RFC 7838
+        // section 6).
         self.drop_alternative().then_some(Disposition::Again)
     }
 
@@ -112,7 +115,7 @@ impl Transfer {
             Ok(location) => location,
             Err(error) => return Some(Disposition::Fail(error)),
         };
-        match self.hop(head.status(), location) {
+        match self.redirect_hop(head.status(), location) {
             Ok(hop) => hop.map(|hop| Disposition::Follow(Box::new(hop))),
             Err(error) => {
                 let kind = match error.exit_code() {
@@ -217,8 +220,8 @@ impl Transfer {
         let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
         // If no status counts as a failure, only a transient one is a reason for a retry.
         let is_reason = options.fail || retry::is_transient_status(status);
-        let may_retry = self.may_retry(Trouble::Status(status), retry_after);
-        let wait = may_retry.filter(|_| is_reason && self.resend_error().is_none());
+        let delay = self.retry_delay(Trouble::Status(status), retry_after);
+        let wait = delay.filter(|_| is_reason && self.resend_error().is_none());
         if let Some(wait) = wait.filter(|_| !options.curl_compat.retries_whole) {
             return Some(Disposition::Retry(wait));
         }
@@ -248,7 +251,7 @@ impl Transfer {
     fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> Disposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
-                self.resume.range.continues(head);
+                self.resume.range.on_part(head);
                 if self.resume.has_begun {
                     return Disposition::Deliver;
                 }
@@ -275,7 +278,8 @@ impl Transfer {
             }
         };
         let is_fixed = self.is_part() || self.ranges.must_continue;
-        // A 200 brings the whole content without a further request, so as many restarts as retries are allowed.
+        // A 200 brings the whole content without a further request, so as many restarts as retries
+        // are allowed.
         let most = if head.status() == 200 { MAX_RESTARTS.max(self.options.retry.max) } else { MAX_RESTARTS };
         if !is_fixed && self.attempt.restarts < most && self.body.restart() {
             self.attempt.restarts += 1;
@@ -302,7 +306,7 @@ impl Transfer {
             _ => None,
         };
         if head.status() == 200 && self.ranges.are_allowed() && self.resume.skip == 0 {
-            self.resume.range.begins(head, framing);
+            self.resume.range.on_whole(head, framing);
         } else if self.resume.range.is_opening() {
             // A response that replaces the content is no part of it.
             self.resume.range = DeliveryRange::default();
@@ -315,8 +319,8 @@ impl Transfer {
         if !liberties.raw && length != Some(0) && self.decodes(head) {
             codings.extend(head.get_all("content-encoding"));
         }
-        // Transfer codings were applied last and are decoded first; chunks are decoded already. The machine passes only
-        // codings that the request accepts.
+        // Transfer codings were applied last and are decoded first; chunks are decoded already. The
+        // machine passes only codings that the request accepts.
         if !liberties.raw && length != Some(0) && head.version() <= ProtocolVersion::Http11 {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             let is_to_undo = |coding: &&[u8]| {

@@ -47,7 +47,11 @@ impl Transfer {
 
     /// Returns the redirect of a response. A target that must be reached over TLS is judged as an
     /// https one, so that a redirect to it does not count as a downgrade.
-    pub(super) fn hop(&self, status: u16, location: Option<&[u8]>) -> Result<Option<RedirectedRequest>, RedirectError> {
+    pub(super) fn redirect_hop(
+        &self,
+        status: u16,
+        location: Option<&[u8]>,
+    ) -> Result<Option<RedirectedRequest>, RedirectError> {
         let rules = &self.options.redirects;
         let decide = |rules: &RedirectRules, location: Option<&[u8]>| {
             redirect::decide(

@@ -52,7 +52,7 @@ impl Transfer {
     /// Handles a response that is complete, or whose rest is not read ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> NextStep {
         match std::mem::replace(&mut self.response.disposition, Disposition::Unknown) {
-            Disposition::Deliver => self.delivered(now),
+            Disposition::Deliver => self.on_delivered(now),
             Disposition::Complete => {
                 if let Some(after) = self.retry_after_body(now) {
                     return after;
@@ -84,8 +84,8 @@ impl Transfer {
                 self.facts.redirects = self.current.hops;
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
                 self.expectation = Expectation::None;
-                self.auth = self.auth.elsewhere();
-                self.on_redirect();
+                self.auth = self.auth.for_redirect();
+                self.trace_redirect();
                 self.limit_mirror_time(now);
                 if let Some(error) = self.resend_error() {
                     return self.done(Err(error), now);
@@ -96,13 +96,13 @@ impl Transfer {
                 let error = self.head.as_ref().filter(|_| self.options.fail).map(response::bad_status);
                 self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now)
             }
-            Disposition::Fail(error) => self.refused(error, now),
+            Disposition::Fail(error) => self.on_refused(error, now),
             Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
         }
     }
 
     /// Handles a response that was delivered completely. Returns the next step, if more is needed.
-    fn delivered(&mut self, now: Instant) -> NextStep {
+    fn on_delivered(&mut self, now: Instant) -> NextStep {
         if self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at)) {
             return self.done(Ok(()), now);
         }
@@ -126,17 +126,18 @@ impl Transfer {
         if let Some(after) = self.retry_after_body(now) {
             return after;
         }
-        let result = self.body.finish().and_then(|()| self.failed_status());
+        let result = self.body.finish().and_then(|()| self.status_error());
         self.done(result, now)
     }
 
-    /// Handles a response whose head makes it unusable. If the options retry every error, a retry of
-    /// the whole may bring a better one.
-    fn refused(&mut self, error: Error, now: Instant) -> NextStep {
+    /// Handles a response whose head makes it unusable. If the options retry every error, a retry
+    /// of the whole may bring a better one.
+    fn on_refused(&mut self, error: Error, now: Instant) -> NextStep {
         self.response.retry_after_body = None;
         // Changed content cannot be continued.
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
-        match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.curl_compat.retries_whole && !is_final) {
+        match self.retry_delay(Trouble::Permanent, None).filter(|_| self.options.curl_compat.retries_whole && !is_final)
+        {
             Some(wait) if !self.resume.has_begun || self.body.restart() => {
                 // The existing part remains, and so does its validator.
                 let rest = self.ranges.must_continue.then(|| self.resume.range.clone());
@@ -155,12 +156,12 @@ impl Transfer {
         let wait = self.response.retry_after_body.take()?;
         // Output that cannot be taken back stays.
         self.body.restart();
-        let error = self.failed_status().err();
+        let error = self.status_error().err();
         Some(self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
     }
 
     /// Returns the error for a response's status if its body was delivered nevertheless.
-    fn failed_status(&self) -> Result<()> {
+    fn status_error(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {
             Some(head) if is_failure => Err(response::bad_status(head)),
@@ -205,11 +206,11 @@ impl Transfer {
             && self.ranges.are_allowed()
             && self.resume.range.is_resumable();
         if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= RETRIES_RENEWED_AFTER {
-            // The transfer has advanced and keeps its bytes, so this counts as the first failure here. Restarts kept
-            // none.
+            // The transfer has advanced and keeps its bytes, so this counts as the first failure
+            // here. Restarts kept none.
             self.attempt.number = self.attempt.number.min(self.attempt.restarts);
         }
-        match self.may_retry(trouble, None) {
+        match self.retry_delay(trouble, None) {
             Some(wait) if resumes || !self.resume.has_begun => {
                 self.resume.failed_at = self.resume.range.at;
                 self.schedule_retry(trouble, wait, Some(&error), now)
@@ -247,7 +248,7 @@ impl Transfer {
     }
 
     /// Returns the delay before a retry, if the rules allow one.
-    pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
+    pub(super) fn retry_delay(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
         let rules = &self.options.retry;
@@ -262,7 +263,7 @@ impl Transfer {
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
-        if may_try_others && self.may_retry(Trouble::Timeout, None).is_some() {
+        if may_try_others && self.retry_delay(Trouble::Timeout, None).is_some() {
             self.attempt.deadline = Some(now + end.saturating_duration_since(now) / 4);
         }
     }
@@ -276,7 +277,7 @@ impl Transfer {
 
     /// Begins another attempt after a delay.
     fn schedule_retry(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> NextStep {
-        self.on_retry(trouble, wait, error);
+        self.trace_retry(trouble, wait, error);
         self.report_pause(wait, error);
         self.attempt.number += 1;
         self.facts.retries += 1;
@@ -347,16 +348,16 @@ impl Transfer {
         if self.current.is_redirected() { error.asked_as(self.current.first_target().to_url()) } else { error }
     }
 
-    /// Returns the pause that the last response requests (429 or 503 with Retry-After). It holds for
-    /// other requests to the same host, too. `None` if there is none, or if another host requested
-    /// it.
+    /// Returns the pause that the last response requests (429 or 503 with Retry-After). It holds
+    /// for other requests to the same host, too. `None` if there is none, or if another host
+    /// requested it.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
         self.response.host_pause
     }
 
     /// Returns the pause that a response requests on behalf of the first target's host.
-    pub(super) fn pause_in(&self, head: &ResponseHead) -> Option<Duration> {
+    pub(super) fn requested_pause(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
         }
@@ -389,7 +390,8 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
             Trouble::ResetBeforeRequest
         }
         _ if error.is_tls_rejection() => Trouble::Permanent,
-        // A name that does not exist is final; a resolver that could not be reached is not, as in curl.
+        // A name that does not exist is final; a resolver that could not be reached is not, as in
+        // curl.
         (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
         (
             ErrorKind::EmptyReply

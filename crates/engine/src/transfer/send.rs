@@ -29,7 +29,7 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
 }
 
 /// Returns the size of the request without its content, as HTTP/1.1 writes it.
-fn bytes_of(request: &RequestHead<'_>) -> u64 {
+fn head_size(request: &RequestHead<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64
 }
@@ -38,17 +38,17 @@ impl Transfer {
     /// Passes the request to the connection's protocol machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the content needs a length;
-    /// [`ErrorKind::Read`] if the netrc file is malformed;
+    /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the
+    /// content needs a length; [`ErrorKind::Read`] if the netrc file is malformed;
     /// [`ErrorKind::Rewind`] if the content is gone.
     pub fn enqueue(&mut self, conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
         let own = std::mem::take(&mut self.particulars.fields);
-        let outcome = self.put(&own, conn, now);
+        let outcome = self.enqueue_with(&own, conn, now);
         self.particulars.fields = own;
         outcome
     }
 
-    fn put(&mut self, own: &[OwnedField], conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
+    fn enqueue_with(&mut self, own: &[OwnedField], conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
         self.response = ResponseDecisions::default();
         self.reuse.wants_fresh = false;
         self.find_existing_part();
@@ -58,16 +58,16 @@ impl Transfer {
         let options = Arc::clone(&self.options);
         let callers = CallerFields::of(&options, own, &self.current);
         // The credentials come first: they decide whether the content must wait for a challenge.
-        let authorization = self.authorize(!callers.leave_to_engine("Authorization"))?;
-        let spelled = self.spelled(&callers);
+        let authorization = self.authorize(!callers.engine_sets("Authorization"))?;
+        let spelled = self.signed_target(&callers);
         let forwarded = self.forwarded(&options, spelled.as_ref())?;
-        let given = self.callers_lines(&callers, conn.has_chunks());
+        let given = self.caller_lines(&callers, conn.has_chunks());
         let framing = self.framing(&given);
         self.expectation = self.expectation(framing, &given, conn.asks_first());
         let target = spelled.as_ref().unwrap_or(&self.current.target);
         let signature = self.signature(&callers, &given, target)?;
-        let written = self.written(&callers, &given, framing, authorization, signature);
-        let fields = self.in_order(&callers, &given, &forwarded, &written);
+        let values = self.field_values(&callers, &given, framing, authorization, signature);
+        let fields = self.ordered_fields(&callers, &given, &forwarded, &values);
         let own_target = options.request_target.as_deref();
         let request = RequestHead {
             method: &self.current.method,
@@ -83,7 +83,7 @@ impl Transfer {
         }
         let taken = conn.take(clock::time(now), &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));
-        let bytes = bytes_of(&request);
+        let bytes = head_size(&request);
         self.attempt.has_sent |= taken.is_ok();
         if !self.resume.has_begun {
             self.facts.body_bytes = 0;
@@ -113,7 +113,7 @@ impl Transfer {
             if self.ranges.must_continue {
                 self.ranges.start = partial.gap.start;
             }
-            self.resume.range.resumes(partial);
+            self.resume.range.resume_partial(partial);
         }
     }
 }

@@ -91,8 +91,8 @@ impl Transfer {
         self.resume.range.at
     }
 
-    /// Makes the transfer the first stream of a split, which stops at `end`. Returns the check on the
-    /// speed of all streams.
+    /// Makes the transfer the first stream of a split, which stops at `end`. Returns the check on
+    /// the speed of all streams.
     pub(crate) fn begin_split(&mut self, end: &Arc<EndOffset>, now: Instant) -> SplitSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
@@ -140,17 +140,18 @@ impl Transfer {
             include_head: false,
             resume_from: None,
             span: None,
-            // A part is tried once: a pause that a server requests (Retry-After) must not delay other streams.
+            // A part is tried once: a pause that a server requests (Retry-After) must not delay
+            // other streams.
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
         };
         let mut part = Self::new(self.current.target.clone(), Arc::new(options), path, now, ordinal as u64);
         part.particulars.fields.clone_from(&self.particulars.fields);
         part.particulars.max_time = self.particulars.max_time;
-        part.auth = self.auth.elsewhere();
+        part.auth = self.auth.for_redirect();
         part.current = self.current.of_part();
         (part.attempt.first_started, part.attempt.deadline) = (self.attempt.first_started, self.attempt.deadline);
-        part.resume = ResumeState::of(DeliveryRange::part(span, body.total, body.validator.clone()));
+        part.resume = ResumeState::new(DeliveryRange::part(span, body.total, body.validator.clone()));
         part.speed = self.speed.sharing_rate();
         part.ranges.sink_was_asked = true;
         part.split = SplitRole::Part { id, ordinal };

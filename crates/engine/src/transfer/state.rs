@@ -1,5 +1,5 @@
-//! Groups of a transfer's fields. Each group has one reset, which replaces the whole value, so that starting over
-//! cannot forget a field.
+//! Groups of a transfer's fields. Each group has one reset, which replaces the whole value, so that
+//! starting over cannot forget a field.
 
 use std::time::{Duration, Instant};
 
@@ -27,16 +27,16 @@ pub(super) struct ResumeState {
 
 impl ResumeState {
     /// The state of a transfer that has delivered nothing of `range`.
-    pub(super) fn of(range: DeliveryRange) -> Self {
+    pub(super) fn new(range: DeliveryRange) -> Self {
         Self { range, skip: 0, failed_at: 0, has_begun: false }
     }
 
     /// The state after starting over with content that begins at `start`. A range that was the
     /// engine's idea is not requested again; the rest of known content is.
     pub(super) fn fresh(options: &RequestOptions, start: u64) -> Self {
-        Self::of(match options.span {
-            Some(ContentSpan::Rest { .. }) => DeliveryRange::of(options),
-            _ => DeliveryRange::from(start),
+        Self::new(match options.span {
+            Some(ContentSpan::Rest { .. }) => DeliveryRange::from_options(options),
+            _ => DeliveryRange::starting_at(start),
         })
     }
 }

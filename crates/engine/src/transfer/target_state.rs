@@ -55,7 +55,8 @@ impl TargetState {
         }
     }
 
-    /// A copy for a part of a split body: the part begins at the target to which redirects have led.
+    /// A copy for a part of a split body: the part begins at the target to which redirects have
+    /// led.
     pub(super) fn of_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, before_redirects: None, ..self.clone() }
     }

@@ -57,7 +57,7 @@ impl Transfer {
     }
 
     /// Notes that the transfer continues at another target.
-    pub(super) fn on_redirect(&self) {
+    pub(super) fn trace_redirect(&self) {
         if let Some(trace) = &self.options.trace {
             let text = format!("Issue another request to this URL: '{}'", self.current.target.to_url());
             trace.event(&TraceEvent::Info(text.into()));
@@ -65,7 +65,7 @@ impl Transfer {
     }
 
     /// Notes that the transfer will be tried again.
-    pub(super) fn on_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
+    pub(super) fn trace_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt.number);
             let mut facts = self.facts.clone();

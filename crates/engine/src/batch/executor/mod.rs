@@ -260,7 +260,7 @@ impl Executor {
         state.running.insert(id, (done, target.clone()));
         self.report_first(state);
         let path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
-        let mut transfer = Transfer::with(target, options, own, path, began, id);
+        let mut transfer = Transfer::with_particulars(target, options, own, path, began, id);
         transfer.scheduling.host_slot = Some(host);
         transfer.scheduling.rank = id;
         Some(transfer)

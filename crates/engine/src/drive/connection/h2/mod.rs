@@ -186,7 +186,7 @@ impl H2Connection {
     /// waits for that.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
-        let is_risky = self.awaits_settings && !self.active.is_empty() && transfer.is_once();
+        let is_risky = self.awaits_settings && !self.active.is_empty() && transfer.has_single_use_content();
         self.can_start() && !is_risky
     }
 
