@@ -1,6 +1,4 @@
-//! Giving up a transfer that is not wanted any more, wherever in a worker it is.
-
-use std::cmp::Reverse;
+//! Cancels a transfer, wherever in a worker it is.
 
 use super::Worker;
 use crate::Error;
@@ -9,27 +7,21 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::transfer::{NextStep, Transfer};
 
 impl Worker {
-    /// Gives up the transfer of this mark: its connection is closed, or its stream where it shares one.
+    /// Cancels the transfer with this tag. Closes its connection, or resets its stream if it shares
+    /// the connection.
     pub(super) fn cancel(&mut self, tag: u64) {
         let mut given_up = Vec::new();
         let is_it = |transfer: &Transfer| transfer.scheduling.tag == tag && !transfer.is_part();
         if let Some(place) = self.to_place.iter().position(|(transfer, _)| is_it(transfer)) {
             given_up.extend(self.to_place.remove(place).map(|(transfer, _)| transfer));
         }
-        if self.delayed.iter().any(|Reverse(delayed)| is_it(&delayed.transfer)) {
-            for Reverse(delayed) in std::mem::take(&mut self.delayed) {
-                if is_it(&delayed.transfer) {
-                    if delayed.is_lent {
-                        self.scheduler.retry_resumed();
-                    }
-                    given_up.push(delayed.transfer);
-                } else {
-                    self.delayed.push(Reverse(delayed));
-                }
+        for delayed in self.delayed.remove_all(is_it) {
+            if delayed.is_lent {
+                self.scheduler.retry_resumed();
             }
+            given_up.push(delayed.transfer);
         }
-        let tokens: Vec<usize> = self.slots.iter().map(|(token, _)| token).collect();
-        for token in tokens {
+        for token in self.slots.tokens() {
             given_up.extend(self.cancel_on(token, tag));
         }
         for transfer in given_up {
@@ -45,7 +37,7 @@ impl Worker {
             slot.waiting.iter().position(|transfer| transfer.scheduling.tag == tag && !transfer.is_part())
         {
             let given_up = slot.waiting.remove(place);
-            // No other transfer waits for a connection in the making.
+            // No other transfer waits for this unopened connection.
             if slot.waiting.is_empty() && !matches!(slot.state, ConnectionState::Open(_)) {
                 self.remove(token);
             }

@@ -1,7 +1,7 @@
-//! One connection for several hosts (RFC 9113 section 9.1.1): a request may use an open HTTP/2
-//! connection to another host if that connection's certificate is valid for the request's host too,
-//! and if the connection goes to one of that host's addresses. All settings for TLS and for
-//! connecting have to be the same.
+//! Connection coalescing (RFC 9113 section 9.1.1): a request may use an open HTTP/2 connection to
+//! another host if that connection's certificate is also valid for the request's host, and if the
+//! connection goes to one of that host's addresses. All settings for TLS and for connecting must be
+//! the same.
 //!
 //! A server that does not serve the other host on that connection responds with 421 (RFC 9110
 //! section 15.5.20). The transfer is then tried once more on its host's own connection, which all
@@ -39,19 +39,20 @@ impl Worker {
     /// Keeps this host's transfers off other hosts' connections from now on, because one of these
     /// rejected them.
     pub(super) fn never_coalesce(&mut self, key: &ConnectionKey) {
-        remember(&mut self.uncoalesced, &Arc::new(key.clone()));
+        remember(&mut self.peers.uncoalesced, &Arc::new(key.clone()));
     }
 
     fn find_coalescable(&self, token: usize) -> Option<usize> {
         let slot = self.slots.get(token)?;
         let ConnectionState::Connecting(connecting) = &slot.state else { return None };
-        if slot.waiting.iter().any(|transfer| transfer.reuse.wants_fresh) || self.uncoalesced.contains(&slot.key) {
+        if slot.waiting.iter().any(|transfer| transfer.reuse.wants_fresh) || self.peers.uncoalesced.contains(&slot.key)
+        {
             return None;
         }
         let may_carry = |other: &ConnectionSlot| match &other.state {
             ConnectionState::Open(connection) if connection.is_shared() && !connection.is_closing() => {
                 carries(connection, &slot.key, |peer| connecting.untried_addresses().any(|address| *address == peer))
-                    // Not what was sent away from there, because it would find no room.
+                    // A transfer that was moved off that connection finds no room there.
                     && slot.waiting.iter().all(|transfer| other.accepts(transfer))
             }
             _ => false,

@@ -1,6 +1,6 @@
-//! A worker's connections: which of them takes a transfer, what happens on them, and what becomes of the transfer then.
+//! The connections of a worker: finds one for a transfer, serves it, and handles the results of its
+//! transfers.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -11,7 +11,7 @@ use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
 use super::peer_records::remember;
-use super::{DelayedTransfer, SlotUse, Worker};
+use super::{SlotUse, Worker};
 use crate::clock;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeMode, ReceiveStatus};
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState, SlotContext, SlotProgress, watch};
@@ -20,7 +20,7 @@ use crate::net::pool::ConnectionKey;
 use crate::transfer::{ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 
-/// Receives on one connection before the others have their turn.
+/// The number of receives on one connection before the other connections are served.
 const TURN: usize = 8;
 /// The wait of a transfer that found no free descriptor.
 const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
@@ -46,35 +46,32 @@ impl Worker {
         }
     }
 
-    /// Takes over a connection with a transfer under way, and a socket that does not wait.
+    /// Takes over a connection with a transfer in progress.
     pub(super) fn adopt(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
         // No request is sent after the current one.
         let token = self.add_open(connection, 1)?;
-        self.ready_again.push(token);
+        self.turn.ready_again.push(token);
         Ok(())
     }
 
-    /// Makes an open connection a slot. It comes back where it cannot be watched.
+    /// Makes a slot of an open connection. Returns the connection if it cannot be watched.
     pub(super) fn add_open(
         &mut self,
         mut connection: HttpConnection,
         depth: usize,
     ) -> Result<usize, Box<HttpConnection>> {
-        if let Some(limit) = self.pipeline_limits.get(connection.key()) {
+        if let Some(limit) = self.peers.pipeline_limits.get(connection.key()) {
             connection.set_pipeline_limit(*limit);
         }
-        let entry = self.slots.vacant_entry();
-        let token = entry.key();
+        let token = self.slots.next_token();
         if connection.stream().socket().set_nonblocking(true).is_err()
             || watch(self.poll.registry(), connection.as_fd(), token).is_err()
         {
             return Err(Box::new(connection));
         }
         let mut slot = ConnectionSlot::open(connection, depth, self.now);
-        slot.is_serial = self.serial.contains(&slot.key);
-        self.by_key.entry(Arc::clone(&slot.key)).or_default().push(token);
-        entry.insert(slot);
-        Ok(token)
+        slot.is_serial = self.peers.serial.contains(&slot.key);
+        Ok(self.slots.insert(slot))
     }
 
     /// Finds a connection for a transfer, or begins to make one.
@@ -102,42 +99,41 @@ impl Worker {
             return self.start(token, transfer);
         }
         if !transfer.reuse.wants_fresh
-            && !self.extra_response.contains(&key)
+            && !self.peers.extra_response.contains(&key)
             && let Some(connection) = self.client.take_idle(&key, self.now)
-            && let Ok(token) = self.add_open(connection, self.workers.depth)
+            && let Ok(token) = self.add_open(connection, self.options.depth)
         {
             return self.start(token, transfer);
         }
-        let key = self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key));
-        let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.workers.depth, self.now);
-        slot.is_serial = self.serial.contains(&key);
-        slot.expects_sharing = may_share(&key) && !self.http1_only.contains(&key);
+        let key = self.slots.shared_key(key);
+        let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
+        slot.is_serial = self.peers.serial.contains(&key);
+        slot.expects_sharing = may_share(&key) && !self.peers.http1_only.contains(&key);
         let token = self.slots.insert(slot);
-        self.by_key.entry(key).or_default().push(token);
         self.serve(token, false);
     }
 
-    /// A slot of this key that can take a transfer.
+    /// Returns a slot with this key that accepts a transfer.
     fn slot_for(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         if transfer.reuse.wants_fresh { self.connecting_slot(key, transfer) } else { self.free_slot(key, transfer) }
     }
 
-    /// A slot of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
-    /// fewest, once there are as many slots as there may be.
+    /// Returns a slot with this key that accepts a transfer: an idle one. If requests are pipelined
+    /// and no more slots may be added, the slot with the fewest transfers.
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
-        let tokens = self.by_key.get(key)?;
+        let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
         let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].depth()).copied()?;
         let idle = self.slots[best].depth() == 0;
-        let most = self.scheduler.connections().unwrap_or(self.workers.per_host);
+        let most = self.scheduler.connections().unwrap_or(self.options.per_host);
         (idle || tokens.len() >= most || self.slots[best].is_shared()).then_some(best)
     }
 
-    /// A slot of this key that is not open yet and will be shared: the transfers that a broken connection gave back need not have
-    /// one each.
+    /// Returns a slot with this key whose connection is not open yet and will be shared, so that
+    /// the transfers of a broken connection do not open one each.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
-        let mut tokens = self.by_key.get(key)?.iter().copied();
+        let mut tokens = self.slots.with_key(key).iter().copied();
         tokens.find(|token| is_fresh(&self.slots[*token]) && self.slots[*token].accepts(transfer))
     }
 
@@ -150,19 +146,19 @@ impl Worker {
             ConnectionState::Open(connection) if !waits && connection.accepts(&transfer) => {
                 if connection.depth() == 0 && slot.idle_stamp != 0 {
                     slot.idle_stamp = 0;
-                    self.idle_count -= 1;
+                    self.idle.on_busy();
                     if let Some(host_slot) = transfer.scheduling.host_slot.filter(|_| connection.is_shared()) {
                         self.scheduler.host_multiplexes(host_slot);
                     }
                 }
-                let mut finished = std::mem::take(&mut self.finished);
+                let mut finished = std::mem::take(&mut self.scratch.finished);
                 connection.start(transfer, now, ConnectionWaker { wake: Some(&self.wake), token }, &mut finished);
                 self.settle(token, &mut finished);
-                self.finished = finished;
+                self.scratch.finished = finished;
                 self.send(token);
             }
             _ => {
-                // It may have come before one whose sink has no room.
+                // The transfer may have been placed before one whose sink has no room.
                 if slot.enqueue(transfer) && slot.is_shared() {
                     self.start_waiting(token);
                 }
@@ -174,8 +170,8 @@ impl Worker {
     fn send(&mut self, token: usize) {
         if !self.slots.get(token).is_some_and(ConnectionSlot::is_shared) {
             self.pump(token);
-        } else if self.unsent.last() != Some(&token) {
-            self.unsent.push(token);
+        } else if self.turn.unsent.last() != Some(&token) {
+            self.turn.unsent.push(token);
         }
     }
 
@@ -184,14 +180,14 @@ impl Worker {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) = self.slots.get_mut(token) else {
             return;
         };
-        // A failed send is found by the next receive, which may bring the response that explains it.
+        // The next receive finds a failed send, and may bring the response that explains it.
         let _ = connection.pump();
     }
 
     /// Serves a slot that an event may concern.
     pub(super) fn serve(&mut self, token: usize, ended: bool) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        // While addresses are raced it may be another socket that ended.
+        // While several addresses are tried, the event may concern another socket.
         slot.peer_closed |= ended && !slot.is_racing();
         if !matches!(slot.state, ConnectionState::Open(_)) {
             self.open(token);
@@ -202,7 +198,7 @@ impl Worker {
             let _ = connection.pump();
         }
         let was_held = connection.stream().is_held();
-        let mut finished = std::mem::take(&mut self.finished);
+        let mut finished = std::mem::take(&mut self.scratch.finished);
         for turn in 1.. {
             let Some(ConnectionSlot { state: ConnectionState::Open(connection), paused, peer_closed: ended, .. }) =
                 self.slots.get_mut(token)
@@ -215,13 +211,13 @@ impl Worker {
             }
             let waker = ConnectionWaker { wake: Some(&self.wake), token };
             let progress = if connection.is_direct(PipeMode::Written) {
-                match connection.move_body(&mut self.mover, self.now, waker, &mut finished) {
-                    // A bulk body's next piece is waited for, not fetched in bits.
+                match connection.move_body(&mut self.scratch.mover, self.now, waker, &mut finished) {
+                    // The next piece of a bulk body is waited for, not moved in small parts.
                     ReceiveStatus::More if !connection.has_more() => ReceiveStatus::Drained,
                     progress => progress,
                 }
             } else {
-                connection.receive(&mut self.buffer, self.now, waker, &mut finished)
+                connection.receive(&mut self.scratch.buffer, self.now, waker, &mut finished)
             };
             match progress {
                 ReceiveStatus::Paused | ReceiveStatus::Throttled => *paused = true,
@@ -246,29 +242,29 @@ impl Worker {
                 | ReceiveStatus::Closed => break,
                 ReceiveStatus::Drained if !ended => break,
                 _ if turn >= TURN => {
-                    self.ready_again.push(token);
+                    self.turn.ready_again.push(token);
                     break;
                 }
                 ReceiveStatus::More | ReceiveStatus::Drained | ReceiveStatus::Interrupted => {}
             }
         }
-        self.finished = finished;
-        // What was received may have said that a proxy takes more of a tunnel's bytes, or ask TLS for an answer: no event of the
-        // socket says so.
+        self.scratch.finished = finished;
+        // The received bytes may have opened the window of a tunnel, or TLS may have to respond. No
+        // event of the socket reports either.
         let answers = |slot: &ConnectionSlot| matches!(&slot.state, ConnectionState::Open(connection) if connection.stream().has_output());
         if was_held || self.slots.get(token).is_some_and(answers) {
             self.pump(token);
         }
     }
 
-    /// Gets on with opening a slot.
+    /// Continues to open the connection of a slot.
     pub(super) fn open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let mut around = SlotContext {
             client: &self.client,
             registry: self.poll.registry(),
             inbox: &self.inbox,
-            buffer: &mut self.buffer,
+            buffer: &mut self.scratch.buffer,
             now: self.now,
         };
         match slot.advance(token, &mut around) {
@@ -281,7 +277,7 @@ impl Worker {
             Ok(SlotProgress::Open) => {
                 self.on_open(token);
                 self.start_waiting(token);
-                // Bytes received with the handshake are not in the socket: check once.
+                // Bytes that arrived with the handshake cause no event, so check once.
                 self.serve(token, false);
             }
             Err(error) => {
@@ -297,10 +293,10 @@ impl Worker {
     fn on_open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &mut slot.state else { return };
-        if let Some(limit) = self.pipeline_limits.get(&slot.key) {
+        if let Some(limit) = self.peers.pipeline_limits.get(&slot.key) {
             connection.set_pipeline_limit(*limit);
         }
-        if self.extra_response.contains(&slot.key) {
+        if self.peers.extra_response.contains(&slot.key) {
             connection.limit_to_one_request();
         }
         if connection.is_shared() {
@@ -308,7 +304,7 @@ impl Worker {
                 self.scheduler.host_multiplexes(host_slot);
             }
         } else if std::mem::take(&mut slot.expects_sharing) {
-            remember(&mut self.http1_only, &slot.key);
+            remember(&mut self.peers.http1_only, &slot.key);
             let others = slot.waiting.split_off(slot.waiting.len().min(1));
             self.to_place.extend(others.into_iter().map(|transfer| (transfer, None)));
         }
@@ -325,7 +321,7 @@ impl Worker {
                 self.wait_for_descriptor(transfer);
                 continue;
             }
-            // The first transfer gets the error itself; to the others it says the same.
+            // The first transfer gets the error itself, the others a copy of its text.
             let error = error.take().unwrap_or_else(|| alike.again());
             let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, self.now);
             self.handle_after(transfer, after, None);
@@ -367,7 +363,7 @@ impl Worker {
         self.close_idle_slots();
         self.scheduler.out_of_descriptors();
         let at = self.now + DESCRIPTOR_WAIT;
-        self.delayed.push(Reverse(DelayedTransfer { at, is_lent: false, transfer }));
+        self.delayed.push(at, false, transfer);
     }
 
     /// Handles transfers whose exchange on a slot is over.
@@ -416,7 +412,7 @@ impl Worker {
 
     pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: NextStep, warm: Option<usize>) {
         match after {
-            // The file that it should have gone to could not be opened.
+            // The file of the body could not be opened.
             NextStep::Done(Err(error))
                 if lacks_descriptors(&error)
                     && self.may_wait_for_descriptor(&transfer)
@@ -428,11 +424,11 @@ impl Worker {
             NextStep::Again(wait) => {
                 let is_lent = self.scheduler.retry_delayed(&transfer);
                 let at = clock::after(self.now, wait);
-                self.delayed.push(Reverse(DelayedTransfer { at, is_lent, transfer }));
+                self.delayed.push(at, is_lent, transfer);
             }
             NextStep::Done(result) => {
                 let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
-                // Parts are counted with the transfer that they belong to.
+                // A part is counted with the transfer that it belongs to.
                 if !transfer.is_part() {
                     self.totals.transfer_finished(&transfer.facts, result.is_err());
                 }
@@ -452,14 +448,15 @@ impl Worker {
                 if let Some(token) = warm {
                     self.give_away(token);
                 }
-                // Only now: the other worker must find the connection when it has the slot.
+                // Reported after the connection is in the pool, since the other worker must find it
+                // there.
                 self.scheduler.slot_given_away(host_slot);
             }
             SlotUse::Nothing => {}
         }
     }
 
-    /// Leaves an idle connection where another worker finds it.
+    /// Puts an idle connection into the pool for another worker.
     pub(super) fn give_away(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         let since = if slot.idle_stamp == 0 { self.now } else { slot.idle_since };
@@ -482,18 +479,12 @@ impl Worker {
         }
     }
 
-    /// Takes a slot out of all lists; answers its connection if it was open.
+    /// Removes a slot. Returns its connection if it was open.
     pub(super) fn remove_slot(&mut self, token: usize) -> Option<HttpConnection> {
         self.remember_pipeline_limit(token);
-        let slot = self.slots.try_remove(token)?;
+        let slot = self.slots.remove(token)?;
         if slot.idle_stamp != 0 {
-            self.idle_count -= 1;
-        }
-        if let Some(tokens) = self.by_key.get_mut(&slot.key) {
-            tokens.retain(|&other| other != token);
-            if tokens.is_empty() {
-                self.by_key.remove(&slot.key);
-            }
+            self.idle.on_busy();
         }
         self.to_place.extend(slot.waiting.into_iter().map(|transfer| (transfer, None)));
         match slot.state {

@@ -1,4 +1,5 @@
-//! Closes connections that end over unread input in threads beside the loop, so that the peer learns why.
+//! Drains connections in separate threads before closing them, so that the peer receives the last
+//! output. (A socket closed with unread input resets the connection.)
 
 use std::os::fd::AsRawFd;
 
@@ -8,7 +9,8 @@ use super::Worker;
 use crate::drive::connection::HttpConnection;
 use crate::threads;
 
-/// The most connections that are drained at the same time. Further ones are closed immediately.
+/// The most connections that are drained at the same time. Further connections are closed
+/// immediately.
 const MOST: usize = 16;
 
 impl Worker {
@@ -20,12 +22,12 @@ impl Worker {
         self.draining.retain(|thread| !thread.is_finished());
         let fd = connection.stream().socket().as_raw_fd();
         if self.draining.len() < MOST && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
-            // Without a thread it is closed at once.
+            // Without a thread, the connection is closed at once.
             self.draining.extend(threads::start("haul-linger", move || connection.drain()));
         }
     }
 
-    /// Waits until all of them are closed: the process may end behind the run.
+    /// Waits until all drained connections are closed, because the process may end after the run.
     pub(super) fn join_draining(&mut self) {
         for thread in self.draining.drain(..) {
             let _ = thread.join();

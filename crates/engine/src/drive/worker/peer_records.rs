@@ -1,6 +1,7 @@
-//! Facts that a worker remembers of its peers, so that no later transfer pays for them again.
+//! Properties of peers that a worker remembers, so that later transfers do not have to find them
+//! again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Worker;
@@ -12,6 +13,24 @@ use crate::transfer::Transfer;
 /// The number of peers that are remembered for each reason. Beyond it, all are forgotten, and each
 /// costs one more request sent in vain. The worst case is about 1 MiB for each reason.
 const MAX_REMEMBERED: usize = 4096;
+
+/// The properties of peers that earlier connections have shown.
+#[derive(Default)]
+pub(super) struct PeerRecords {
+    /// Peers that get one request at a time on a connection.
+    pub(super) serial: HashSet<Arc<ConnectionKey>>,
+    /// Peers that sent an extra response: each of their connections carries one request.
+    pub(super) extra_response: HashSet<Arc<ConnectionKey>>,
+    /// The number of requests that the last connection to a peer answered, if it left others
+    /// unanswered.
+    pub(super) pipeline_limits: HashMap<Arc<ConnectionKey>, usize>,
+    /// Peers that chose HTTP/1.1 although HTTP/2 was offered.
+    pub(super) http1_only: HashSet<Arc<ConnectionKey>>,
+    /// Peers that close each connection after its first response, without an announcement.
+    pub(super) one_response_only: HashSet<Arc<ConnectionKey>>,
+    /// Hosts that rejected requests on connections to other hosts (421).
+    pub(super) uncoalesced: HashSet<Arc<ConnectionKey>>,
+}
 
 /// Adds a peer to the set of peers that are remembered for a reason.
 #[allow(clippy::mutable_key_type, reason = "how a proxy wants to be answered is no part of what tells keys apart")]
@@ -27,36 +46,36 @@ impl Worker {
     /// connection.
     pub(super) fn stop_pipelining(&mut self, key: Arc<ConnectionKey>, has_extra_response: bool) {
         let mut idle = Vec::new();
-        for token in self.by_key.get(&key).into_iter().flatten() {
-            let slot = &mut self.slots[*token];
+        for token in self.slots.with_key(&key).to_vec() {
+            let slot = &mut self.slots[token];
             slot.is_serial = true;
             if has_extra_response && let ConnectionState::Open(connection) = &mut slot.state {
-                idle.extend(connection.is_idle().then_some(*token));
+                idle.extend(connection.is_idle().then_some(token));
                 connection.limit_to_one_request();
             }
         }
         idle.into_iter().for_each(|token| self.remove(token));
         if has_extra_response {
-            remember(&mut self.extra_response, &key);
+            remember(&mut self.peers.extra_response, &key);
         }
-        remember(&mut self.serial, &key);
+        remember(&mut self.peers.serial, &key);
     }
 
-    /// The next connection to the peer of one that takes no more requests is given as many at once as that one bore, if it left
-    /// others unanswered.
+    /// Remembers the pipeline limit that a closing connection has shown for its peer.
     pub(super) fn remember_pipeline_limit(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, .. }) = self.slots.get(token) else {
             return;
         };
-        // In this order: what it bears is counted request by request, and this is asked after each wake-up.
+        // Checked first, because this is called after each wake-up and the limit is counted request
+        // by request.
         if !connection.is_closing() {
             return;
         }
         let Some(limit) = connection.learned_pipeline_limit() else { return };
-        if self.pipeline_limits.len() >= MAX_REMEMBERED {
-            self.pipeline_limits.clear();
+        if self.peers.pipeline_limits.len() >= MAX_REMEMBERED {
+            self.peers.pipeline_limits.clear();
         }
-        self.pipeline_limits.insert(Arc::clone(key), limit);
+        self.peers.pipeline_limits.insert(Arc::clone(key), limit);
     }
 
     /// Returns true if a transfer may be lost on this slot: it cannot be repeated, and the peer
@@ -71,7 +90,7 @@ impl Worker {
         if transfer.may_resend() || !connection.is_idle() {
             return false;
         }
-        if self.one_response_only.contains(key) {
+        if self.peers.one_response_only.contains(key) {
             return true;
         }
         if peek_idle(connection.stream().socket()) == IdleSocketState::Silent {
@@ -81,7 +100,7 @@ impl Worker {
         self.serve(token, false);
         let is_lost = !self.slots.get(token).is_some_and(|slot| slot.accepts(transfer));
         if is_lost && leaves_at_once {
-            remember(&mut self.one_response_only, &key);
+            remember(&mut self.peers.one_response_only, &key);
         }
         is_lost
     }

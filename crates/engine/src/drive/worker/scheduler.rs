@@ -1,4 +1,4 @@
-//! The other side of a worker: where its transfers come from, and where their outcomes go.
+//! The scheduler of a run: the source of a worker's transfers, and the receiver of their results.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,29 +10,31 @@ use crate::sink::output::OutputRoom;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
-/// The source of transfers, and the receiver of their results. All workers of a run share it.
+/// The source of a worker's transfers, and the receiver of their results. All workers of a run
+/// share it.
 ///
-/// Methods with a default are for runs that collect output, lend slots or count the cost of bodies.
+/// Methods with a default are for runs that gather output, lend host slots or measure the cost of
+/// bodies.
 pub trait Scheduler: Send + Sync {
-    /// The next transfer for this worker, if one may start now.
+    /// Returns the next transfer for this worker, if one may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
-    /// Frees the slot of a finished transfer, and returns another transfer for it, if there is one.
+    /// Decides the use of a finished transfer's host slot.
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse;
 
     /// Notes that a transfer is over.
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
     /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
-    /// use its share of the work meanwhile: [`Scheduler::resumed`] is called when it continues.
+    /// use its slot meanwhile: [`Scheduler::retry_resumed`] is called when it continues.
     fn retry_delayed(&self, _transfer: &Transfer) -> bool {
         false
     }
 
-    /// Notes that a transfer whose share was lent continues.
+    /// Notes that a transfer whose slot was lent continues.
     fn retry_resumed(&self) {}
 
-    /// The connection of this slot was left for another worker.
+    /// Notes that the connection of this host slot is in the pool for another worker.
     fn slot_given_away(&self, _slot: HostId) {}
 
     /// Returns true if bodies cost more than moving them: they are decoded, decrypted or searched.
@@ -40,7 +42,7 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// The system has no descriptor left: this many at once are too many.
+    /// Notes that the system has no descriptor left, so that fewer transfers may run.
     fn out_of_descriptors(&self);
 
     /// Passes gathered output on. While the output is full, the first worker watches it.
@@ -56,7 +58,7 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// The descriptor to watch when the output is full.
+    /// Returns the descriptor to watch when the output is full.
     fn output_fd(&self) -> Option<i32> {
         None
     }
@@ -79,7 +81,7 @@ pub trait Scheduler: Send + Sync {
     /// Returns true if the run is over.
     fn is_over(&self) -> bool;
 
-    /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
+    /// Ends the run with the error of a worker, whose transfers are lost.
     fn abort(&self, error: Error);
 
     /// Notes that the host of this slot accepts concurrent transfers on one connection: it may have
@@ -92,15 +94,15 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// A worker has joined.
+    /// Notes that a worker has started.
     fn worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 
-/// The use of a free slot.
+/// The use of a free host slot.
 pub enum SlotUse {
     /// A transfer; the slot stays taken.
     Transfer(Box<Transfer>),
-    /// Another worker should have it, and the connection: see [`Scheduler::gave_away`].
+    /// Another worker gets the slot and the connection: see [`Scheduler::slot_given_away`].
     GiveAway,
     /// No transfer for now.
     Nothing,

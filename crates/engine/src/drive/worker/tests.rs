@@ -8,9 +8,11 @@ use haul_policy::queue::HostId;
 use super::*;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::connection::h2::RecvMemory;
+use crate::net::pool::ConnectionKey;
 use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::net::stream::ConnectionStream;
 use crate::sink::memory::MemorySink;
+use crate::sink::output::OutputRoom;
 use crate::{RequestOptions, Target};
 
 /// A scheduler without transfers that fails in the given way.
@@ -204,7 +206,8 @@ fn worker_does_not_poll_a_full_output() {
         std::thread::yield_now();
     }
     std::thread::sleep(Duration::from_millis(100));
-    // The third was the last that a message asked for; a timer may have added one or two, a poll adds a hundred.
+    // The third was the last that a message asked for; a timer may have added one or two, a poll
+    // adds a hundred.
     let flushes = scheduler.flushes.load(Ordering::SeqCst);
     assert!(flushes < 20, "{flushes}");
     ending.abort(Error::new(ErrorKind::Interrupted, "enough"));

@@ -1,0 +1,83 @@
+//! Flushing of the output that the scheduler gathers, and the wait for room in it.
+
+use std::time::{Duration, Instant};
+
+use mio::Interest;
+use mio::unix::SourceFd;
+
+use super::{OUTPUT, Worker};
+use crate::sink::output::OutputRoom;
+use crate::{Error, ErrorKind, Result};
+
+/// The longest time for which small bodies are collected before they are written. In a busy run,
+/// many are written in one call, and the last ones are not noticeably late.
+const GATHER_TIME: Duration = Duration::from_millis(1);
+
+/// The state of the gathered output, as one worker sees it.
+#[derive(Default)]
+pub(super) struct OutputFlush {
+    /// The output is full, and the event loop watches it for room.
+    is_watched: bool,
+    /// The last flush left content that this worker cannot wait for. Another flush is of no use
+    /// before the next event.
+    is_blocked: bool,
+    /// The time when the oldest gathered content was noticed.
+    gathered_since: Option<Instant>,
+}
+
+impl OutputFlush {
+    /// Notes that the output has room again.
+    pub(super) fn on_room(&mut self) {
+        self.is_watched = false;
+    }
+
+    /// Notes that the worker has slept: another flush may succeed.
+    pub(super) fn on_wake_up(&mut self) {
+        self.is_blocked = false;
+    }
+
+    /// Returns the time of the next flush of gathered content.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.gathered_since.filter(|_| !self.is_watched).map(|since| since + GATHER_TIME)
+    }
+}
+
+impl Worker {
+    /// Passes gathered output on. If the output is full, watches it for room.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        if !self.scheduler.wants_flush() {
+            self.output.gathered_since = None;
+            return Ok(());
+        }
+        if self.output.is_blocked {
+            return Ok(());
+        }
+        let since = *self.output.gathered_since.get_or_insert(self.now);
+        if self.output.is_watched || self.now.saturating_duration_since(since) < GATHER_TIME {
+            return Ok(());
+        }
+        self.output.gathered_since = None;
+        if self.scheduler.flush(self.index)? == OutputRoom::Free {
+            // The rest waits for a later stage, which takes more when one of its transfers starts.
+            self.output.is_blocked = self.scheduler.wants_flush();
+            return Ok(());
+        }
+        if self.index != 0 {
+            // The first worker watches the output, since only one event loop can watch it.
+            self.output.is_blocked = true;
+            return Ok(());
+        }
+        if !self.output.is_watched
+            && let Some(fd) = self.scheduler.output_fd()
+        {
+            let registry = self.poll.registry();
+            let mut source = SourceFd(&fd);
+            registry
+                .register(&mut source, OUTPUT, Interest::WRITABLE)
+                .or_else(|_| registry.reregister(&mut source, OUTPUT, Interest::WRITABLE))
+                .map_err(|error| Error::with_source(ErrorKind::Write, "the output cannot be watched", error))?;
+            self.output.is_watched = true;
+        }
+        Ok(())
+    }
+}
