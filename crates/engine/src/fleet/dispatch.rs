@@ -15,6 +15,7 @@ use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
 use super::item_source::{ItemSource, NextItem};
+use super::progress::{QueueHead, StartPermission};
 use super::stage_sink::FinalValues;
 use super::start_rate::StartRate;
 use super::window::OrderedWindow;
@@ -47,7 +48,7 @@ pub enum BodyDestination {
 /// A transfer of a fleet.
 #[derive(Debug, Clone)]
 pub struct FleetJob {
-    /// The URL as it was given to the stage.
+    /// The URL, as given to the stage.
     pub url: String,
     /// The number of the transfer in its stage, from 0.
     pub number: u64,
@@ -90,12 +91,14 @@ pub(super) struct InvalidJob {
     pub(super) error: Error,
 }
 
+/// The dispatcher of a fleet, shared by its workers and stage sinks.
 pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
     start_rate: Option<StartRate>,
 }
 
+/// The state of a dispatcher, under its lock.
 pub(super) struct DispatchState {
     queue: JobQueue<Box<QueuedJob>>,
     running: Slab<FleetJob>,
@@ -120,6 +123,8 @@ pub(super) struct DispatchState {
     lent: usize,
     /// The largest number of lent slots: for each, a transfer is kept in memory.
     lendable: usize,
+    /// The number of waiting transfers from which on a stage accepts no more values.
+    max_backlog: usize,
 }
 
 /// The windows and stages of a fleet, for the dispatcher.
@@ -149,10 +154,17 @@ impl Dispatcher {
                 lent: 0,
                 // With one transfer at a time, the order is part of the request.
                 lendable: if caps.total == pipeline { 0 } else { caps.total },
+                max_backlog: MAX_STAGE_BACKLOG,
             }),
             stages,
             start_rate: options.start_rate.clone(),
         }
+    }
+
+    /// Lowers the backlog limit, so that small tests reach it.
+    #[cfg(test)]
+    pub(super) fn set_max_backlog(&self, limit: usize) {
+        self.lock().max_backlog = limit;
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, DispatchState> {
@@ -206,7 +218,7 @@ impl Dispatcher {
         state.waiting[stage] += 1;
         let origin = waiting.target.origin();
         state.queue.push(&origin, priority, Box::new(waiting));
-        if state.waiting[stage] >= MAX_STAGE_BACKLOG {
+        if state.waiting[stage] >= state.max_backlog {
             state.full[stage] = true;
         }
     }
@@ -214,7 +226,7 @@ impl Dispatcher {
     /// Returns true if a stage takes more values.
     pub(super) fn accepts_values(&self, stage: usize) -> bool {
         let state = self.lock();
-        !state.full[stage] && state.invalid.len() < MAX_STAGE_BACKLOG
+        !state.full[stage] && state.invalid.len() < state.max_backlog
     }
 
     /// Takes URLs from the input, or from the values that a stage kept to its end, until the queue
@@ -286,8 +298,9 @@ impl Dispatcher {
         if self.earliest_start(now).is_some() {
             return Ok(None);
         }
-        let Some(head) = self.allowed_head(&state, view) else { return Ok(None) };
-        let Some((host, _, waiting)) = state.queue.next(clock::policy_time(now), head) else { return Ok(None) };
+        let Some(permission) = self.permission(&state, view) else { return Ok(None) };
+        let next = state.queue.next(clock::policy_time(now), permission.beyond_caps);
+        let Some((host, _, waiting)) = next else { return Ok(None) };
         self.note_start(now);
         Ok(Some((host, state.started(*waiting))))
     }
@@ -299,9 +312,9 @@ impl Dispatcher {
     pub(super) fn next_for(&self, host: HostId, now: Instant, view: &StageView<'_>) -> Result<Option<StartedJob>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
-        let found = match self.allowed_head(&state, view) {
+        let found = match self.permission(&state, view) {
             Some(_) if self.earliest_start(now).is_some() => None,
-            Some(head) => state.queue.next_for(host, clock::policy_time(now), head),
+            Some(permission) => state.queue.next_for(host, clock::policy_time(now), permission.beyond_caps),
             None => None,
         };
         let Some((_, waiting)) = found else {
@@ -312,7 +325,7 @@ impl Dispatcher {
         Ok(Some(state.started(*waiting)))
     }
 
-    /// The time before which the start_rate lets no transfer begin.
+    /// Returns the time before which the start rate lets no transfer start.
     fn earliest_start(&self, now: Instant) -> Option<Instant> {
         self.start_rate.as_ref()?.wait_until(now)
     }
@@ -323,31 +336,30 @@ impl Dispatcher {
         }
     }
 
-    /// The number that may start whatever the caps say: the head of the last stage that has something outstanding. Where
-    /// its order does not matter there is no head; one goes on all the same when the stage takes no more and nothing of it
-    /// runs, for then all slots may belong to pages that wait for it. The outer `None`: nothing may start, for the window
-    /// is full and what waits is not its head.
-    #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
-    fn allowed_head(&self, state: &DispatchState, view: &StageView<'_>) -> Option<Option<u64>> {
-        let stage = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
+    /// Returns the permission to start a transfer, by the progress rule; `None` if the queue is
+    /// empty or no transfer may start.
+    fn permission(&self, state: &DispatchState, view: &StageView<'_>) -> Option<StartPermission> {
+        let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
-        let is_stuck = state.full[stage] && state.outstanding[stage] == state.waiting[stage];
-        let head = match view.windows[stage].head() {
-            Some(slot) => Some(self.priority(stage, slot)),
-            None => is_stuck.then_some(first),
+        let stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
+        let head = |stage: usize| view.windows[stage].head().map(|slot| self.priority(stage, slot));
+        let queue_head = QueueHead {
+            first,
+            first_head: head(stage),
+            has_budget: view.windows[stage].has_budget(),
+            last_head: head(last),
+            is_last_stuck: state.full[last] && state.outstanding[last] == state.waiting[last],
         };
-        let its_stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
-        let window = &view.windows[its_stage];
-        let is_awaited = head == Some(first) || window.head().map(|slot| self.priority(its_stage, slot)) == Some(first);
-        (window.has_budget() || is_awaited).then_some(head)
+        queue_head.permission()
     }
 
     /// Returns the time of the next attempt to start a transfer, even without an event: the end of
-    /// a host's pause, or the time when the start_rate allows another transfer. `None` if no transfer may
-    /// start in any case: a pause that has ended by then would leave no time to sleep.
+    /// a host's pause, or the time when the start rate allows another transfer. Returns `None` if
+    /// no transfer may start in any case: a pause that has ended by then would leave no time to
+    /// sleep.
     pub(super) fn next_timeout(&self, now: Instant, view: &StageView<'_>) -> Option<Instant> {
         let state = self.lock();
-        self.allowed_head(&state, view)?;
+        self.permission(&state, view)?;
         if let Some(at) = self.earliest_start(now) {
             return Some(at);
         }
@@ -391,7 +403,7 @@ impl DispatchState {
     fn started(&mut self, QueuedJob { job, target, value }: QueuedJob) -> StartedJob {
         let FleetJob { stage, slot, .. } = job;
         self.waiting[stage] -= 1;
-        if self.waiting[stage] < MAX_STAGE_BACKLOG / 2 {
+        if self.waiting[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }
         let (order, destination) = (Arc::clone(&job.order), job.destination.clone());

@@ -24,6 +24,7 @@ pub struct FleetItem {
 /// as a failed transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
+/// The result of reading an item source.
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
     /// No item for now. The source wakes the fleet when it has one.
@@ -31,6 +32,7 @@ pub(super) enum NextItem {
     End,
 }
 
+/// A source of items that does not block.
 pub(super) trait ItemSource: Send {
     fn pull(&mut self) -> NextItem;
 }

@@ -2,10 +2,10 @@
 //! can extract values and feed them to further stages.
 //!
 //! ```text
-//!  FleetItems ─▶ dispatch ─▶ workers ─▶ window 0 ─▶ sift ─▶ feed ─┐      (a stage with a next one)
-//!              ▲                                             │
-//!              └──────────── transfers of stage 1 ◀──────────┘
-//!              └▶ workers ─▶ window 1 ─▶ [sift] ─▶ print            (the last stage)
+//!  items ─▶ dispatcher ─▶ workers ─▶ window 0 ─▶ filter ─▶ feed ─┐   (a stage with a next one)
+//!               ▲                                                │
+//!               └──────────── transfers of stage 1 ◀─────────────┘
+//!               └▶ workers ─▶ window 1 ─▶ [filter] ─▶ print          (the last stage)
 //! ```
 //!
 //! No list of all URLs, all bodies or all matches is ever in memory.
@@ -15,7 +15,8 @@
 //! use haul::sink::output::DescriptorWriter;
 //! use haul::Client;
 //!
-//! let pages = (1..=3).map(|i| Ok(FleetItem { url: format!("http://127.0.0.1/{i}"), destination: BodyDestination::Output }));
+//! let item = |i| FleetItem { url: format!("http://127.0.0.1/{i}"), destination: BodyDestination::Output };
+//! let pages = (1..=3).map(move |i| Ok(item(i)));
 //! let fleet = Fleet::new(vec![FleetStage::default()], FleetOptions::default());
 //! let summary = fleet.run(&Client::new(), Box::new(pages), DescriptorWriter::stdout(), NoReport)?;
 //! assert_eq!(summary.failed, 0);
@@ -24,6 +25,7 @@
 
 mod dispatch;
 mod item_source;
+mod progress;
 mod run;
 mod stage_sink;
 mod start_rate;

@@ -38,6 +38,7 @@ use crate::{Error, ErrorKind, Result};
 /// The number of extractors kept for later bodies; each has its own scratch space.
 const SPARE_EXTRACTORS: usize = 64;
 
+/// A running fleet: the scheduler of its workers.
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
     /// The options of each stage without secrets, for targets that a page chose and not the user.
@@ -50,7 +51,7 @@ pub(super) struct FleetRun {
     fail_early: bool,
     interrupt: Option<Interrupt>,
     heavy: bool,
-    peers: Mutex<Vec<Peer>>,
+    peers: Mutex<Vec<PeerWorker>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
     /// The devices that transfers write to, such as /dev/null. Each is opened once.
     devices: Arc<DeviceCache>,
@@ -59,11 +60,12 @@ pub(super) struct FleetRun {
 }
 
 /// A worker, as its peers see it.
-struct Peer {
+struct PeerWorker {
     inbox: Arc<WorkerInbox>,
     running: usize,
 }
 
+/// The counts of finished transfers, and the end of the fleet.
 #[derive(Default)]
 struct FleetTally {
     succeeded: u64,
@@ -158,11 +160,11 @@ impl FleetRun {
         }
     }
 
-    fn peers(&self) -> MutexGuard<'_, Vec<Peer>> {
+    fn peers(&self) -> MutexGuard<'_, Vec<PeerWorker>> {
         self.peers.lock().ignore_poison()
     }
 
-    fn with_peer(&self, worker: usize, change: impl FnOnce(&mut Peer)) {
+    fn with_peer(&self, worker: usize, change: impl FnOnce(&mut PeerWorker)) {
         if let Some(peer) = self.peers().get_mut(worker) {
             change(peer);
         }
@@ -531,7 +533,7 @@ impl Scheduler for FleetRun {
     }
 
     fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
-        self.peers().push(Peer { inbox: Arc::clone(inbox), running: 0 });
+        self.peers().push(PeerWorker { inbox: Arc::clone(inbox), running: 0 });
     }
 }
 

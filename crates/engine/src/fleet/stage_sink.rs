@@ -2,8 +2,8 @@
 //! filters it, or feeds the next stage.
 //!
 //! ```text
-//!  last stage:     window ─▶ [UniqueSortSink: once, sorted] ─▶ PrintSink ─▶ standard output or a file
-//!  other stages:   window ─▶  UniqueSortSink: once           ─▶ NextStageSink  ─▶ the next stage's queue
+//!  last stage:    window ─▶ [UniqueSortSink] ─▶ PrintSink ─▶ standard output or a file
+//!  other stages:  window ─▶ UniqueSortSink ─▶ NextStageSink ─▶ the next stage's queue
 //! ```
 
 use std::path::Path;

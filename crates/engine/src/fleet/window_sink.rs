@@ -11,6 +11,7 @@ use crate::sink::file::FileSink;
 use crate::sink::match_list::{MatchList, MatchRange};
 use crate::sink::{BodyInfo, Sink, TransferWaker};
 
+/// A sink that puts a body into its slot of a window.
 pub(super) struct WindowSink {
     window: Arc<OrderedWindow>,
     slot: u64,

@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
+use super::progress::WindowMemory;
 use super::stage_sink::FinalValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
@@ -48,8 +49,8 @@ pub(super) enum WindowOrder {
     Free,
 }
 
-/// The sink for the content of a window. It always accepts the content; [`OutputRoom::Full`] asks the
-/// window to pause.
+/// The sink for the content of a window. It always accepts the content; [`OutputRoom::Full`] asks
+/// the window to pause.
 pub(super) trait StageSink: Send {
     /// Takes bytes.
     ///
@@ -98,6 +99,7 @@ impl SlotContent {
     }
 }
 
+/// The place of one body in a window.
 #[derive(Debug, Default)]
 struct WindowSlot {
     content: VecDeque<SlotContent>,
@@ -106,7 +108,8 @@ struct WindowSlot {
     has_left: bool,
 }
 
-/// The cost of a slot besides its contents, which limits how many empty bodies may run ahead of a slow one.
+/// The cost of a slot besides its contents, which limits how many empty bodies may run ahead of a
+/// slow one.
 const SLOT_COST: usize = 256;
 
 /// An ordered window: the bodies of a stage on their way to its sink.
@@ -125,6 +128,7 @@ pub(super) struct OrderedWindow {
     state: Mutex<WindowState>,
 }
 
+/// The state of a window, under its lock.
 struct WindowState {
     sink: Box<dyn StageSink>,
     room: OutputRoom,
@@ -187,6 +191,16 @@ impl OrderedWindow {
         self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
+    /// Returns the memory of the window, for the progress rule.
+    fn memory(&self, state: &WindowState) -> WindowMemory {
+        WindowMemory {
+            held: state.held,
+            budget: self.budget(),
+            room: state.room,
+            may_run_ahead: state.sink.may_run_ahead(),
+        }
+    }
+
     /// Reserves a slot, and returns its number.
     pub(super) fn reserve(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
@@ -212,13 +226,13 @@ impl OrderedWindow {
         self.held.load(Ordering::Relaxed) < self.budget()
     }
 
-    /// Returns true if [`Window::flush`] has work to do.
+    /// Returns true if [`OrderedWindow::flush`] has work to do.
     #[must_use]
     pub(super) fn wants_flush(&self) -> bool {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// No slot gets anything more; see [`StageSink::rest`].
+    /// Ends the stage: no slot receives more content. See [`StageSink::finish`].
     ///
     /// # Errors
     /// The error of the sink.
@@ -233,15 +247,7 @@ impl OrderedWindow {
         if waker.is_some() {
             self.claim(&mut state, slot);
         }
-        let credit = if self.is_streaming(&state, slot) {
-            match state.room {
-                OutputRoom::Free => u64::MAX,
-                OutputRoom::Full if !state.sink.may_run_ahead() => 0,
-                OutputRoom::Full => self.budget().saturating_sub(state.held) as u64,
-            }
-        } else {
-            self.budget().saturating_sub(state.held) as u64
-        };
+        let credit = self.memory(&state).credit(self.is_streaming(&state, slot));
         if credit == 0
             && let Some(waker) = waker
         {
@@ -290,7 +296,7 @@ impl OrderedWindow {
     /// Puts bytes into a slot.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The error of the sink.
     pub(super) fn bytes(&self, slot: u64, lease: Lease<'_>) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -309,7 +315,7 @@ impl OrderedWindow {
     /// Puts values into a slot, and empties the list.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The error of the sink.
     pub(super) fn records(&self, slot: u64, records: &mut MatchList) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -374,7 +380,7 @@ impl OrderedWindow {
     /// Finishes a slot: it receives no more content.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The error of the sink.
     pub(super) fn finish(&self, slot: u64) -> Result<()> {
         let mut state = self.lock();
         state.slot(self.order, slot).done = true;
@@ -388,7 +394,7 @@ impl OrderedWindow {
     /// [`OutputRoom::Full`] if the sink has no room for the rest.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The error of the sink.
     pub(super) fn flush(&self) -> Result<OutputRoom> {
         let mut state = self.lock();
         if state.dirty || state.room == OutputRoom::Full {
@@ -416,19 +422,17 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the slots that can continue: the head when the sink has room, all when a quarter of
-    /// the budget is free.
+    /// Wakes the transfers that may continue.
     fn wake(&self, state: &mut WindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;
         }
-        let budget = self.budget();
-        let spacious = state.held < budget - budget / 4;
-        let has_room = state.room == OutputRoom::Free || (state.sink.may_run_ahead() && spacious);
+        let memory = self.memory(state);
         let unclaimed = self.order == WindowOrder::Whole && state.claimed.is_none() && moved;
         let mut waiting = std::mem::take(&mut state.waiting);
         waiting.retain(|(slot, waker, token)| {
-            let may_continue = if self.is_streaming(state, *slot) { has_room } else { spacious || unclaimed };
+            let is_streaming = self.is_streaming(state, *slot);
+            let may_continue = memory.may_continue(is_streaming) || unclaimed && !is_streaming;
             if may_continue {
                 waker.wake(*token);
             }

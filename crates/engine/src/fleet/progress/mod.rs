@@ -1,0 +1,114 @@
+//! The progress rule: a fleet that delivers bodies in order, in bounded memory and within caps
+//! never comes to a standstill while its output has room.
+//!
+//! The rule has three parts. The window and the dispatcher apply them, and decide nothing of the
+//! kind themselves.
+//!
+//! | part | decides | applied by |
+//! |---|---|---|
+//! | [`QueueHead::permission`] | which transfer may start | the dispatcher |
+//! | [`WindowMemory::credit`] | how many bytes a slot may receive | the window |
+//! | [`WindowMemory::may_continue`] | which waiting transfers are woken | the window |
+//!
+//! # Proof
+//!
+//! Suppose that no transfer can continue or start, that transfers are left, and that the output has
+//! room. Let *s* be the last stage with outstanding transfers. Its sink has room: the next stage,
+//! if there is one, has no outstanding transfers and so is not full.
+//!
+//! 1. *A streaming slot of s is not blocked.* It has credit whatever the budget (`credit`), and it
+//!    was woken when its sink got room or when it became the streaming slot (`may_continue`, called
+//!    after each change of the window).
+//! 2. *If s has a head, the head has started.* While the budget is used up, nothing but a head may
+//!    start (`permission`), so no later transfer can take its place. It may start beyond both caps,
+//!    so it needs no slot of a cap. Started, it streams: by 1 it continues. Finished, it leaves,
+//!    and the next slot is the head.
+//! 3. *If slots of s leave whole, and the budget is used up, a transfer that asks for credit claims
+//!    the sink.* It streams from then on: by 1 it continues. If the budget is not used up, a slot
+//!    has credit and is not blocked.
+//! 4. *If every slot of s streams, every started transfer continues by 1.* If none has started, all
+//!    slots of the caps may belong to pages of earlier stages that wait because *s* is full. One
+//!    transfer of *s* may then start beyond the caps (`permission`). If *s* is not full, the sink
+//!    of the stage before has room, and the same argument holds for that stage.
+//! 5. *A window without content has budget* (it is at least 1), so a first transfer may start.
+//!
+//! In each case a transfer of *s* can continue or start, which contradicts the assumption.
+//!
+//! Not part of this rule, and needed besides: a transfer that waits to be tried again keeps its
+//! slot and waits for its timer only; no transfer waits behind a later one on its connection
+//! (`connection_slot`); a transfer of the streaming slot is always admitted to the decoders' memory
+//! (`body::decoder_memory`).
+//!
+//! The tests run the dispatcher and the windows against random transfers, budgets and caps, and
+//! check after each step that another step is possible.
+
+#[cfg(test)]
+mod tests;
+
+use crate::sink::output::OutputRoom;
+
+/// The state of the queue when the dispatcher looks for a transfer to start. Transfers are named by
+/// their priority in the queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct QueueHead {
+    /// The first transfer in the queue.
+    pub(super) first: u64,
+    /// The head of the window of that transfer's stage, if its order has one.
+    pub(super) first_head: Option<u64>,
+    /// True if the window of that transfer's stage has budget left.
+    pub(super) has_budget: bool,
+    /// The head of the last stage that has outstanding transfers, if its order has one.
+    pub(super) last_head: Option<u64>,
+    /// True if that stage accepts no more values and none of its transfers has started.
+    pub(super) is_last_stuck: bool,
+}
+
+/// The permission to start a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StartPermission {
+    /// The transfer that may start even beyond the caps. Any other may start within them.
+    pub(super) beyond_caps: Option<u64>,
+}
+
+impl QueueHead {
+    /// Returns the permission to start a transfer; `None` if no transfer may start, because the
+    /// window is full and the first transfer in the queue is not its head.
+    pub(super) fn permission(self) -> Option<StartPermission> {
+        let stuck = self.is_last_stuck.then_some(self.first);
+        let beyond_caps = self.last_head.or(stuck);
+        let is_head = beyond_caps == Some(self.first) || self.first_head == Some(self.first);
+        (self.has_budget || is_head).then_some(StartPermission { beyond_caps })
+    }
+}
+
+/// The memory of a window, and the room in its sink.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WindowMemory {
+    /// The bytes that the window keeps.
+    pub(super) held: usize,
+    /// The bytes that it may keep.
+    pub(super) budget: usize,
+    /// The room in the sink.
+    pub(super) room: OutputRoom,
+    /// True if a streaming slot may keep content while the sink has no room.
+    pub(super) may_run_ahead: bool,
+}
+
+impl WindowMemory {
+    /// Returns the number of bytes that a slot may receive.
+    pub(super) fn credit(self, is_streaming: bool) -> u64 {
+        let left = self.budget.saturating_sub(self.held) as u64;
+        match self.room {
+            OutputRoom::Free if is_streaming => u64::MAX,
+            OutputRoom::Full if is_streaming && !self.may_run_ahead => 0,
+            OutputRoom::Free | OutputRoom::Full => left,
+        }
+    }
+
+    /// Returns true if a transfer that waits for credit must be woken. A slot that does not stream
+    /// is woken when a quarter of the budget is free: for each byte would wake all for nothing.
+    pub(super) fn may_continue(self, is_streaming: bool) -> bool {
+        let has_quarter = self.held < self.budget - self.budget / 4;
+        if is_streaming { self.room == OutputRoom::Free || self.may_run_ahead && has_quarter } else { has_quarter }
+    }
+}

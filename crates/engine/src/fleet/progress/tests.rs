@@ -1,0 +1,300 @@
+//! A random model of a fleet: the dispatcher, the windows and the stage sinks are real; transfers,
+//! hosts and the reader of the output are numbers. After each step another step must be possible.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use haul_policy::queue::{HostId, QueueCaps};
+use haul_policy::template::UrlTemplate;
+use testkit::rng::Rng;
+
+use super::super::dispatch::{BodyDestination, Dispatcher, StageView};
+use super::super::item_source::{FleetItem, ImmediateSource};
+use super::super::stage_sink::{FinalValues, NextStageSink};
+use super::super::window::{OrderedWindow, StageSink, WindowOrder};
+use super::super::{FleetOptions, FleetStage};
+use super::*;
+use crate::Result;
+use crate::buffer::Lease;
+use crate::sink::TransferWaker;
+use crate::sink::match_list::MatchList;
+
+/// The output: its content, and whether its reader has stopped.
+#[derive(Default)]
+struct ModelOutput {
+    content: Vec<u8>,
+    is_full: bool,
+}
+
+/// The sink of the last stage.
+#[derive(Clone, Default)]
+struct OutputModelSink(Arc<Mutex<ModelOutput>>);
+
+impl StageSink for OutputModelSink {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
+        self.0.lock().unwrap().content.extend_from_slice(bytes);
+        self.flush()
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
+        let lines = records.to_lines();
+        records.clear();
+        self.bytes(&lines)
+    }
+
+    fn flush(&mut self) -> Result<OutputRoom> {
+        Ok(if self.0.lock().unwrap().is_full { OutputRoom::Full } else { OutputRoom::Free })
+    }
+
+    fn finish(&mut self, values: Option<FinalValues>) -> Result<Option<FinalValues>> {
+        Ok(values)
+    }
+}
+
+/// The transfers that were woken.
+#[derive(Default)]
+struct WokenTransfers(Mutex<Vec<usize>>);
+
+impl TransferWaker for WokenTransfers {
+    fn wake(&self, token: usize) {
+        self.0.lock().unwrap().push(token);
+    }
+}
+
+/// A transfer that has started.
+struct ModelTransfer {
+    host: HostId,
+    key: usize,
+    stage: usize,
+    slot: u64,
+    /// The bytes of its page, or the number of its values where it feeds a stage.
+    size: u64,
+    sent: u64,
+    /// True while it waits to be woken.
+    is_blocked: bool,
+}
+
+struct FleetModel {
+    rng: Rng,
+    dispatch: Arc<Dispatcher>,
+    windows: Vec<Arc<OrderedWindow>>,
+    stages: Vec<FleetStage>,
+    output: OutputModelSink,
+    transfers: Vec<ModelTransfer>,
+    woken: Arc<WokenTransfers>,
+    budget: u64,
+    retries: u64,
+    now: Instant,
+}
+
+fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.below(choices.len() as u64) as usize]
+}
+
+impl FleetModel {
+    fn new(seed: u64) -> (Self, WindowOrder) {
+        let mut rng = Rng::new(seed);
+        let urls = one_of(&mut rng, &[1, 3, 20, 60]);
+        let hosts = one_of(&mut rng, &[1, 2, 5]);
+        let caps = QueueCaps { total: one_of(&mut rng, &[1, 2, 3, 8]), per_host: one_of(&mut rng, &[1, 2, 6]) };
+        let budget = one_of(&mut rng, &[1, 600, 5_000, 100_000]);
+        let has_next_stage = rng.below(2) == 0;
+        let order = one_of(&mut rng, &[WindowOrder::Input, WindowOrder::Whole, WindowOrder::Free]);
+        let items = (0..urls).map(move |number: u64| {
+            let url = format!("http://h{}.test/{number}", number % hosts);
+            Ok(FleetItem { url, destination: BodyDestination::Output })
+        });
+        let mut stages = vec![FleetStage::default()];
+        if has_next_stage {
+            let template = UrlTemplate::parse("http://h0.test/{}").unwrap();
+            stages.push(FleetStage { template: Some(Arc::new(template)), ..FleetStage::default() });
+        }
+        let source = Box::new(ImmediateSource(Box::new(items)));
+        let dispatch = Arc::new(Dispatcher::new(caps, &FleetOptions::default(), stages.len(), source));
+        dispatch.set_max_backlog(one_of(&mut rng, &[2, 7, 4096]));
+        let output = OutputModelSink::default();
+        let last = Arc::new(OrderedWindow::new(order, budget, Box::new(output.clone())));
+        let mut windows = vec![Arc::clone(&last)];
+        if has_next_stage {
+            let feed =
+                NextStageSink { dispatch: Arc::clone(&dispatch), stage: stages[1].clone(), window: last, number: 1 };
+            let order = one_of(&mut rng, &[WindowOrder::Input, WindowOrder::Free]);
+            windows.insert(0, Arc::new(OrderedWindow::new(order, budget, Box::new(feed))));
+        }
+        let model = Self {
+            rng,
+            dispatch,
+            windows,
+            stages,
+            output,
+            transfers: Vec::new(),
+            woken: Arc::default(),
+            budget: budget as u64,
+            retries: 0,
+            now: Instant::now(),
+        };
+        (model, order)
+    }
+
+    /// Starts a transfer, if one may start.
+    fn start(&mut self) -> bool {
+        let view = StageView { windows: &self.windows, stages: &self.stages };
+        let Some((host, started)) = self.dispatch.next(self.now, &view).unwrap() else { return false };
+        let feeds = started.stage + 1 < self.stages.len();
+        let most = if feeds { 12 } else { (3 * self.budget).min(20_000) };
+        let size = self.rng.below(most + 1);
+        let (key, stage, slot) = (started.key, started.stage, started.slot);
+        self.transfers.push(ModelTransfer { host, key, stage, slot, size, sent: 0, is_blocked: false });
+        true
+    }
+
+    /// Lets a transfer deliver a piece, begin anew or end, if it is not blocked.
+    fn advance(&mut self, index: usize) -> bool {
+        let ModelTransfer { key, stage, slot, size, sent, is_blocked, host } = self.transfers[index];
+        let window = Arc::clone(&self.windows[stage]);
+        if is_blocked {
+            return false;
+        }
+        if sent == size {
+            window.finish(slot).unwrap();
+            let mut state = self.dispatch.lock();
+            state.remove_running(key);
+            state.job_reported(stage);
+            drop(state);
+            self.dispatch.release(host);
+            self.transfers.swap_remove(index);
+            return true;
+        }
+        if self.retries < 20 && self.rng.below(10) == 0 && window.restart(slot) {
+            self.retries += 1;
+            self.transfers[index].sent = 0;
+            return true;
+        }
+        let waker: Arc<dyn TransferWaker> = self.woken.clone();
+        let credit = window.credit(slot, Some(&waker), key);
+        if credit == 0 {
+            self.transfers[index].is_blocked = true;
+            return true;
+        }
+        let count = (size - sent).min(credit).min(1 + self.rng.below(700));
+        if stage + 1 < self.stages.len() {
+            let mut records = MatchList::default();
+            (sent..sent + count).for_each(|value| records.push(format!("{slot}-{value}").as_bytes()));
+            window.records(slot, &mut records).unwrap();
+        } else {
+            window.bytes(slot, Lease::borrowed(&vec![slot as u8; count as usize])).unwrap();
+        }
+        self.transfers[index].sent += count;
+        true
+    }
+
+    /// Flushes the windows as a worker does.
+    fn flush(&mut self) -> bool {
+        let before = self.output.0.lock().unwrap().content.len();
+        let mut has_changed = false;
+        for window in &self.windows {
+            if window.wants_flush() {
+                let kept = (window.has_budget(), window.head());
+                window.flush().unwrap();
+                has_changed |= kept != (window.has_budget(), window.head());
+            }
+        }
+        has_changed || self.output.0.lock().unwrap().content.len() != before
+    }
+
+    fn unblock_woken(&mut self) -> bool {
+        let woken = std::mem::take(&mut *self.woken.0.lock().unwrap());
+        let mut any = false;
+        for transfer in &mut self.transfers {
+            if transfer.is_blocked && woken.contains(&transfer.key) {
+                transfer.is_blocked = false;
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn is_over(&self) -> bool {
+        let last = self.stages.len() - 1;
+        self.dispatch.is_exhausted(last) && self.windows.iter().all(|window| window.is_empty())
+    }
+
+    /// Does one possible step. Returns false if none is possible.
+    fn step(&mut self) -> bool {
+        if self.rng.below(8) == 0 {
+            self.output.0.lock().unwrap().is_full = self.rng.below(2) == 0;
+        }
+        let count = self.transfers.len() as u64 + 2;
+        let first = self.rng.below(count);
+        for offset in 0..count {
+            let has_moved = match (first + offset) % count {
+                0 => self.start(),
+                1 => self.flush(),
+                index => self.advance(index as usize - 2),
+            };
+            let is_unblocked = self.unblock_woken();
+            if has_moved || is_unblocked {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[test]
+fn fleet_always_progresses_while_its_output_has_room() {
+    for seed in 0..600 {
+        let (mut model, order) = FleetModel::new(seed);
+        while !model.is_over() {
+            if model.step() {
+                continue;
+            }
+            // Standing still is right only while the reader has stopped.
+            let was_full = std::mem::replace(&mut model.output.0.lock().unwrap().is_full, false);
+            let is_possible = model.flush() || model.unblock_woken() || model.step();
+            assert!(was_full || model.is_over(), "seed {seed}: deadlock");
+            assert!(is_possible || model.is_over(), "seed {seed}: deadlock behind a full output");
+        }
+        if model.stages.len() == 1 {
+            let mut content = model.output.0.lock().unwrap().content.clone();
+            content.dedup();
+            let mut slots = content.clone();
+            slots.sort_unstable();
+            slots.dedup();
+            assert!(order != WindowOrder::Input || content == slots, "seed {seed}: bodies are out of order");
+            assert!(order != WindowOrder::Whole || content.len() == slots.len(), "seed {seed}: bodies are mixed");
+        }
+    }
+}
+
+#[test]
+fn only_the_head_starts_without_budget() {
+    let queue_head =
+        QueueHead { first: 7, first_head: Some(7), has_budget: false, last_head: None, is_last_stuck: false };
+    assert_eq!(queue_head.permission(), Some(StartPermission { beyond_caps: None }));
+    assert_eq!(QueueHead { first_head: Some(6), ..queue_head }.permission(), None);
+    let within = QueueHead { first_head: Some(6), has_budget: true, ..queue_head };
+    assert_eq!(within.permission(), Some(StartPermission { beyond_caps: None }));
+    let last = QueueHead { last_head: Some(7), ..queue_head };
+    assert_eq!(last.permission(), Some(StartPermission { beyond_caps: Some(7) }));
+}
+
+#[test]
+fn stuck_stage_starts_one_transfer_beyond_caps() {
+    let queue_head = QueueHead { first: 7, first_head: None, has_budget: false, last_head: None, is_last_stuck: true };
+    assert_eq!(queue_head.permission(), Some(StartPermission { beyond_caps: Some(7) }));
+    assert_eq!(QueueHead { is_last_stuck: false, ..queue_head }.permission(), None);
+}
+
+#[test]
+fn streaming_slot_needs_no_budget() {
+    let memory = WindowMemory { held: 100, budget: 100, room: OutputRoom::Free, may_run_ahead: false };
+    assert_eq!((memory.credit(true), memory.credit(false)), (u64::MAX, 0));
+    assert!(memory.may_continue(true) && !memory.may_continue(false));
+    let full = WindowMemory { room: OutputRoom::Full, held: 40, ..memory };
+    assert_eq!((full.credit(true), full.credit(false)), (0, 60));
+    assert!(!full.may_continue(true) && full.may_continue(false));
+    let ahead = WindowMemory { may_run_ahead: true, ..full };
+    assert_eq!(ahead.credit(true), 60);
+    assert!(ahead.may_continue(true));
+}
