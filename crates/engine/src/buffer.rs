@@ -1,10 +1,13 @@
-//! Read buffers: owned by the workers, lent to the drivers, and handed over whole to a sink that has to keep bytes.
+//! Read buffers and the pool that they come from. A sink that keeps bytes can take over a whole
+//! buffer.
 //!
-//! Where memory begins matters for a large receive ([`should_receive_via_buffer`]); buffers begin at a multiple of 64.
+//! The alignment of memory matters for a large receive ([`should_receive_via_buffer`]): buffers
+//! begin at a multiple of 64.
 //!
-//! A body is received into a worker's buffer. When its sink can pass the bytes on at once, the buffer is used again;
-//! when it must keep them (an ordered output whose turn has not come), it takes the whole buffer and the worker goes on
-//! with another one from the pool: no byte is copied. Only what would waste most of a buffer is copied instead.
+//! A body is received into a worker's buffer. If its sink passes the bytes on at once, the buffer
+//! is used again. If the sink must keep them (in an ordered output whose turn has not come), it
+//! takes the whole buffer without a copy, and the worker takes another one from the pool. A few
+//! bytes are copied instead, because they would waste most of a buffer.
 //!
 //! ```
 //! use haul::buffer::{Lease, BufferPool};
@@ -109,6 +112,7 @@ pub struct Lease<'a> {
     range: Range<usize>,
 }
 
+/// The memory that holds the bytes of a lease.
 #[derive(Debug)]
 enum LeasedBytes<'a> {
     /// The rest of the buffer is no longer needed, so the sink may take the buffer.

@@ -1,4 +1,4 @@
-//! The two clocks: a monotonic one for limits and waits, the wall clock for what servers write as dates.
+//! The two clocks: the monotonic clock for timeouts and waits, and the wall clock for dates.
 //!
 //! ```
 //! let now = std::time::Instant::now();
@@ -10,28 +10,29 @@ use std::time::{Duration, Instant, SystemTime};
 
 use haul_proto::time::Timestamp;
 
-/// `now` as the protocol machines count it: nanoseconds since this process first asked.
+/// Converts an instant to the time of the protocol machines: nanoseconds since the first call in
+/// this process.
 pub fn time(now: Instant) -> Timestamp {
     Timestamp(nanoseconds(now))
 }
 
-/// The same for the policies.
+/// Converts an instant to the time of the policies.
 pub fn policy_time(now: Instant) -> haul_policy::time::MonotonicTime {
     haul_policy::time::MonotonicTime(nanoseconds(now))
 }
 
-/// The instant that a policy's time stands for.
+/// Converts a time of the policies to an instant.
 pub fn instant(time: haul_policy::time::MonotonicTime) -> Instant {
     start() + Duration::from_nanos(time.0)
 }
 
-/// The moment this long after `now`; one that no clock can show is a century away.
+/// Returns `now + wait`, or a time in a century if the clock cannot represent the sum.
 pub fn after(now: Instant, wait: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     now.checked_add(wait).unwrap_or_else(|| now + CENTURY)
 }
 
-/// Seconds since 1970 by the wall clock.
+/// Returns the seconds since 1970 by the wall clock.
 pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -42,6 +43,6 @@ fn nanoseconds(now: Instant) -> u64 {
 
 fn start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
-    // A second early, so that an instant taken just before the first call still has its place.
+    // A second early, so that an instant taken just before the first call is not before the start.
     *START.get_or_init(|| Instant::now().checked_sub(Duration::from_secs(1)).unwrap_or_else(Instant::now))
 }

@@ -1,12 +1,13 @@
 //! Detects that a process is a forked child of the one that made its connections.
 //!
-//! A forked child has copies of the descriptors of its parent, so both would send on the same connections; and of the
-//! threads of its parent it has only the one that forked, so locks that others held stay locked. What a client shares is
-//! therefore made anew in a child ([`generation`] has changed by then); what it inherited is closed without a word on the
-//! wire.
+//! A forked child has copies of its parent's descriptors, so both would send on the same
+//! connections. It has only the thread that forked, so locks that other threads held stay locked. A
+//! client therefore makes its shared state again in a child, where [`generation`] has changed, and
+//! closes the inherited connections without sending anything.
 //!
-//! `getpid` would tell as much for a system call a request; a handler of `pthread_atfork` costs nothing before there is a
-//! fork. A child made by a bare `clone(2)` or `vfork(2)`, which runs no handlers, may only `exec`.
+//! A handler of `pthread_atfork` costs nothing without a fork. The alternative, `getpid`, would
+//! cost a system call for each request. A child made by a bare `clone(2)` or `vfork(2)`, which runs
+//! no handlers, may only `exec`.
 //!
 //! ```
 //! let before = haul::fork::generation();
@@ -22,13 +23,14 @@ extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Sees to it that children are counted: before the first connection is made.
+/// Installs the handler that counts forks. Called before the first connection is made.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler is a function that lives as long as this code is loaded (the C library takes handlers of
-        // an unloaded library out), and all it does in the child is one atomic addition, which is safe in a signal
-        // handler's circumstances. Where there is no memory for it, forks go unnoticed, as without it.
+        // SAFETY: the handler is a function that lives as long as this code is loaded (the C
+        // library takes handlers of an unloaded library out), and all it does in the child is one
+        // atomic addition, which is safe in a signal handler's circumstances. Where there is no
+        // memory for it, forks go unnoticed, as without it.
         unsafe {
             libc::pthread_atfork(None, None, Some(in_child));
         }

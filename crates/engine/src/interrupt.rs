@@ -1,10 +1,10 @@
 //! Hooks that end blocking calls. A wait calls the hook from time to time, so that Ctrl-C and
 //! alarms of a host language end the wait.
 //!
-//! A signal ends the system call that waits (`EINTR`), but the handlers of Perl and Python run when their interpreter has
-//! the word again. With a hook, a wait asks it at once when a signal has come, and every 50 ms or so otherwise: a handler
-//! without `EINTR` (a thread got the signal, or it restarts calls) is found, too. Without one nothing is last_call, and a wait
-//! is one system call.
+//! A signal ends the system call that waits (`EINTR`), but the handlers of Perl and Python run when
+//! their interpreter has the word again. With a hook, a wait asks it at once when a signal has
+//! come, and every 50 ms or so otherwise: a handler without `EINTR` (a thread got the signal, or it
+//! restarts calls) is found, too. Without one nothing is last_call, and a wait is one system call.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, ErrorKind, Result};
 
-/// Duration of a wait before the hook is called.
+/// The longest wait without a call of the hook.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// A hook that decides whether to stop. No lock is held during the call: the hook may send requests
-/// itself, even over the same client.
+/// A hook that decides whether to stop. No lock is held during the call, so the hook may itself
+/// send requests, even with the same client.
 #[derive(Clone)]
 pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
 
@@ -52,7 +52,7 @@ impl fmt::Debug for Interrupt {
     }
 }
 
-/// Calls a hook at intervals, if there is one.
+/// A timer that calls the hook at intervals, if there is one.
 #[derive(Debug)]
 pub(crate) struct InterruptTimer {
     hook: Option<Interrupt>,
@@ -76,7 +76,7 @@ impl InterruptTimer {
     /// Returns whether the interval since the last call of the hook has passed. The first call
     /// starts the interval.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
-        // A wait may end a little before its time.
+        // A wait may end slightly before its time.
         self.hook.is_some() && now.saturating_duration_since(*self.last_call.get_or_insert(now)) >= TICK * 3 / 4
     }
 

@@ -12,7 +12,8 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 /// # Errors
 /// The system has no thread left.
 pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    // A thread begins with the mask of the one that starts it: there is no moment in which it takes any.
+    // A thread inherits the signal mask of the thread that starts it, so it never receives a
+    // signal.
     let _deaf = SignalBlock::new();
     Builder::new().name(name.into()).spawn(work)
 }

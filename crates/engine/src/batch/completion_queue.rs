@@ -1,9 +1,10 @@
-//! Finished results waiting to be taken, and when to wake the program for them.
+//! The completion queue of a batch: finished results, and the decision when to wake the program.
 //!
-//! The event loop puts results in as they come, and lets the program know of them when it has dealt with all that a wake-up
-//! brought ([`Admission::end_turn`]). To wake a thread costs about as much as a small exchange, so while requests enough wait for
-//! their turn, the loop gathers what comes for a moment first: the connections have work, and nobody waits noticeably longer.
-//! A program that is not waiting is not told anything: it looks before it waits.
+//! The event loop adds results as they arrive, and notifies the program at the end of a turn
+//! ([`Admission::end_turn`]). Waking a thread costs about as much as a small exchange. So while
+//! enough requests wait to keep the connections busy, the loop gathers results for up to a
+//! millisecond before it notifies. A program that does not wait is not notified: it checks the
+//! queue before it waits.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,7 +24,7 @@ use crate::transfer::TransferOutcome;
 /// Maximum time for which results are collected before the program is notified.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
-/// See the module.
+/// The finished results of a batch.
 pub(super) struct CompletionQueue {
     pub(super) budget: Arc<MemoryBudget>,
     order: BatchOrder,
@@ -31,6 +32,7 @@ pub(super) struct CompletionQueue {
     available: Condvar,
 }
 
+/// The state of a completion queue, under its lock.
 #[derive(Default)]
 pub(super) struct CompletionState {
     /// Results that arrived out of turn.
@@ -41,9 +43,9 @@ pub(super) struct CompletionState {
     next: u64,
     /// Results that have not been taken yet.
     pub(super) outstanding: usize,
-    /// Threads that wait for something to take.
+    /// The number of threads that wait for a result.
     waiting: usize,
-    /// Since when there is something that nobody was told of.
+    /// The time of the oldest result that the program was not notified of.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
 }
@@ -68,7 +70,7 @@ impl CompletionQueue {
         self.state.lock().ignore_poison()
     }
 
-    /// Adds a result. Waiters are told later ([`Admission::end_turn`]).
+    /// Adds a result. Waiting threads are notified later ([`Admission::end_turn`]).
     pub(super) fn put(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetedSink>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
@@ -94,7 +96,7 @@ impl CompletionQueue {
         self.budget.set_nothing_ready(state.ready.is_empty());
     }
 
-    /// The first that may be taken, `most` at most; and whether so much room has come of it that requests may start.
+    /// Takes at most `most` results. Also returns true if the freed memory lets requests start.
     pub(super) fn take(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
@@ -114,7 +116,7 @@ impl CompletionQueue {
         (taken, has_room || nothing_ready && self.budget.is_full())
     }
 
-    /// Waits until there may be something to take, for so long at most.
+    /// Waits until there may be a result, at most for the given time.
     pub(super) fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, CompletionState>,
@@ -143,7 +145,7 @@ impl CompletionQueue {
         }
     }
 
-    /// Forgets all that was asked for; answers the number of the next in the order of the input.
+    /// Drops all results. Returns the number of the next one in the order of the input.
     pub(super) fn clear(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;
@@ -166,7 +168,7 @@ impl Admission for CompletionQueue {
         if state.ready.is_empty() || !state.must_notify() {
             return None;
         }
-        // A program that waits adds no requests; it is told before those run short that keep the connections busy.
+        // A waiting program adds no requests. It is notified before the waiting requests run short.
         if load.waiting > load.running / 4 {
             let end = *state.unannounced_since.get_or_insert(now) + GATHER_TIME;
             if now < end {

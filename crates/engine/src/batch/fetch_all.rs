@@ -17,7 +17,8 @@ pub struct FetchAll<I> {
 
 impl<I: Iterator<Item = Request>> FetchAll<I> {
     pub(crate) fn new(client: &Client, requests: I, options: BatchOptions) -> Self {
-        // Twice as many as may run: so that there is one for each slot, whatever its host, and some order to wait for.
+        // Twice as many as may run: so that there is one for each slot, whatever its host, and some
+        // order to wait for.
         let ahead = options.max_parallel.max(1).saturating_mul(2);
         Self { requests: Some(requests), batch: Batch::new(client, options), ahead }
     }

@@ -1,7 +1,7 @@
 //! The memory budget for the bodies of a batch, both under way and complete but not yet taken.
 //!
-//! While the program has nothing to take, the first request under way may exceed the budget, since
-//! the program waits for its result. A batch therefore holds at most its budget and one body more.
+//! While no result is ready, the first request in progress may exceed the budget, since the program
+//! waits for its result. A batch therefore holds at most its budget and one body more.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -18,18 +18,18 @@ use crate::sync::IgnorePoison;
 
 /// The number that stands for no request.
 const NONE: u64 = u64::MAX;
-/// A sink is not stopped for less room than this.
+/// The least credit of a sink.
 const LEAST: u64 = 16 << 10;
 
 /// The memory budget of a batch.
 pub(super) struct MemoryBudget {
     most: u64,
     held: AtomicU64,
-    /// Number of the first request under way.
+    /// The number of the first request in progress.
     first: AtomicU64,
-    /// Number of the request that the program waits for, in the order of the input.
+    /// The number of the request that the program waits for, in the order of the input.
     head: AtomicU64,
-    /// The program has nothing to take.
+    /// True while no result is ready to be taken.
     nothing_ready: AtomicBool,
     /// The sinks that wait for room.
     waiting: Mutex<Vec<(Arc<dyn TransferWaker>, usize)>>,
@@ -75,8 +75,7 @@ impl MemoryBudget {
         self.head.store(id, Ordering::SeqCst);
     }
 
-    /// Records whether the program has nothing to take. Returns true if that is so now and was not
-    /// before.
+    /// Records whether no result is ready. Returns true if that is so now and was not before.
     pub(super) fn set_nothing_ready(&self, nothing_ready: bool) -> bool {
         let is_new = !self.nothing_ready.swap(nothing_ready, Ordering::SeqCst) && nothing_ready;
         if is_new {
@@ -85,7 +84,7 @@ impl MemoryBudget {
         is_new
     }
 
-    /// Returns which requests may start now.
+    /// Returns the requests that may start now.
     pub(super) fn rule(&self) -> AdmissionRule {
         if self.room() > 0 {
             AdmissionRule::Any
@@ -123,7 +122,7 @@ pub(super) struct BudgetedSink {
     holds: BudgetShare,
 }
 
-/// A sink's share of a budget, which is returned when it is dropped.
+/// The part of a budget that a sink uses. Dropping it returns the memory.
 struct BudgetShare {
     bytes: u64,
     budget: Arc<MemoryBudget>,
@@ -153,7 +152,7 @@ impl BudgetedSink {
         Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
     }
 
-    /// Returns the sink and the share that it keeps.
+    /// Returns the sink, and the number of bytes that stay counted.
     pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
         let bytes = std::mem::take(&mut self.holds.bytes);
         (self.sink, bytes)
@@ -178,7 +177,7 @@ impl Sink for BudgetedSink {
         }
         if let (0, Some(waker)) = (budget.room(), waker) {
             budget.waiting.lock().ignore_poison().push((Arc::clone(waker), token));
-            // It may have become the one that goes on, or got room, in between.
+            // It may have become the preferred one, or got room, in between.
             if !is_preferred() && budget.room() == 0 {
                 return 0;
             }

@@ -17,8 +17,8 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! A [`Batch`] is the same without the iterator, and for foreign event loops: [`Batch::fd`] can be read when
-//! [`Batch::try_next`] has something.
+//! A [`Batch`] is the same without the iterator, and for foreign event loops: [`Batch::fd`] can be
+//! read when [`Batch::try_next`] has something.
 
 mod completion_queue;
 pub(crate) mod executor;
@@ -62,22 +62,25 @@ pub enum BatchOrder {
 
 /// Limits and settings for a batch's use of the machine and the network.
 ///
-/// A request's time ([`timeout`](crate::RequestBuilder::timeout)) begins when it is sent: not while it waits for others of the batch to
-/// end, or for room, but while it waits because a server wants its host to be left alone (`Retry-After`).
+/// A request's [`timeout`](crate::RequestBuilder::timeout) begins when it is sent. The wait for
+/// other requests of the batch, or for memory, does not count. The wait for a server that asked for
+/// a pause (`Retry-After`) does.
 #[derive(Debug, Clone)]
 pub struct BatchOptions {
     /// Maximum number of requests at a time. Default 64.
     pub max_parallel: usize,
-    /// Maximum number of requests at a time to one host, and so of connections to it, unless it uses HTTP/2. Default 6.
+    /// Maximum number of requests at a time to one host, and so of connections to it, unless it
+    /// uses HTTP/2. Default 6.
     pub per_host: usize,
-    /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2). Default 1: no pipelining.
+    /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
+    /// Default 1: no pipelining.
     pub pipeline: usize,
     /// The order of the responses.
     pub order: BatchOrder,
-    /// Memory for bodies in bytes, both those in progress and those waiting to be taken; one body may exceed it. Default 64
-    /// MiB.
+    /// Memory in bytes for the bodies in progress and the bodies that wait to be taken. One body
+    /// may exceed it. Default 64 MiB.
     pub memory: u64,
-    /// A hook that is asked during waits whether to continue. Default: none.
+    /// A hook that is called during waits and decides whether to stop. Default: none.
     pub interrupt: Option<Interrupt>,
 }
 
@@ -87,8 +90,8 @@ impl Default for BatchOptions {
     }
 }
 
-/// Many requests in progress. It may be used from any number of threads. Dropping it cancels all of them and closes their
-/// connections.
+/// Many requests in progress, usable from any number of threads. Dropping the batch cancels its
+/// requests and closes their connections.
 ///
 /// In a forked child a batch does not work: submitted requests are not sent, and [`Batch::next`]
 /// fails.
@@ -131,7 +134,7 @@ impl FinishedRequest {
     }
 
     /// Returns the outcome and the sink. The sink is `None` if it is not of type `S`, or if it was
-    /// lost because the system could not go on.
+    /// lost in a panic or because no thread could be started.
     #[must_use]
     pub fn into_parts<S: Sink>(self) -> (TransferOutcome, Option<S>) {
         let sink = self.sink.map(|sink| sink as Box<dyn Any>);
@@ -148,13 +151,14 @@ impl Batch {
         Self { client: client.clone(), executor, queue, interrupt, generation: fork::generation() }
     }
 
-    /// Adds a request whose response body is kept in memory. Never waits. Returns its number, counted from 0.
+    /// Adds a request whose response body is kept in memory. Never waits. Returns its number,
+    /// counted from 0.
     pub fn submit(&self, request: Request) -> u64 {
         self.submit_into(request, Box::new(MemorySink::default()))
     }
 
-    /// Adds a request whose response body goes into this sink, which is returned with the result ([`FinishedRequest::into_parts`]).
-    /// The sink is used on another thread.
+    /// Adds a request whose response body goes into this sink, which is returned with the result
+    /// ([`FinishedRequest::into_parts`]). The sink is used on another thread.
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         if self.is_inherited() {
             return u64::MAX;
@@ -167,8 +171,8 @@ impl Batch {
         })
     }
 
-    /// Cancels a request and closes its connection or stream. It still appears among the results, as a failure
-    /// ([`ErrorKind::Interrupted`]). Returns `false` if it had already finished.
+    /// Cancels a request and closes its connection or stream. It still appears among the results,
+    /// as a failure ([`ErrorKind::Interrupted`]). Returns `false` if it had already finished.
     pub fn cancel(&self, id: u64) -> bool {
         !self.is_inherited() && self.executor.cancel(id)
     }
@@ -192,7 +196,8 @@ impl Batch {
     /// Waits for the next finished request. `None` when all have been taken.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost. [`ErrorKind::Receive`] in a forked child.
+    /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost. [`ErrorKind::Receive`] in a
+    /// forked child.
     pub fn next(&self) -> Result<Option<FinishedRequest>> {
         self.next_by(None)
     }
@@ -205,8 +210,9 @@ impl Batch {
         Ok(self.next_bunch(1, deadline)?.pop())
     }
 
-    /// All finished requests that can be taken, at most `most`, waiting until this moment for the first. Empty if none finished
-    /// in time or all have been taken. For programs in which each call into an interpreter is expensive.
+    /// All finished requests that can be taken, at most `most`, waiting until this moment for the
+    /// first. Empty if none finished in time or all have been taken. For programs in which each
+    /// call into an interpreter is expensive.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -239,8 +245,8 @@ impl Batch {
         }
     }
 
-    /// A descriptor for `poll` and the like, which is readable while [`try_next`](Self::try_next) has a result. Do not read
-    /// from it. It is only created when this is called.
+    /// A descriptor for `poll` and the like, which is readable while [`try_next`](Self::try_next)
+    /// has a result. Do not read from it. It is only created when this is called.
     ///
     /// # Errors
     /// The system has no descriptors left.
@@ -266,8 +272,8 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         if !self.is_inherited() {
-            // Joined, since a thread must not use what the program unloads after this. It waits only in its event loop, so it ends at once. A panic
-            // was reported already.
+            // Joined, since the thread must not use code that the program unloads after this. It
+            // waits only in its event loop, so it ends at once. A panic was reported already.
             let _ = self.executor.close().map(JoinHandle::join);
         }
     }

@@ -1,9 +1,9 @@
-//! A descriptor that is readable while there is something to take. Foreign event loops watch it.
+//! A descriptor that is readable while a batch has results to take, for foreign event loops.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A counter in the kernel (`eventfd`), or a pipe where there is none.
+/// An `eventfd` counter, or a pipe on systems without `eventfd`.
 #[derive(Debug)]
 pub(super) struct Notifier {
     read: OwnedFd,
@@ -35,7 +35,7 @@ impl Notifier {
         self.is_readable
     }
 
-    /// Makes the descriptor readable while there is something to take, and not readable otherwise.
+    /// Makes the descriptor readable or not readable.
     pub(super) fn set(&mut self, is_readable: bool) {
         if self.is_readable == is_readable {
             return;

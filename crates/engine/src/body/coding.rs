@@ -1,7 +1,8 @@
-//! The single content codings, each behind [`CodingDecoder`]: input in, output into the caller's buffer.
+//! The decoders of single content codings.
 //!
-//! Every coding has the same shape, so a stack of them needs no special cases; a body of zero bytes is an empty body in
-//! all of them (a reply to HEAD or a 304 names the coding, too).
+//! All decoders implement [`CodingDecoder`], so stacked codings need no special cases. In every
+//! coding, a body of zero bytes decodes to an empty body: a response to HEAD or a 304 names the
+//! coding, too.
 
 use std::fmt;
 
@@ -19,15 +20,16 @@ pub(super) struct DecodeStep {
     pub(super) produced: usize,
 }
 
-/// One coding's decoder.
+/// The decoder of one coding.
 pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
-    /// Decodes some input into `out`. When all input is consumed and `out` is not full, nothing more is waiting inside.
+    /// Decodes some input into `out`. If all input is consumed and `out` is not full, the decoder
+    /// holds no further output.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep>;
 
     /// Returns whether the input may end here.
     fn is_complete(&self) -> bool;
 
-    /// The registered name.
+    /// Returns the name of the coding.
     fn name(&self) -> &'static str;
 
     /// Returns the number of decoded bytes that the decoder keeps for back references, or 0 if it
@@ -36,24 +38,24 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
         0
     }
 
-    /// The same for input that begins so, before it is decoded: at most so much.
+    /// Returns the largest possible window of input that begins with these bytes.
     fn expected_window(&self, _first: &[u8]) -> u64 {
         0
     }
 }
 
-/// The codings that there is a decoder for.
+/// The supported codings.
 enum KnownCoding {
     Gzip,
     Deflate,
     Brotli,
     Zstd,
-    /// None is needed.
+    /// No decoder is needed.
     Identity,
 }
 
 impl KnownCoding {
-    /// By its name (case-insensitive, RFC 9110 section 8.4.1).
+    /// Returns the coding with this name (case-insensitive, RFC 9110 section 8.4.1).
     fn named(name: &[u8]) -> Option<Self> {
         const NAMES: [(&str, KnownCoding); 7] = [
             ("gzip", KnownCoding::Gzip),
@@ -73,7 +75,7 @@ pub(super) fn is_known(name: &[u8]) -> bool {
     KnownCoding::named(name).is_some()
 }
 
-/// The decoder for a coding's name, `None` for identity.
+/// Returns the decoder for a coding's name; `None` for identity.
 pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
     let coding: Box<dyn CodingDecoder> = match KnownCoding::named(name).ok_or_else(unknown)? {
@@ -86,7 +88,7 @@ pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<d
     Ok(Some(if limits.passes_over_rest { Box::new(TrailingDataIgnored { coding, has_begun: false }) } else { coding }))
 }
 
-/// A coding whose content may be followed by anything.
+/// A decoder that ignores bytes after the end of the coded content.
 #[derive(Debug)]
 struct TrailingDataIgnored {
     coding: Box<dyn CodingDecoder>,
@@ -96,7 +98,7 @@ struct TrailingDataIgnored {
 impl CodingDecoder for TrailingDataIgnored {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         match self.coding.step(input, out) {
-            // A stream that breaks off is not at its end.
+            // A truncated stream is not at its end.
             Err(_) if self.has_begun && self.coding.is_complete() => {
                 Ok(DecodeStep { consumed: input.len(), produced: 0 })
             }
@@ -120,6 +122,7 @@ fn corrupt(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>
     Error::with_source(ErrorKind::ContentCoding, format!("broken {name} body"), cause)
 }
 
+/// The progress of a decoder through a gzip member, a brotli stream or a zstd frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DecodeState {
     Empty,
@@ -127,8 +130,8 @@ enum DecodeState {
     Done,
 }
 
-/// gzip (RFC 1952): one or more members, nothing else after them. Trailing bytes that begin no member are an error, as
-/// they are for curl: ignoring them would call a body complete whose rest was not understood.
+/// gzip (RFC 1952): one or more members and nothing else. Trailing bytes that begin no member are
+/// an error, as in curl: a body is not complete if its rest was not understood.
 struct Gzip {
     inflate: Decompress,
     state: DecodeState,
@@ -183,8 +186,9 @@ fn inflate(
     Ok((step, status == Status::StreamEnd))
 }
 
-/// deflate: the zlib format (RFC 1950), or the raw one (RFC 1951) that some servers send under this name
-/// (RFC 9110 section 8.4.1.2). The first two bytes tell which: a zlib header has method 8 and is a multiple of 31.
+/// deflate: the zlib format (RFC 1950), or the raw format (RFC 1951) that some servers send under
+/// this name (RFC 9110 section 8.4.1.2). The first two bytes decide: a zlib header has method 8 and
+/// is a multiple of 31.
 enum Deflate {
     Empty,
     /// The first byte, waiting for the second.
@@ -246,7 +250,8 @@ impl fmt::Debug for Deflate {
     }
 }
 
-/// brotli (RFC 7932), without the large-window extension: its windows of up to 1 GiB are not in the RFC.
+/// brotli (RFC 7932), without the large-window extension: its windows of up to 1 GiB are not in the
+/// RFC.
 struct Brotli {
     state: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
     progress: DecodeState,
@@ -263,7 +268,7 @@ impl Brotli {
         }
     }
 
-    /// The window that the first byte of a stream announces (RFC 7932 section 9.1).
+    /// Returns the window that the first byte of a stream announces (RFC 7932 section 9.1).
     fn window_of(first: u8) -> u64 {
         let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
             (0, ..) => 16,
@@ -336,7 +341,7 @@ struct Zstd {
     progress: DecodeState,
     /// The largest window that is accepted.
     most: u64,
-    /// The largest so far.
+    /// The largest window so far.
     window: u64,
     /// The first bytes of the frame.
     header: Vec<u8>,
@@ -364,7 +369,8 @@ impl Zstd {
         })
     }
 
-    /// The window that the header of a frame announces (RFC 8878 section 3.1.1.1); `None` where not all of it is here.
+    /// Returns the window that the header of a frame announces (RFC 8878 section 3.1.1.1); `None`
+    /// if the header is incomplete.
     fn window_of(frame: &[u8]) -> Option<u64> {
         let rest = frame.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
         let (&descriptor, rest) = rest.split_first()?;
@@ -397,7 +403,8 @@ impl CodingDecoder for Zstd {
         }
         let mut source = InBuffer::around(input);
         let mut target = OutBuffer::around(out);
-        // 0 means that a frame has ended and all of it was output; anything else is a hint about the rest.
+        // 0 means that a frame has ended and all of it was output; anything else is a hint about
+        // the rest.
         let hint = self.state.run(&mut source, &mut target).map_err(|cause| corrupt("zstd", cause))?;
         let step = DecodeStep { consumed: source.pos(), produced: target.pos() };
         self.progress = if hint == 0 { DecodeState::Done } else { DecodeState::Open };

@@ -1,11 +1,13 @@
-//! The memory that the decoders of many bodies share.
+//! The memory that the decoders of many bodies share for their windows.
 //!
-//! A zstd body may need a window of 8 MiB, a brotli body one of 16 MiB, for as long as it comes. A body whose window is small goes
-//! on. Any other is admitted with its whole window, while there is room for it, and goes on to its end. One that is not admitted is
-//! not decoded: what came of it with its head is kept as it is, and it is not read until an admitted one is over. A body that is
-//! complete then is decoded at once, and needs its window for that moment alone.
+//! A zstd body may need a window of 8 MiB, and a brotli body one of 16 MiB, until its end. A body
+//! with a small window is always decoded. Any other body is admitted with its whole window if there
+//! is room, and is then decoded to its end. A body that is not admitted is not decoded: the bytes
+//! that arrived with its head are kept, and it is not read until an admitted body ends. If it is
+//! complete, it is decoded at once, and needs its window for that moment only.
 //!
-//! Two are admitted whatever there is room for: the only one, and one that the output waits for. So something always goes on.
+//! Two bodies are admitted even without room: the only one, and the one that the output waits for.
+//! So one body can always continue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::sink::TransferWaker;
 use crate::sync::IgnorePoison;
 
-/// A decoder with a smaller window never waits.
+/// The smallest window for which a decoder may have to wait.
 pub(super) const SMALL_WINDOW: u64 = 128 << 10;
 
 /// The memory that the decoders of many bodies share.
@@ -25,6 +27,7 @@ pub struct DecoderMemory {
     state: Mutex<DecoderMemoryState>,
 }
 
+/// The state of a decoder memory, under its lock.
 #[derive(Default)]
 struct DecoderMemoryState {
     used: u64,
@@ -39,13 +42,13 @@ impl std::fmt::Debug for DecoderMemory {
 }
 
 impl DecoderMemory {
-    /// Memory for windows of so many bytes in all.
+    /// Makes a memory of `limit` bytes for all windows together.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// The bytes in use.
+    /// Returns the number of bytes in use.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
@@ -59,7 +62,7 @@ impl DecoderMemory {
     }
 }
 
-/// The part of the memory that the decoder of one body has.
+/// The part of the memory that the decoder of one body uses.
 #[derive(Debug)]
 pub(super) struct DecoderShare {
     memory: Arc<DecoderMemory>,
@@ -72,7 +75,7 @@ impl DecoderShare {
         Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
     }
 
-    /// Counts what the decoder holds now.
+    /// Sets the number of bytes that the decoder holds, if it has grown.
     pub(super) fn holds(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.memory.change(|state| state.used += bytes - self.bytes);

@@ -1,5 +1,5 @@
-//! The way of a body from its framing to its sink: content decoding, then extraction, then the sink. Each stage is
-//! there only when asked for; without any, the bytes reach the sink as they were received.
+//! The delivery of a body to its sink: content decoding, then extraction, then the sink. Decoding
+//! and extraction are optional. Without them, the sink gets the bytes as they were received.
 //!
 //! ```
 //! use haul::body::delivery::BodyDelivery;
@@ -24,22 +24,22 @@ use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
 use crate::sink::{BodyInfo, ByteCounter, PartialContent, Sink, TransferWaker};
 
-/// The stages and the sink of one body.
+/// The decoder, the extractor and the sink of one body.
 pub struct BodyDelivery {
-    // Most bodies have neither, and transfers are moved about.
+    // Boxed, since most bodies have neither and transfers are moved.
     decoder: Option<Box<BodyDecoder>>,
     search: Option<Box<BodySearch>>,
     records: MatchList,
     sink: Box<dyn Sink>,
-    /// The memory that its decoder shares with those of other bodies.
+    /// The memory that its decoder shares with the decoders of other bodies.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<DecoderShare>,
-    /// Coded bytes that came before there was memory for their decoder.
+    /// Coded bytes that wait for the memory of their decoder.
     pending: Vec<u8>,
 }
 
 impl BodyDelivery {
-    /// Straight to the sink.
+    /// Makes a delivery directly to the sink.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
         Self {
@@ -53,35 +53,35 @@ impl BodyDelivery {
         }
     }
 
-    /// The matches of this go to the sink, instead of the body: matches in its text, which is UTF-8 whatever the charset of the body,
-    /// or in its bytes as they are.
+    /// Delivers the extractor's matches to the sink instead of the body. The matches are searched
+    /// for in the body's text, converted to UTF-8, or in its unchanged bytes.
     #[must_use]
     pub fn with_extractor(mut self, extractor: Extractor, search_in: SearchInput) -> Self {
         self.search = Some(Box::new(BodySearch { extractor, search_in, text: None }));
         self
     }
 
-    /// A decoder takes its window from this memory. Only for a body that is read to its end whatever becomes of the others that
-    /// share it: what it has it gives back at its end.
+    /// Takes the decoder's window from this memory. Only for a body that is read to its end
+    /// independently of the other bodies: the memory is returned at its end.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
         self
     }
 
-    /// The sink.
+    /// Returns the sink.
     #[must_use]
     pub fn sink(&self) -> &dyn Sink {
         &*self.sink
     }
 
-    /// The sink, when the transfer is over.
+    /// Returns the sink, when the transfer is over.
     #[must_use]
     pub fn into_sink(self) -> Box<dyn Sink> {
         self.sink
     }
 
-    /// The extractor, for another body.
+    /// Returns the extractor, for another body.
     #[must_use]
     pub fn into_extractor(self) -> Option<Extractor> {
         self.search.map(|search| {
@@ -91,7 +91,7 @@ impl BodyDelivery {
         })
     }
 
-    /// A body of this content coding begins; `before` goes to the sink ahead of it.
+    /// Begins a body with this content coding. `before` goes to the sink first.
     ///
     /// # Errors
     /// An unknown coding, or a sink that cannot be opened.
@@ -113,16 +113,16 @@ impl BodyDelivery {
         if !before.is_empty() {
             self.sink.bytes(Lease::borrowed(before))?;
         }
-        // The heads that were asked for tell why a body cannot be read.
+        // The heads in `before` show why a body cannot be decoded, so they are delivered first.
         self.decoder = decoder?.map(Box::new);
         self.share = self.memory.as_ref().filter(|_| self.decoder.is_some()).map(DecoderShare::new);
         Ok(())
     }
 
-    /// Output that follows the body without being a part of it goes to the sink unchanged.
+    /// Passes output that follows the body, and is not a part of it, to the sink.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The error of the sink.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.search.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
     }
@@ -139,7 +139,7 @@ impl BodyDelivery {
         self.decoder.as_ref().map(|decoder| decoder.handed_out())
     }
 
-    /// The existing part of this target's content.
+    /// Returns the part of this target's content that exists already.
     pub fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         if self.search.is_some() { None } else { self.sink.partial(target) }
     }
@@ -150,12 +150,12 @@ impl BodyDelivery {
         self.sink.next_gap()
     }
 
-    /// The file, if its parts may come in any order.
+    /// Returns the file, if its parts may arrive in any order.
     pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         if self.is_plain() { self.sink.partial_file() } else { None }
     }
 
-    /// The counter of bytes that do not pass the sink.
+    /// Returns the counter of bytes that do not pass through the sink.
     pub fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.sink.counter()
     }
@@ -164,7 +164,7 @@ impl BodyDelivery {
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let credit = self.sink.credit(waker, token);
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
-        // The sink's credit is for what comes out of the decoder.
+        // The sink's credit counts decoded bytes.
         let credit = if credit == u64::MAX { credit } else { credit.div_ceil(decoder.expansion()) };
         match &mut self.share {
             Some(share) if !self.pending.is_empty() && !share.is_admitted() && !self.sink.is_first(None, token) => {
@@ -176,7 +176,7 @@ impl BodyDelivery {
         }
     }
 
-    /// Lets go of the decoder, whose body is over.
+    /// Releases the decoder of a finished body.
     pub fn release(&mut self) {
         (self.decoder, self.share, self.pending) = (None, None, Vec::new());
     }
@@ -187,10 +187,10 @@ impl BodyDelivery {
         self.sink.is_awaited()
     }
 
-    /// Body bytes as received, in several places.
+    /// Delivers received bytes of the body, in several pieces.
     ///
     /// # Errors
-    /// What a stage or the sink says.
+    /// The error of a decoder, of the extractor or of the sink.
     pub fn push_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         if self.decoder.is_none() && self.search.is_none() {
             self.sink.pieces(pieces)
@@ -199,12 +199,13 @@ impl BodyDelivery {
         }
     }
 
-    /// The descriptor that body bytes may be moved to, if nobody on the way has to see them.
+    /// Returns the descriptor that the kernel may move body bytes to, if neither decoder nor
+    /// extractor needs them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         if self.decoder.is_some() || self.search.is_some() { None } else { self.sink.direct() }
     }
 
-    /// Receives into memory of the sink, if nobody on the way has to see the bytes.
+    /// Receives into the memory of the sink, if neither decoder nor extractor needs the bytes.
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
@@ -214,10 +215,10 @@ impl BodyDelivery {
         self.sink.moved(bytes);
     }
 
-    /// Body bytes as received.
+    /// Delivers received bytes of the body.
     ///
     /// # Errors
-    /// What a stage or the sink says.
+    /// The error of the decoder, of the extractor or of the sink.
     pub fn push(&mut self, lease: Lease<'_>) -> Result<()> {
         if self.is_plain() {
             return self.sink.bytes(lease);
@@ -241,7 +242,7 @@ impl BodyDelivery {
         window >= SMALL_WINDOW && !self.sink.is_first(None, 0) && !share.admits(window, None, 0)
     }
 
-    /// Passes on what waited.
+    /// Delivers the bytes that waited.
     fn push_pending(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -274,10 +275,11 @@ impl BodyDelivery {
         pushed
     }
 
-    /// The body is complete.
+    /// Ends the body.
     ///
     /// # Errors
-    /// What a stage or the sink says, such as coded content that ended too early.
+    /// The error of a decoder, of the extractor or of the sink, such as coded content that ended
+    /// too early.
     pub fn finish(&mut self) -> Result<()> {
         self.push_pending()?;
         if let Some(decoder) = &mut self.decoder {
@@ -292,12 +294,13 @@ impl BodyDelivery {
         sink.finish()
     }
 
-    /// Keeps the bytes received so far, if the sink was told to continue from them.
+    /// Keeps the bytes received so far, if the sink can continue from them.
     pub fn keeps(&mut self) -> bool {
         self.is_plain() && self.sink.keeps()
     }
 
-    /// Discards the bytes received so far, for another attempt. `false` if some were output already.
+    /// Discards the bytes received so far, for another attempt. Returns false if some have left
+    /// already.
     pub fn restart(&mut self) -> bool {
         self.release();
         self.records.clear();
@@ -348,8 +351,8 @@ impl BodySearch {
     }
 }
 
-/// Values are delivered in batches of this many: a piece of a body can decode to so much, with so many matches, that
-/// all of them at once would exceed the sink's budget.
+/// The number of values that are delivered at once. A piece of a body can have so many matches that
+/// all of them together would exceed the sink's budget.
 const BATCH: usize = 1024;
 
 fn gather(found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {

@@ -1,8 +1,8 @@
-//! The expansion guard: how much a coded body may decode to.
+//! The expansion guard: limits the decoded size of a coded body.
 //!
-//! A few kilobytes can decode to terabytes. Memory is no concern here (decoding streams), but the disk, the CPU and
-//! the next program's memory are, so two limits hold while decoding: a size the user may set, and a ratio of decoded
-//! to received bytes.
+//! A few kilobytes can decode to terabytes. Decoding itself needs little memory, but the output may
+//! fill a disk, use the CPU for long, or exhaust the memory of the next program. So two limits
+//! apply: a size that the user may set, and a ratio of decoded to received bytes.
 //!
 //! ```
 //! use haul::body::DecodeLimits;
@@ -21,22 +21,24 @@ pub struct DecodeLimits {
     /// Most decoded bytes of one body. Default: no limit (the ratio still holds). Exceeding it is
     /// [`ErrorKind::TooLarge`].
     pub max_output: Option<u64>,
-    /// Most decoded bytes for each byte received, once more than [`free_output`](Self::free_output) was decoded.
-    /// Default 750: text and markup seldom pass 100:1 as a whole, but a log of one line over and over comes to
-    /// 340:1 or 520:1 by gzip, while the bombs seen in the wild sit at deflate's own limit of about 1030:1, and far
-    /// above it in brotli and zstd. It holds for what every single coding of a stack gives, so a bomb wrapped into
-    /// another coding does not pass either. 0 turns it off.
+    /// Most decoded bytes for each byte received, once more than [`free_output`](Self::free_output)
+    /// was decoded. Default 750: text and markup seldom pass 100:1 as a whole, but a log of one
+    /// line over and over comes to 340:1 or 520:1 by gzip, while the bombs seen in the wild sit at
+    /// deflate's own limit of about 1030:1, and far above it in brotli and zstd. It holds for what
+    /// every single coding of a stack gives, so a bomb wrapped into another coding does not pass
+    /// either. 0 turns it off.
     pub max_ratio: u64,
-    /// Bytes that may be decoded whatever the ratio. Default 8 MiB, so that short and very regular documents (an empty
-    /// grid, a sparse table) pass; it is also the most that a bomb can still deliver.
+    /// Bytes that may be decoded whatever the ratio. Default 8 MiB, so that short and very regular
+    /// documents (an empty grid, a sparse table) pass. A bomb can deliver at most this much.
     pub free_output: u64,
-    /// Base-2 logarithm of the largest zstd window accepted. Default 23 (8 MiB), which RFC 9659 section 3 makes the
-    /// most a sender may use; a decoder's memory grows to this. (brotli's own limit is 16 MiB, deflate's 32 KiB.)
+    /// Base-2 logarithm of the largest zstd window accepted. Default 23 (8 MiB), which RFC 9659
+    /// section 3 makes the most a sender may use; a decoder's memory grows to this. (brotli's own
+    /// limit is 16 MiB, deflate's 32 KiB.)
     pub max_window_log: u32,
     /// Most codings of one body, default 5 as in curl; each costs a decoder and a buffer.
     pub max_codings: usize,
-    /// Bytes after the end of gzip or deflate that do not begin another member are ignored, as by browsers and urllib3. Default no: they are an
-    /// error, as in curl, since the body was not understood to its end.
+    /// Ignores bytes after the end of gzip or deflate that begin no further member are ignored, as
+    /// by browsers and urllib3 do. Default no: they are an error, as in curl.
     pub passes_over_rest: bool,
 }
 
@@ -61,7 +63,7 @@ pub(super) struct ExpansionGuard {
     windows: u64,
 }
 
-/// Most bytes that the windows of one body's codings have in all.
+/// The maximum size of the windows of one body's codings together, in bytes.
 const MOST_WINDOWS: u64 = 32 << 20;
 
 impl ExpansionGuard {
@@ -79,7 +81,7 @@ impl ExpansionGuard {
         self.received
     }
 
-    /// A coding's window is larger by so much than was known.
+    /// Adds to the size of the windows.
     pub(super) fn window_grows(&mut self, bytes: u64) -> Result<()> {
         self.windows += bytes;
         let most = MOST_WINDOWS.max(1 << self.limits.max_window_log.min(31));
@@ -91,7 +93,8 @@ impl ExpansionGuard {
         Ok(())
     }
 
-    /// Checks the bytes a coding gave so far; `last` is the one whose output is the body.
+    /// Checks the number of bytes that a coding has decoded. `last` is true for the coding whose
+    /// output is the body.
     pub(super) fn check(&self, decoded: u64, last: bool) -> Result<()> {
         let DecodeLimits { max_output, max_ratio, free_output, .. } = self.limits;
         if let Some(most) = max_output.filter(|&most| last && decoded > most) {

@@ -1,10 +1,11 @@
-//! Content decoding (RFC 9110 section 8.4): gzip, deflate, brotli and zstd, stacked, streaming, with an expansion guard.
+//! Content decoding (RFC 9110 section 8.4): gzip, deflate, brotli and zstd, stacked, streaming,
+//! with an expansion guard.
 //!
 //! ```text
 //! received bytes ── coding n ── … ── coding 1 ── guard ── out(&[u8]) piece by piece
 //! ```
 //!
-//! Transfer codings are the framing's business, not this module's; what the decoded bytes are for is the sink's.
+//! Transfer codings are part of the framing, and are not handled here.
 //!
 //! ```
 //! use haul::body::{DecodeLimits, BodyDecoder};
@@ -57,7 +58,7 @@ pub fn is_decodable(head: &ResponseHead) -> bool {
     head.status() != 206 && values.all(|value| names(value).all(coding::is_known))
 }
 
-/// The codings of a `Content-Encoding` value.
+/// Returns the codings of a `Content-Encoding` value.
 fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
 }
@@ -65,33 +66,36 @@ fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// Decodes one body.
 ///
 /// Its memory: one buffer of 64 KiB a coding and the coding's window (deflate 32 KiB, zstd up to
-/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB), all windows together at most 32 MiB. Many decoders can share a
-/// [`DecoderMemory`](decoder_memory::DecoderMemory).
+/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB), all windows together at most 32 MiB.
+/// Many decoders can share a [`DecoderMemory`](decoder_memory::DecoderMemory).
 #[derive(Debug)]
 pub struct BodyDecoder {
-    /// In the order of decoding: the last coding named in the field was applied last and comes off first.
+    /// In the order of decoding: the last coding of the field was applied last and is decoded
+    /// first.
     stages: Vec<DecoderStage>,
     guard: ExpansionGuard,
     handed_out: u64,
 }
 
+/// The decoder of one coding with its output buffer.
 #[derive(Debug)]
 struct DecoderStage {
     coding: Box<dyn CodingDecoder>,
     buffer: Vec<u8>,
     decoded: u64,
-    /// The size of the coding's window, as far as it is known.
+    /// The size of the coding's window, as far as known.
     window: u64,
 }
 
 const BUFFER: usize = 64 * 1024;
 
 impl BodyDecoder {
-    /// The decoder for a `Content-Encoding` value (several fields joined by commas), or `None` when there is nothing to
-    /// decode.
+    /// Makes the decoder for a `Content-Encoding` value (several fields joined by commas). Returns
+    /// `None` if there is nothing to decode.
     ///
     /// # Errors
-    /// [`ErrorKind::ContentCoding`] for an unknown coding, which the message names, or too many of them.
+    /// [`ErrorKind::ContentCoding`] for an unknown coding, which the message names, or too many of
+    /// them.
     pub fn new(content_encoding: &[u8], limits: DecodeLimits) -> Result<Option<Self>> {
         let mut stages = Vec::new();
         for name in names(content_encoding).rev() {
@@ -107,11 +111,11 @@ impl BodyDecoder {
         Ok((!stages.is_empty()).then(|| Self { stages, guard: ExpansionGuard::new(limits), handed_out: 0 }))
     }
 
-    /// Decodes what was received, handing out every piece (at most 64 KiB) as it comes.
+    /// Decodes received bytes, and passes each decoded piece (at most 64 KiB) to `out`.
     ///
     /// # Errors
-    /// [`ErrorKind::ContentCoding`] for a broken body, [`ErrorKind::TooLarge`] from the guard, and what `out` gives.
-    /// The decoder cannot be used further then.
+    /// [`ErrorKind::ContentCoding`] for a broken body, [`ErrorKind::TooLarge`] from the guard, and
+    /// what `out` gives. The decoder cannot be used further then.
     pub fn push(&mut self, input: &[u8], out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let handed_out = &mut self.handed_out;
         run(&mut self.stages, input, &mut self.guard, true, &mut |piece| {
@@ -127,7 +131,7 @@ impl BodyDecoder {
         self.handed_out
     }
 
-    /// The bytes that the windows of all codings may come to hold for a body that begins so.
+    /// Returns the size that the windows of all codings may reach for a body with this beginning.
     pub(crate) fn expected_window(&self, first: &[u8]) -> u64 {
         let first_of = |at: usize| if at == 0 { first } else { &[][..] };
         self.stages.iter().enumerate().map(|(at, stage)| stage.coding.expected_window(first_of(at))).sum()
@@ -138,7 +142,7 @@ impl BodyDecoder {
         self.guard.received() > 0
     }
 
-    /// The parts of the windows that have been decoded into: what it holds.
+    /// Returns the number of bytes in the windows that are in use.
     pub(crate) fn held(&self) -> u64 {
         self.stages.iter().map(|stage| stage.window.min(stage.decoded)).sum()
     }
@@ -148,7 +152,7 @@ impl BodyDecoder {
         (self.handed_out / self.guard.received().max(1)).max(1)
     }
 
-    /// Says that the body has ended. All that could be decoded has been handed out before.
+    /// Ends the body. All decoded bytes have been passed on before.
     ///
     /// # Errors
     /// [`ErrorKind::ContentCoding`] when the coded body is cut short.
@@ -163,7 +167,8 @@ impl BodyDecoder {
     }
 }
 
-/// `is_received`: the input is what was received, not what another coding gave.
+/// Runs input through the stages. `is_received` is true if the input is received bytes, and not the
+/// output of another stage.
 fn run(
     stages: &mut [DecoderStage],
     mut input: &[u8],

@@ -1,6 +1,7 @@
-//! An upload that is given out no faster than a rate allows (curl's `--limit-rate`).
+//! An upload with a rate limit (curl's `--limit-rate`).
 //!
-//! It waits where it is read, a [grant](haul_policy::rate::TokenBucket) at a time, or says when another read is worth trying.
+//! A read waits for the next [grant](haul_policy::rate::TokenBucket) of bytes. If the upload has a
+//! waker, a read does not wait, and the upload reports when the next one is worthwhile.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -14,10 +15,10 @@ use super::trailers::Field;
 use super::upload::BodyUpload;
 use crate::clock;
 
-/// The longest wait at once.
+/// The longest single wait.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// An upload at a rate.
+/// An upload with a rate limit.
 pub(crate) struct RateLimitedUpload {
     upload: Box<dyn BodyUpload>,
     bucket: TokenBucket,
@@ -27,14 +28,14 @@ pub(crate) struct RateLimitedUpload {
 }
 
 impl RateLimitedUpload {
-    /// At most this many bytes a second, and none after the deadline.
+    /// Limits an upload to this many bytes a second, and ends it at the deadline.
     pub(crate) fn new(upload: Box<dyn BodyUpload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
         let bucket = TokenBucket::new(bytes_per_second, clock::policy_time(Instant::now()));
         Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// Returns how many bytes may be given now, at least one. Waits until then, unless the upload
-    /// is attended.
+    /// Returns the number of bytes that may be read now, at least one. Waits for it, unless the
+    /// upload has a waker.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
         loop {
             let now = Instant::now();

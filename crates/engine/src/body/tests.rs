@@ -307,7 +307,8 @@ fn ratio_zero_turns_the_guard_off() {
     assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);
 }
 
-/// A zstd frame's head that asks for a window of 2^`log` bytes, and an empty last block (RFC 8878 section 3.1.1).
+/// A zstd frame's head that asks for a window of 2^`log` bytes, and an empty last block (RFC 8878
+/// section 3.1.1).
 fn zstd_with_window(log: u8) -> Vec<u8> {
     vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, (log - 10) << 3, 0x01, 0x00, 0x00]
 }

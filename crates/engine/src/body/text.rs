@@ -1,14 +1,14 @@
-//! Body bytes as UTF-8, by the charset of their page.
+//! Conversion of a body to UTF-8, by the charset of its page.
 //!
-//! The charset is, in this order, that of a byte order mark, of the field `Content-Type`, and of
-//! the page itself: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, where the page
-//! may be markup. A page that declares none is UTF-8 if it is valid UTF-8, and windows-1252 if not,
-//! as for browsers (<https://encoding.spec.whatwg.org/>). To find out, what follows the first byte
-//! beyond ASCII is held until the page ends or [`UNDECIDED`] bytes of it are valid; later bytes
-//! that are not valid count as windows-1252 one by one.
+//! The charset comes from, in this order, a byte order mark, the field `Content-Type`, or the page
+//! itself: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, if the page may be
+//! markup. A page without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252
+//! otherwise, as in browsers (<https://encoding.spec.whatwg.org/>). To decide, the bytes from the
+//! first one beyond ASCII are held until the page ends or [`UNDECIDED`] of them are valid. Later
+//! invalid bytes count as windows-1252 one by one.
 //!
-//! Valid UTF-8 passes where it lies. Invalid bytes of a page with a charset become U+FFFD. Left
-//! out: UTF-32, which no browser reads.
+//! Valid UTF-8 is passed on without a copy. Invalid bytes of a page with a charset become U+FFFD.
+//! UTF-32 is not supported, as in browsers.
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
 use memchr::memmem;
@@ -23,20 +23,21 @@ const UNDECIDED: usize = 256 << 10;
 /// The size of the pieces in which decoded text is handed on.
 const PIECE: usize = 8 << 10;
 
-/// Gets pieces of UTF-8; none ends within a character.
+/// The receiver of pieces of UTF-8, none of which ends within a character.
 type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
-/// Turns one body into UTF-8.
+/// A reader that converts one body to UTF-8.
 pub(super) struct TextReader {
     declared: Option<&'static Encoding>,
     may_be_markup: bool,
     state: CharsetState,
-    /// Bytes that wait for those behind them.
+    /// Bytes that cannot be converted before further bytes arrive.
     held: Vec<u8>,
 }
 
+/// The charset of a body, as far as it is known.
 enum CharsetState {
-    /// The beginning, until it shows the charset.
+    /// The beginning of the body, until the charset is known.
     Opening,
     /// No charset is declared. All bytes so far are ASCII, or are held and valid UTF-8 up to index
     /// `valid`.
@@ -49,7 +50,7 @@ enum CharsetState {
 }
 
 impl TextReader {
-    /// A reader for a body whose response has this `Content-Type`.
+    /// Makes a reader for a body with this `Content-Type`.
     pub(super) fn new(content_type: Option<&[u8]>) -> Self {
         let declared = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
         let media_type = content_type.unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
@@ -58,7 +59,7 @@ impl TextReader {
         Self { declared, may_be_markup, state: CharsetState::Opening, held: Vec::new() }
     }
 
-    /// The next bytes of the body.
+    /// Converts the next bytes of the body.
     ///
     /// # Errors
     /// Only what `on_text` gives.
@@ -79,7 +80,7 @@ impl TextReader {
         self.read(&held, on_text)
     }
 
-    /// The body is complete.
+    /// Ends the body.
     ///
     /// # Errors
     /// Only what `on_text` gives.
@@ -113,7 +114,7 @@ impl TextReader {
         !(may_declare && is_markup) || start.len() >= PRESCAN || declared_in(start).is_some()
     }
 
-    /// Decides by the beginning of the body.
+    /// Decides the charset by the beginning of the body.
     fn open(&mut self, start: &[u8]) {
         let in_page = || self.may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
         let encoding = mark(start).or(self.declared).or_else(in_page);
@@ -122,7 +123,7 @@ impl TextReader {
             Some(encoding) if encoding == UTF_8 && !start.starts_with(b"\xef\xbb\xbf") => {
                 CharsetState::Utf8 { is_declared: true }
             }
-            // It takes the mark away.
+            // The decoder removes the byte order mark.
             Some(encoding) => CharsetState::Other(Box::new(encoding.new_decoder())),
         };
     }
@@ -147,7 +148,7 @@ impl TextReader {
                 let more = checked.as_ref().map_or_else(|error| error.valid_up_to(), |text| text.len());
                 let is_error = checked.is_err_and(|error| error.error_len().is_some());
                 *valid += more;
-                // Wherever pieces end, only these bytes decide.
+                // Only these bytes decide, wherever pieces end.
                 let is_invalid = is_error && *valid < UNDECIDED;
                 if is_invalid {
                     let mut decoder = Box::new(WINDOWS_1252.new_decoder_without_bom_handling());
@@ -169,10 +170,10 @@ impl TextReader {
     }
 }
 
-/// Hands UTF-8 on as it is; `held` keeps the beginning of a character that the piece breaks off in.
+/// Passes UTF-8 on unchanged. `held` keeps the beginning of a character that the piece ends in.
 fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     let mut rest = piece;
-    // A character that the last piece broke off in.
+    // Completes the character that the last piece ended in.
     while !held.is_empty() && !rest.is_empty() {
         held.push(rest[0]);
         rest = &rest[1..];
@@ -182,7 +183,7 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
                 held.clear();
             }
             Err(error) if error.error_len().is_some() => {
-                // The byte that is wrong may begin a character of its own.
+                // The invalid byte may begin another character.
                 let last = held.pop();
                 substitute(held, is_declared, on_text)?;
                 held.clear();
@@ -207,7 +208,7 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
     }
 }
 
-/// Hands on what stands for bytes that are not valid UTF-8.
+/// Passes on the replacement of bytes that are not valid UTF-8.
 fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
@@ -240,18 +241,18 @@ fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnT
     }
 }
 
-/// The encoding of a label, if there is text in it.
+/// Returns the encoding with this label, if it can be decoded.
 fn known(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
 
-/// The encoding of the byte order mark at the beginning.
+/// Returns the encoding of the byte order mark at the beginning.
 fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
-/// The charset that markup declares in these bytes, which are read as ASCII: so it is not UTF-16,
-/// whatever it says.
+/// Returns the charset that markup declares in these bytes. They are read as ASCII, so a declared
+/// UTF-16 is UTF-8.
 fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     let label = in_xml(start).or_else(|| in_meta(start))?;
     let encoding = known(&label)?;
@@ -262,15 +263,15 @@ fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-/// The value of `encoding` in an XML declaration.
+/// Returns the value of `encoding` in an XML declaration.
 fn in_xml(start: &[u8]) -> Option<Vec<u8>> {
     let declaration = start.strip_prefix(b"<?xml")?;
     let declaration = &declaration[..memmem::find(declaration, b"?>")?];
     value(&declaration[memmem::find(declaration, b"encoding")? + 8..])
 }
 
-/// The value of the first `charset=` within a `<meta>`, as an attribute or in its `content`;
-/// comments are passed over.
+/// Returns the value of the first `charset=` within a `<meta>`, as an attribute or in its
+/// `content`. Skips comments.
 fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
     let lower = start.to_ascii_lowercase();
     let mut rest = &lower[..];

@@ -1,4 +1,5 @@
-//! Fields after a request's content (RFC 9110 section 6.5), for values known only once it has been sent, such as its checksum.
+//! Trailer fields after a request's content (RFC 9110 section 6.5), for values that are known only
+//! when the content has been sent, such as its checksum.
 //!
 //! ```
 //! use haul::body::trailers::Trailers;
@@ -23,20 +24,22 @@ pub type Field = (String, Vec<u8>);
 
 type Make = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 
-/// Makes the trailer section of a request, each time that its content has been sent.
+/// The trailer fields of a request, made each time that its content has been sent.
 ///
-/// In HTTP/1.1 content with trailers goes by chunks, however well its length is known (RFC 9112 section 7.1.2). Servers may
-/// ignore trailers, and most do. `Content-Length` and `Transfer-Encoding` are refused among them.
+/// In HTTP/1.1, content with trailers is sent in chunks, even if its length is known (RFC 9112
+/// section 7.1.2). Servers may ignore trailers, and most do. `Content-Length` and
+/// `Transfer-Encoding` are not allowed as trailers.
 #[derive(Clone)]
 pub struct Trailers(Arc<Make>);
 
 impl Trailers {
-    /// The result of `make`, called at the end. Its error aborts the request.
+    /// Makes trailers of a function that is called at the end of the content. Its error aborts the
+    /// request.
     pub fn new(make: impl Fn() -> io::Result<Vec<Field>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }
 
-    /// Content being sent, followed by these.
+    /// Returns the upload, followed by these trailers.
     pub(crate) fn after(&self, content: Box<dyn BodyUpload>) -> Box<dyn BodyUpload> {
         Box::new(UploadWithTrailers { content, trailers: self.clone() })
     }
@@ -48,13 +51,14 @@ impl fmt::Debug for Trailers {
     }
 }
 
+/// An upload that is followed by trailers.
 struct UploadWithTrailers {
     content: Box<dyn BodyUpload>,
     trailers: Trailers,
 }
 
 impl BodyUpload for UploadWithTrailers {
-    /// Unknown, since it must not be announced.
+    /// Returns `None`, since the length must not be announced.
     fn length(&self) -> Option<u64> {
         None
     }

@@ -17,8 +17,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The settings of a [`Client`].
 ///
-/// Its requests begin with [`RequestOptions::default`], but that redirects are followed (at most 50) and content is decoded.
-/// A status of 400 or above is an ordinary response; nothing is tried again but what a server closed while it was idle.
+/// Requests start from [`RequestOptions::default`], with two differences: redirects are followed
+/// (at most 50), and content is decoded. A status of 400 or above is an ordinary response. No
+/// request is retried, except on a connection that the server closed while it was idle.
 ///
 /// ```
 /// use std::time::Duration;
@@ -94,7 +95,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets whether compressed content is asked for and decoded. Default yes.
+    /// Sets whether haul requests and decodes compressed content. Default yes.
     pub fn decode(mut self, decode: bool) -> Self {
         self.options.decode = decode;
         self
@@ -128,8 +129,8 @@ impl ClientBuilder {
         Ok(self)
     }
 
-    /// Takes proxies from the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Default: the environment is
-    /// not used.
+    /// Takes proxies from the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
+    /// Default: the environment is not used.
     pub fn proxy_from_environment(mut self) -> Self {
         let environment = ProxyOptions::from_environment().environment;
         self.options.proxy.get_or_insert_with(ProxyOptions::default).environment = environment;

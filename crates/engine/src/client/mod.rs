@@ -1,5 +1,5 @@
-//! The client: state that all transfers of a program share. It has connections, names, TLS
-//! contexts, buffers, and the options that requests begin with.
+//! The client: the state that all transfers of a program share. It has connections, resolved names,
+//! TLS contexts, buffers, and the options that requests start from.
 //!
 //! Making one costs nothing: no thread, no file read, no large buffer before it is needed.
 //!
@@ -14,9 +14,9 @@
 //!
 //! # Threads and forks
 //!
-//! A client is used from any number of threads at once. In a child process (`fork`) it works, too: it opens connections of
-//! its own, and closes its copies of its parent's without a word on the wire. A [`Response`] that was being
-//! read belongs to the process that asked for it.
+//! Any number of threads can use a client at once. It also works in a child process (`fork`): the
+//! child opens new connections, and closes its copies of the parent's connections without sending
+//! anything. A [`Response`] belongs to the process that sent the request.
 
 mod builder;
 
@@ -49,7 +49,8 @@ use crate::stats::ClientStats;
 use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 
-/// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
+/// The size of a read buffer. Larger buffers save few system calls (bodies of 49 KiB arrive in one
+/// or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
 
 /// The default number of concurrent asynchronous requests: each may need a descriptor.
@@ -133,7 +134,7 @@ impl ClientCore {
         let generation = fork::generation();
         while parts.generation != generation {
             parts = parts.child.get_or_init(|| {
-                // Closed by the descriptor alone: on the wire nothing is said.
+                // Closes only the descriptors, and sends nothing.
                 drop(parts.pool.try_drain());
                 Box::new(ProcessState::new(parts.resolver.after_fork(), self.limits))
             });
@@ -195,13 +196,13 @@ impl Client {
         Self { inner: Arc::new(ClientOwner { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
 
-    /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. A URL with the same origin as the previous one,
-    /// as in most programs, takes a fifth of the time.
+    /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. A URL with the same
+    /// origin as the previous one, as in most programs, takes a fifth of the time.
     ///
     /// # Errors
     /// The URL cannot be used.
     pub fn target(&self, url: &str, path_as_is: bool) -> std::result::Result<Target, TargetError> {
-        // If another thread is here, this one goes without.
+        // If another thread holds the lock, this one parses without the last origin.
         let Ok(mut last) = self.parts().last_origin.try_lock() else {
             return Target::parse_with(url, Scheme::Http, path_as_is);
         };
@@ -254,18 +255,19 @@ impl Client {
         RequestBuilder::to(self, method, target)
     }
 
-    /// Sends a request and waits for the head of the final response, after redirects, retries and authentication. It starts no
-    /// thread and no event loop. Only the options of the request count; those of a client are part of the requests that the
-    /// client makes.
+    /// Sends a request and waits for the head of the final response, after redirects, retries and
+    /// authentication. It starts no thread and no event loop. Only the options of the request
+    /// count; those of a client are part of the requests that the client makes.
     ///
     /// # Errors
-    /// There was no response. A status of 400 or above is not an error unless [`RequestOptions::fail`] is set.
+    /// There was no response. A status of 400 or above is not an error unless
+    /// [`RequestOptions::fail`] is set.
     pub fn send(&self, request: Request) -> Result<Response> {
         response::send(self, request)
     }
 
-    /// Sends a request and waits for the whole response: the cheapest way for bodies that fit in memory. A body of known length
-    /// is received directly into the memory that is returned.
+    /// Sends a request and waits for the whole response: the cheapest way for bodies that fit in
+    /// memory. A body of known length is received directly into the memory that is returned.
     ///
     /// # Errors
     /// As for [`send`](Self::send); and the body broke off.
@@ -280,14 +282,16 @@ impl Client {
         response::perform(self, request, sink)
     }
 
-    /// Sends a request without waiting. The future resolves to the response when its head has arrived. It needs no particular
-    /// runtime: one thread of the client does the work for all such requests and wakes their tasks. That thread starts with the
-    /// first request and ends by itself, after some idle time, or as soon as the client is gone and no request is in progress.
-    /// Dropping the future cancels the request.
+    /// Sends a request without waiting. The future resolves to the response when its head has
+    /// arrived. It needs no particular runtime: one thread of the client does the work for all such
+    /// requests and wakes their tasks. That thread starts with the first request and ends by
+    /// itself, after some idle time, or as soon as the client is gone and no request is in
+    /// progress. Dropping the future cancels the request.
     ///
-    /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn, and their time
-    /// ([`timeout`](RequestBuilder::timeout)) runs meanwhile. A response runs until its body has been taken, but for its last 256 KiB, or
-    /// until it is dropped: who keeps as many unread and awaits one more waits for ever.
+    /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn,
+    /// and their time ([`timeout`](RequestBuilder::timeout)) runs meanwhile. A response runs until
+    /// its body has been taken, but for its last 256 KiB, or until it is dropped: who keeps as many
+    /// unread and awaits one more waits for ever.
     pub fn send_async(&self, request: Request) -> ResponseFuture {
         ResponseFuture::new(self, Ok(request))
     }
@@ -299,7 +303,8 @@ impl Client {
         self.parts().executor.get_or_init(|| Executor::new(caps, 1, TimedWait::All, None))
     }
 
-    /// Sends many requests at the same time and returns whole responses; see [`batch`](crate::batch).
+    /// Sends many requests at the same time and returns whole responses; see
+    /// [`batch`](crate::batch).
     pub fn fetch_all<I>(&self, requests: I, options: BatchOptions) -> FetchAll<I::IntoIter>
     where
         I: IntoIterator<Item = Request>,
@@ -397,11 +402,12 @@ impl Client {
         self.parts().close_count.load(Ordering::Acquire)
     }
 
-    /// Closes idle connections, also those kept by the event loops of `send_async` and of batches; [`Client::stats`] then
-    /// includes their traffic. No later request uses one of them.
+    /// Closes idle connections, also those kept by the event loops of `send_async` and of batches;
+    /// [`Client::stats`] then includes their traffic. No later request uses one of them.
     pub fn close_idle(&self) {
         let parts = self.parts();
-        // An event loop looks at this before it uses an idle connection, and before it leaves one in the pool.
+        // An event loop checks this count before it uses an idle connection, and before it puts one
+        // into the pool.
         parts.close_count.fetch_add(1, Ordering::AcqRel);
         let inboxes: Vec<_> = {
             let inboxes = parts.inboxes.lock().ignore_poison();

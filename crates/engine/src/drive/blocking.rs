@@ -65,14 +65,14 @@ pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> FinishedTr
 
 /// A transfer on the calling thread, which can be stopped and continued.
 pub(crate) struct BlockingTransfer {
-    state: ExchangeState,
+    state: BlockingState,
     split: SplitOptions,
     timer: InterruptTimer,
     /// The current time, if it has just been read.
     now: Option<Instant>,
 }
 
-enum ExchangeState {
+enum BlockingState {
     /// The next exchange is to begin, at this time if one is given.
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
     /// An exchange is in progress.
@@ -143,21 +143,21 @@ impl BlockingTransfer {
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitOptions) -> Self {
         let timer = InterruptTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
-        Self { state: ExchangeState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
+        Self { state: BlockingState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
     }
 
     /// Returns the transfer until it is over.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match &self.state {
-            ExchangeState::Next(transfer, ..) => Some(transfer),
-            ExchangeState::Live(live) => live.connection.front(),
-            ExchangeState::Over => None,
+            BlockingState::Next(transfer, ..) => Some(transfer),
+            BlockingState::Live(live) => live.connection.front(),
+            BlockingState::Over => None,
         }
     }
 
     /// Abandons the response and closes its connection.
     pub(crate) fn abandon(self, client: &Client) {
-        if let ExchangeState::Live(live) = self.state {
+        if let BlockingState::Live(live) = self.state {
             client.stats().connection_closed(&live.connection);
         }
     }
@@ -166,8 +166,8 @@ impl BlockingTransfer {
     /// arrived.
     pub(crate) fn advance(&mut self, client: &Client, mut is_enough: impl FnMut() -> bool) -> Option<FinishedTransfer> {
         loop {
-            let mut live = match std::mem::replace(&mut self.state, ExchangeState::Over) {
-                ExchangeState::Next(transfer, from, at) => {
+            let mut live = match std::mem::replace(&mut self.state, BlockingState::Over) {
+                BlockingState::Next(transfer, from, at) => {
                     if let Some(Err(error)) = at.map(|at| self.timer.sleep(at)) {
                         return Some(end(client, transfer, Err(error)));
                     }
@@ -180,8 +180,8 @@ impl BlockingTransfer {
                         },
                     }
                 }
-                ExchangeState::Live(live) => live,
-                ExchangeState::Over => unreachable!("who was given the outcome does not go on"),
+                BlockingState::Live(live) => live,
+                BlockingState::Over => unreachable!("who was given the outcome does not go on"),
             };
             let mut finished = FinishedTransfers::new();
             match live.drive(client, &mut self.timer, &mut finished, &mut is_enough) {
@@ -193,7 +193,7 @@ impl BlockingTransfer {
                     }
                 }
                 ExchangeStop::Enough => {
-                    self.state = ExchangeState::Live(live);
+                    self.state = BlockingState::Live(live);
                     return None;
                 }
                 ExchangeStop::WorthSplitting => {
@@ -222,7 +222,7 @@ impl BlockingTransfer {
             NextStep::Done(result) => Some(end(client, transfer, result)),
             NextStep::Again(wait) => {
                 let at = (!wait.is_zero()).then(|| crate::clock::after(Instant::now(), wait));
-                self.state = ExchangeState::Next(transfer, from, at);
+                self.state = BlockingState::Next(transfer, from, at);
                 None
             }
         }
@@ -239,11 +239,11 @@ impl BlockingTransfer {
             Ok((transfer, SplitOutcome::ContinueAlone)) => {
                 // No second attempt: splitting was refused, or was not faster.
                 self.split.connections = 1;
-                self.state = ExchangeState::Next(transfer, ConnectionSource::Pool, None);
+                self.state = BlockingState::Next(transfer, ConnectionSource::Pool, None);
                 None
             }
             Err(connection) => {
-                self.state = ExchangeState::Live(ActiveExchange::new(*connection, SplitMonitor::Disabled));
+                self.state = BlockingState::Live(ActiveExchange::new(*connection, SplitMonitor::Disabled));
                 None
             }
         }
@@ -474,7 +474,7 @@ impl ActiveExchange {
     /// Handles the status of a receive: pauses, signals and timeouts.
     ///
     /// # Errors
-    /// From the hook.
+    /// The interrupt hook ended the wait with this error.
     fn handle_status(
         &mut self,
         progress: ReceiveStatus,

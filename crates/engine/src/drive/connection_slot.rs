@@ -180,8 +180,8 @@ impl ConnectionSlot {
     }
 
     /// Queues a transfer after the others. On a shared connection, it goes before transfers of a
-    /// higher rank, since the output may wait for one that is sent again after a refusal. Returns
-    /// true if it is the next one.
+    /// higher rank, since the output may wait for a transfer that is repeated after a refusal.
+    /// Returns true if it is the next one.
     pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
@@ -231,7 +231,8 @@ impl ConnectionSlot {
     pub(crate) fn next_waiting(&mut self, waker: ConnectionWaker<'_>) -> Option<Box<Transfer>> {
         let ConnectionState::Open(connection) = &self.state else { return None };
         let next = self.waiting.front_mut()?;
-        // Transfers in progress may themselves wait for one on another connection: the sink wakes us again.
+        // Transfers in progress may themselves wait for one on another connection: the sink wakes
+        // us again.
         let wake = waker.wake.filter(|_| self.waits_for_room != Some(next.scheduling.rank));
         if connection.is_shared() && connection.accepts(next) && !next.is_ready(wake, waker.token) {
             self.waits_for_room = Some(next.scheduling.rank);

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-/// `/proc/stat` counts in hundredths of a second (`USER_HZ` is 100 on every Linux that Rust runs on).
+/// `/proc/stat` counts in hundredths of a second (`USER_HZ` is 100 on every Linux that Rust runs
+/// on).
 const TICK: Duration = Duration::from_millis(10);
 
 /// The machine's idle time at the last check.

@@ -1,8 +1,8 @@
 //! The drivers: they move bytes between sockets, the protocol machines and the transfers.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`connection`] | an open connection, its protocol machine and its transfers; both drivers use it |
+//! | [`connection`] | an open connection with its protocol machine and transfers, for both drivers |
 //! | [`blocking`] | one transfer on one socket with blocking calls: no event loop, no thread |
 //! | [`worker`] | an event loop on a thread, for many transfers at once |
 //! | [`connection_slot`] | a worker's connection from the name lookup on |

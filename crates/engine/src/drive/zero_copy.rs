@@ -91,7 +91,7 @@ pub fn is_not_done(error: Errno) -> bool {
 /// Returns true if a pipe has room now.
 ///
 /// # Errors
-/// Those of `poll(2)`.
+/// The errors of `poll(2)`.
 pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
     ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(Duration::ZERO), None)
 }
@@ -99,7 +99,7 @@ pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
 /// Waits until a pipe has room or has lost its reader. Returns false at the deadline.
 ///
 /// # Errors
-/// Those of `poll(2)`.
+/// The errors of `poll(2)`.
 pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Result<bool> {
     ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
 }
@@ -113,11 +113,11 @@ pub enum SideDescriptor<'a> {
     Source(BorrowedFd<'a>),
 }
 
-/// Waits until the socket is readable (or writable, if `sends`), or until the descriptor beside it
-/// is ready, if one is given. `quiet` bounds the wait besides the deadline.
+/// Waits until the socket is readable (or writable, if `sends`), or until the descriptor besides it
+/// is ready, if one is given. `quiet` limits the wait in addition to the deadline.
 ///
 /// # Errors
-/// Those of `poll(2)`.
+/// The errors of `poll(2)`.
 pub fn wait(
     socket: BorrowedFd<'_>,
     sends: bool,
@@ -293,7 +293,8 @@ mod sys {
     /// Converts the result of a call on the socket.
     fn came(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
         match answer {
-            // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to say.
+            // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to
+            // say.
             Ok(0) => Err(ZeroCopyStop::Refused),
             Ok(n) => Ok(n as u64),
             Err(Errno::AGAIN) => Err(ZeroCopyStop::WouldBlock),

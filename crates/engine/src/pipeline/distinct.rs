@@ -1,9 +1,9 @@
-//! Removes repeated values in bounded memory, keeping the order in which values were first seen.
+//! Removes repeated values in bounded memory, and keeps the order in which values were first seen.
 //!
-//! Known values are remembered as 128 bits of two keyed hashes (two equal ones by chance: not in a lifetime; two made
-//! equal by an adversary: not without the keys). When the table has reached its budget it stays as it is: values it knows
-//! are still dropped at once, all others are *deferred*, that is written to disk with their number and given out at the
-//! end, each once.
+//! Known values are stored as 128 bits of two keyed hashes. (Equal hashes by chance do not happen
+//! in a lifetime, and an adversary cannot make them without the keys.) When the table has reached
+//! its budget, it does not grow. Values that it contains are still dropped at once. All others are
+//! *deferred*: written to disk with their number, and returned at the end, each once.
 
 use std::{
     fmt,
@@ -27,7 +27,7 @@ pub enum DistinctResult {
     Deferred,
 }
 
-/// Drops repeated values from a stream.
+/// A filter that drops repeated values from a stream.
 ///
 /// ```
 /// use haul::pipeline::{Distinct, DistinctResult};
@@ -65,7 +65,7 @@ impl Distinct {
         }
     }
 
-    /// Takes a value, and returns whether it is new.
+    /// Adds a value, and returns whether it is new.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
@@ -92,7 +92,8 @@ impl Distinct {
         }
     }
 
-    /// Ends the input; the deferred values can then be read, each once, in the order in which they were first seen.
+    /// Ends the input; the deferred values can then be read, each once, in the order in which they
+    /// were first seen.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
@@ -124,8 +125,9 @@ impl Distinct {
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
-    /// Spills a value as (length, value, number): in bytewise order equal values stand together, the first seen first.
-    /// Without the length, the number of one value could sort it between two of a longer value.
+    /// Writes a value to disk as (length, value, number). In bytewise order, equal values are then
+    /// adjacent, the first seen first. Without the length, the number of one value could sort it
+    /// between two copies of a longer value.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());

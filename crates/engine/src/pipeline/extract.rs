@@ -1,14 +1,16 @@
 //! Finds matches of a regular expression in a body that arrives in pieces.
 //!
-//! The result is that of one search over the whole body (leftmost-first, not overlapping, empty matches left out),
-//! wherever the pieces end. A search in a window of the body is right about a start position once nothing that is
-//! still to come can change what happens there: a match is at most *L* bytes long, and the assertions (`$`, `\b`) look
-//! at most 4 bytes (one character) further. So of a window of *W* bytes the start positions up to *W − L − 4* are
-//! settled (the module `reach` says what is where *L* has no bound); matches there are given out, and what follows is
-//! kept and searched again together with the next piece. 4 bytes before it are kept for the assertions that look back.
+//! The result is the same as that of one search over the whole body (leftmost-first, not
+//! overlapping, without empty matches), wherever the pieces end. A search in a window of the body
+//! is right about a start position if no later input can change the match there. A match is at most
+//! *L* bytes long, and the assertions (`$`, `\b`) look at most 4 bytes (one character) further. So
+//! of a window of *W* bytes, the start positions up to *W − L − 4* are settled. (The module
+//! `lookahead` handles expressions for which *L* has no bound.) Matches at settled positions are
+//! returned. The rest is kept and searched again together with the next piece, with the 4 bytes
+//! before it for assertions that look back.
 //!
-//! Pieces are searched where they lie: only the unsettled end of a piece, and as much of the next one as settles it,
-//! are copied.
+//! Pieces are searched in place. Only the unsettled end of a piece, and as much of the next one as
+//! settles it, are copied.
 
 use std::{fmt, sync::Arc};
 
@@ -27,15 +29,16 @@ const GATHER: usize = 4 << 10;
 /// Maximum number of bytes collected before a search.
 const GATHER_MOST: usize = 256 << 10;
 
-/// Compiled regular expressions, mostly one; clones share them.
+/// One or more compiled regular expressions; clones share them.
 ///
-/// The syntax is that of the `regex` crate over bytes: Unicode is on (turn it off with `(?-u)`), and bodies need not be
-/// UTF-8.
+/// The syntax is that of the `regex` crate over bytes: Unicode is on (turn it off with `(?-u)`),
+/// and bodies need not be UTF-8.
 #[derive(Clone)]
 pub struct ExtractPattern {
     inner: Arc<[CompiledExpression]>,
 }
 
+/// A compiled regular expression with its search method and lookahead.
 struct CompiledExpression {
     source: String,
     finder: MatchFinder,
@@ -99,16 +102,18 @@ impl fmt::Debug for ExtractPattern {
 /// The search through one body; after [`finish`](Self::finish) or [`reset`](Self::reset), through
 /// another.
 ///
-/// It owns the scratch memory of the search, so make one a worker and use it again. Memory: for each expression what it needs,
-/// and the unsettled end of the body, which is at most the longest match (1 MiB where the expression has no bound; a
-/// longer match may be cut there) plus 256 KiB; with several expressions, also their values from that part of the body.
+/// It owns the scratch memory of the search and is worth reusing. Memory: the scratch of each
+/// expression and the unsettled end of the body, which is at most the longest match (1 MiB if the
+/// expression has no bound; a longer match may be cut there) plus 256 KiB. With several
+/// expressions, it also keeps their values from that part of the body.
 pub struct Extractor {
     searches: Vec<ExpressionSearch>,
-    /// With several expressions: values before which another expression's value may still come.
+    /// Values of several expressions that wait, because another expression's value may have to come
+    /// first.
     found: Vec<ExtractedValue>,
 }
 
-/// A value, where its match begins in the body, and which expression found it.
+/// A value, with the position of its match in the body and the index of its expression.
 struct ExtractedValue {
     start: u64,
     expression: usize,
@@ -206,7 +211,7 @@ struct ExpressionSearch {
     index: usize,
     scratch: SearchScratch,
     reach_cache: Option<Cache>,
-    /// The end of what was pushed, from `CONTEXT` bytes before the first unsettled position.
+    /// The unsettled end of the input, and `CONTEXT` bytes before it.
     tail: Vec<u8>,
     /// Offset in the body at which `tail` (or the window being searched) begins.
     origin: u64,
@@ -292,7 +297,7 @@ impl ExpressionSearch {
         Ok(())
     }
 
-    /// Returns the matches at the window's settled positions and moves `next` behind them.
+    /// Returns the matches at the window's settled positions and moves `next` past them.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled =

@@ -1,15 +1,16 @@
-//! Determines which start positions of a window are settled: no later input can change what matches
-//! there.
+//! The lookahead of an expression: decides which start positions of a window are settled, because
+//! no later input can change a match there.
 //!
-//! Where the expression bounds its matches, the bound decides. Where it does not (`href="[^"]+"`), a start position t
-//! is open only if what follows it up to the window's end is the beginning of something that the expression could
-//! match. Those beginnings are a regular language as well, so a second expression is made that finds the
-//! first open position by one search backwards from the end: for the example, from a last `href="` without its second
-//! quote, or from a last `h`, `hr`, `hre`… Waiting for [`LONGEST`] bytes after every `href="` instead would be
-//! right, too, but would keep a megabyte of every body.
+//! If the expression bounds its matches, the bound decides. If it does not (`href="[^"]+"`), a
+//! start position t is open only if the text from t to the window's end is the beginning of a
+//! possible match. These beginnings are a regular language as well. A second expression therefore
+//! finds the first open position by one search backwards from the end: for the example, from a last
+//! `href="` without its second quote, or from a last `h`, `hr`, `hre`… Waiting for [`LONGEST`]
+//! bytes after every `href="` would be right, too, but would keep a megabyte of every body.
 //!
-//! Assertions are taken as true in it, which can only leave more positions open. Since they look ahead by a
-//! character at most, the last [`CONTEXT`] bytes of the window are not counted as seen.
+//! The second expression takes assertions as true, which can only leave more positions open. Since
+//! assertions look ahead by at most one character, the last [`CONTEXT`] bytes of the window are not
+//! searched.
 
 use regex_automata::{
     Input,
@@ -25,12 +26,12 @@ pub(super) const LONGEST: usize = 1 << 20;
 /// Maximum length of matches for which the search simply waits.
 const SHORT: usize = 4 << 10;
 
-/// The method that determines how far a window is settled.
+/// The lookahead of an expression.
 #[derive(Debug)]
 pub(super) enum Lookahead {
-    /// A match is at most so many bytes long.
+    /// A match is at most this many bytes long.
     Within(usize),
-    /// Finds the first open position.
+    /// A regular expression that finds the first position that is not settled.
     Open(Box<Regex>),
 }
 

@@ -34,6 +34,7 @@ pub(super) struct MatchFinder {
     method: SearchMethod,
 }
 
+/// The cheapest search method that an expression allows.
 #[derive(Debug)]
 enum SearchMethod {
     /// Finds hits and matches the runs around them directly.

@@ -1,13 +1,13 @@
-//! The pure parts of the extraction pipeline: find matches in bodies, remove repeated values, sort
-//! values.
+//! The extraction pipeline: finds matches in bodies, removes repeated values, sorts values.
 //!
 //! ```text
-//! body pieces ── Extractor (one a body, on any core) ── values ──┬── Distinct ── the next stage's URLs
-//!                                                                └── Sorter ──── what is printed
+//! body pieces ── Extractor (one a body) ── values ──┬── Distinct ── the next stage's URLs
+//!                                                   └── Sorter ──── printed values
 //! ```
 //!
-//! Here is no thread, no socket and no order of pages: the fleet runs extractors wherever a body arrives and passes their
-//! values on in order. Only [`Distinct`] and [`Sorter`] touch the disk, and only past their memory budget.
+//! The module has no threads and no sockets, and does not know the order of pages: the fleet runs
+//! extractors wherever a body arrives, and passes their values on in order. Only [`Distinct`] and
+//! [`Sorter`] touch the disk, and only past their memory budget.
 //!
 //! ```
 //! use haul::pipeline::{Extractor, ExtractPattern};

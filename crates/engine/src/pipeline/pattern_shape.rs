@@ -1,8 +1,9 @@
 //! The shape of an expression: the sequence of pieces that each of its matches consists of.
 //!
-//! `href="([^"]+)"` is eight runs: seven of exactly one byte and one of at least one character that is not `"`. What is no
-//! run of one class (an alternation, a nested repetition) is an opaque piece of known length. Assertions have no
-//! length and are left out; [`PatternShape::looks`] remembers that there were some.
+//! `href="([^"]+)"` is eight runs: seven of exactly one byte and one of at least one character that
+//! is not `"`. What is no run of one class (an alternation, a nested repetition) is an opaque piece
+//! of known length. Assertions have no length and are left out; [`PatternShape::looks`] remembers
+//! that there were some.
 
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
@@ -12,6 +13,7 @@ const MOST_PIECES: usize = 64;
 /// A set of bytes.
 pub(super) type ByteSet = [bool; 256];
 
+/// The sequence of pieces that each match of an expression consists of.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
     pub(super) pieces: Vec<ShapePiece>,
@@ -21,14 +23,15 @@ pub(super) struct PatternShape {
     pub(super) has_assertions: bool,
 }
 
+/// A piece of a pattern shape.
 #[derive(Debug, Clone)]
 pub(super) enum ShapePiece {
     Run(ClassRun),
-    /// Any text of at most so many bytes (`None`: any number).
+    /// Any text of at most this many bytes (`None`: of any length).
     Opaque(Option<usize>),
 }
 
-/// `min` to `max` characters of one class.
+/// A run: `min` to `max` characters of one class.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRun {
     /// The single bytes of the class; its characters of several bytes are `wide`.

@@ -1,35 +1,39 @@
 //! Finds the places where a match is possible: three neighbouring bytes that every match must have
 //! at a known position.
 //!
-//! For `[0-9.]{7,15}/[0-9]{1,2}` these are a slash, a digit or dot before it, a digit after it. Looking for them costs a
-//! few instructions for 64 bytes, however many slashes there are, so it beats both the automaton (which looks at each
-//! byte) and `memchr` for the slash alone (which stops at each of the 12 million slashes in 276 MiB of HTML).
+//! For `[0-9.]{7,15}/[0-9]{1,2}` these are a slash, a digit or dot before it, a digit after it.
+//! Looking for them costs a few instructions for 64 bytes, however many slashes there are, so it
+//! beats both the automaton (which looks at each byte) and `memchr` for the slash alone (which
+//! stops at each of the 12 million slashes in 276 MiB of HTML).
 //!
 //! # Why no match is missed
-//! Let *M* be a run of exactly one byte in the expression's sequence of pieces (the module `shape`), with at most *P*
-//! bytes before it. Every match [s, e) has its *M* at some p with s ≤ p < e and p − s ≤ P, the byte at p is in *M*'s class,
-//! the byte at p − 1 ends what can stand before *M*, the byte at p + 1 begins what can stand after it: p is a
-//! *hit*. Where nothing or anything can stand on a side, no byte is asked for there. A search for the leftmost match
-//! that starts at `from` or later has p ≥ s ≥ `from`, so with c the first hit at or after `from`: p ≥ c, and
-//! s ≥ p − P ≥ c − P. Hence the search may begin at max(from, c − P).
+//! Let *M* be a run of exactly one byte in the expression's sequence of pieces (the module
+//! `shape`), with at most *P* bytes before it. Every match [s, e) has its *M* at some p with s ≤ p
+//! < e and p − s ≤ P, the byte at p is in *M*'s class, the byte at p − 1 ends what can stand before
+//! *M*, the byte at p + 1 begins what can stand after it: p is a *hit*. Where nothing or anything
+//! can stand on a side, no byte is asked for there. A search for the leftmost match that starts at
+//! `from` or later has p ≥ s ≥ `from`, so with c the first hit at or after `from`: p ≥ c, and s ≥ p
+//! − P ≥ c − P. Hence the search may begin at max(from, c − P).
 //!
-//! Let the expression match at most *L* bytes. A search of the span [max(from, c − P), c + L) sees matches that
-//! start at c or before as they are, since they end inside; so if the leftmost match there starts at c or before, it is
-//! the one. If not, no match starts in max(from, c − P) ..= c, every other has its own p > c, and the argument
-//! begins again with the next hit. Where *L* is large or has no bound, the span is the rest of the haystack, and what
-//! is found is the answer at once.
+//! Let the expression match at most *L* bytes. A search of the span [max(from, c − P), c + L) sees
+//! matches that start at c or before as they are, since they end inside; so if the leftmost match
+//! there starts at c or before, it is the one. If not, no match starts in max(from, c − P) ..= c,
+//! every other has its own p > c, and the argument begins again with the next hit. Where *L* is
+//! large or has no bound, the span is the rest of the haystack, and what is found is the answer at
+//! once.
 
 use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, ShapePiece};
 
-/// Hits are to be rarer than one in this many bytes, by the estimate of [`weight`].
+/// The maximum frequency of hits, by the estimate of [`weight`].
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
-/// Three neighbouring bytes to look for.
+/// Three adjacent bytes to look for, each by its class.
 #[derive(Debug, Clone)]
 pub(super) struct ByteTriple {
-    /// The classes of the byte before the hit, the hit, the byte after it; `None` where no byte is asked for.
+    /// The classes of the byte before the hit, the hit, the byte after it; `None` where no byte is
+    /// asked for.
     exact: [Option<Box<ByteSet>>; 3],
     /// The same, each widened to one range.
     cover: [ByteRange; 3],
@@ -121,6 +125,7 @@ impl ByteTriple {
 
 const BLOCK: usize = 64;
 
+/// The side of a piece on which a neighbour stands.
 #[derive(Debug, Clone, Copy)]
 enum NeighbourSide {
     Before,
@@ -145,8 +150,8 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a ShapePiece>, side: NeighbourSi
     None
 }
 
-/// One range of bytes that holds a class: (first, last − first). A second range was tried: it doubles the work a
-/// byte, while the exact sets drop what one range lets through.
+/// A range of bytes that contains a class: (first, last − first). A second range was tried: it
+/// doubles the work for each byte, while the exact sets remove the false hits of one range.
 #[derive(Debug, Clone, Copy)]
 struct ByteRange(u8, u8);
 
@@ -184,7 +189,7 @@ fn weight(byte: u8) -> f64 {
     }
 }
 
-/// Tells the regular expression where to search.
+/// A prefilter: finds the places where the regular expression has to search.
 #[derive(Debug, Clone)]
 pub(super) struct Prefilter {
     pub(super) triple: ByteTriple,

@@ -1,21 +1,26 @@
 //! Expressions that need no automaton: sequences of runs in which no text can match in two ways.
 //!
-//! `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}`, `href="([^"]+)"`: from the hit of a [`ByteTriple`] the match is followed to the
-//! left and to the right, byte by byte, with no state but a position, and group 1 falls out on the way.
+//! `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}`, `href="([^"]+)"`: from the hit of a [`ByteTriple`]
+//! the match is followed to the left and to the right, byte by byte, with no state but a position,
+//! and group 1 falls out on the way.
 //!
 //! # Why this is the leftmost-first match
 //! Accepted are sequences of runs where
 //! 1. each repetition is greedy or of a fixed count, and there are no assertions;
-//! 2. a run of a variable count shares no byte with any run that can come directly after it (up to and with the first
-//!    that is not optional), and, left of the hit, none with any that can come directly before it;
-//! 3. the hit's class shares no byte with any run left of it, and the runs left of it are of single bytes.
+//! 2. a run of a variable count shares no byte with any run that can come directly after it (up to
+//!    and with the first that is not optional), and, left of the hit, none with any that can come
+//!    directly before it;
+//! 3. the hit's class shares no byte with any run left of it, and the runs left of it are of single
+//!    bytes.
 //!
-//! By 2, following a variable run as far as it goes (or to its maximum) is the only way that can succeed: if it stopped
-//! earlier, the next byte would belong to it and to what follows. Where all that follows is optional, the match could end earlier,
-//! but greediness prefers the longest. So from a given start there is one match at most, and to the left of a given hit
-//! one way at most to take the runs, but for the outermost ones, which are taken as long as possible: that is the
-//! leftmost start. By 3, no match of a later hit p′ can start at or before an earlier hit p: p would lie in its
-//! part left of p′, whose runs do not have that byte. So the first hit that leads to a match leads to the leftmost one.
+//! By 2, following a variable run as far as it goes (or to its maximum) is the only way that can
+//! succeed: if it stopped earlier, the next byte would belong to it and to what follows. Where all
+//! that follows is optional, the match could end earlier, but greediness prefers the longest. So
+//! from a given start there is one match at most, and to the left of a given hit one way at most to
+//! take the runs, but for the outermost ones, which are taken as long as possible: that is the
+//! leftmost start. By 3, no match of a later hit p′ can start at or before an earlier hit p: p
+//! would lie in its part left of p′, whose runs do not have that byte. So the first hit that leads
+//! to a match leads to the leftmost one.
 //!
 //! The equality with the regular expression is also tested, on generated expressions and bodies.
 

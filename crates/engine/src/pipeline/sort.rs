@@ -1,8 +1,9 @@
 //! Sorts more values than memory holds.
 //!
-//! Values are gathered in one arena. When it reaches its budget, it is sorted and written as a run of `spill`, and the
-//! runs are merged at the end. With `unique` a table over the arena drops what is known already: where thousands of
-//! pages name the same few values, neither memory nor disk see the repetitions.
+//! Values are collected in one arena. When the arena reaches its budget, it is sorted and written
+//! to disk as a run, and the runs are merged at the end. With `unique`, a table over the arena
+//! drops known values: if thousands of pages name the same few values, the repetitions use neither
+//! memory nor disk.
 
 use std::{
     fmt,
@@ -47,7 +48,7 @@ impl Sorter {
         Self { memory, unique, arena: ValueArena::default(), runs: SpilledRuns::new(dir.into(), unique) }
     }
 
-    /// Takes a value.
+    /// Adds a value.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], which names the directory.
@@ -94,6 +95,7 @@ pub struct SortedValues {
     source: SortedSource,
 }
 
+/// The source of sorted values: memory, or runs on disk.
 #[derive(Debug)]
 enum SortedSource {
     Memory { arena: ValueArena, next: usize },
@@ -127,6 +129,7 @@ struct ValueArena {
     hasher: RandomState,
 }
 
+/// A value in the arena.
 struct ArenaEntry {
     /// The first 8 bytes, big-endian and padded with zeros. They decide most comparisons without
     /// reading the value.

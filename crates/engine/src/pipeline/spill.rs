@@ -1,11 +1,13 @@
 //! Sorted runs on disk and their merge.
 //!
-//! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise order. Runs are
-//! merged by levels: as soon as [`FAN_IN`] of one level stand they become one of the next, so that every record is
-//! copied once a level and the number of open files stays below `FAN_IN` a level.
+//! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise
+//! order. Runs are merged by levels: as soon as [`FAN_IN`] of one level stand they become one of
+//! the next, so that every record is copied once a level and the number of open files stays below
+//! `FAN_IN` a level.
 //!
-//! The crate `extsort` was considered instead: it bounds its memory by a count of items, not by bytes, allocates every item, opens all
-//! its runs at once, knows no "unique", and brings a thread pool along.
+//! The crate `extsort` was considered instead: it bounds its memory by a count of items, not by
+//! bytes, allocates every item, opens all its runs at once, knows no "unique", and brings a thread
+//! pool along.
 
 use std::{
     cmp::Ordering,
@@ -30,6 +32,7 @@ pub(super) struct SpilledRuns {
     runs: Vec<SpilledRun>,
 }
 
+/// A sorted run on disk.
 #[derive(Debug)]
 struct SpilledRun {
     level: u32,

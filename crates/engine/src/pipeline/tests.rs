@@ -286,7 +286,7 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
     Ok(out)
 }
 
-/// The values passed on at once, and those given out at the end.
+/// Returns the values passed on at once, and the values returned at the end.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());

@@ -1,11 +1,11 @@
-//! Decisions of the owner of a [`Executor`](super::Executor): which request may start, and which waiting
-//! time counts.
+//! The admission of requests to an [`Executor`](super::Executor).
 
 use std::time::Instant;
 
-/// Decides whether another request may start. The executor reports the requests under way to it.
+/// Decides which requests an executor may start. The executor reports the requests in progress to
+/// it.
 pub(crate) trait Admission: Send + Sync {
-    /// Returns which requests may start now.
+    /// Returns the requests that may start now.
     fn rule(&self) -> AdmissionRule;
 
     /// Receives the number of the first request under way.
@@ -16,7 +16,7 @@ pub(crate) trait Admission: Send + Sync {
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
-/// The number of requests that wait and that run.
+/// The numbers of waiting and running requests of an executor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ExecutorLoad {
     /// Requests that have not started yet.
@@ -25,17 +25,17 @@ pub(crate) struct ExecutorLoad {
     pub(crate) running: usize,
 }
 
-/// The part of the wait for a turn that counts as a request's time.
+/// The part of a request's wait before its start that counts towards its timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimedWait {
     /// The whole wait counts.
     All,
-    /// The wait for a server counts. The wait for other requests to end does not, since the program
-    /// chose how many run at once.
+    /// Only the wait for a server that asked for a pause counts. The wait for other requests does
+    /// not, since the program chose how many run at once.
     Pauses,
 }
 
-/// The requests that may start.
+/// The requests that may start now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdmissionRule {
     /// Any request.

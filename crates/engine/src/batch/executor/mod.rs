@@ -1,16 +1,16 @@
-//! Accepts single requests from any thread for an event loop that runs as long as there is work.
+//! The executor: accepts single requests from any thread, and runs them on an event loop.
 //!
 //! The first request starts a thread. The thread ends after a time without requests, or when none
 //! can come any more; the next request starts another. The thread passes each result to the
 //! request's [`OnDone`].
 //!
-//! A request's time runs while a server wants its host to be left alone and, as the executor's owner
-//! decides, while all slots are taken ([`TimedWait`]). A request whose time runs out before its turn
-//! fails without having begun.
+//! A request's timeout includes the time while a server asks for a pause (`Retry-After`) and, as
+//! [`TimedWait`] says, the time while all slots are taken. A request whose time runs out before its
+//! start fails.
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
-//! requests under way fail, since their connections are gone. Requests that have not begun continue
-//! on a new event loop. (A reader has a thread to itself, and fails only its own request.)
+//! requests in progress fail, since their connections are gone. Waiting requests continue on a new
+//! event loop. (A reader has its own thread, and fails only its own request.)
 
 mod admission;
 mod scheduler;
@@ -94,7 +94,8 @@ impl Executor {
         state.waiting.insert(id, WaitingRequest { request, sink, done, since, due });
         state.idle_since = None;
         let starts = !std::mem::replace(&mut state.has_worker, true);
-        // Where it has to wait for another to end, that is when the thread looks; unless its own time is the next to run out.
+        // A request that must wait for another one needs no wake-up, unless its timeout is the next
+        // one.
         let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
         let has_to_wait = state.queue.is_full(host) && state.queue.first_seq() != Some(id) && !is_due_first;
         let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
@@ -129,7 +130,7 @@ impl Executor {
         runs
     }
 
-    /// Makes the event loops ask the admission again after a change that the admission depends on.
+    /// Wakes the event loop after a change that lets requests start.
     pub(crate) fn wake_workers(&self) {
         let inboxes = self.lock().inboxes.clone();
         for inbox in inboxes {
@@ -137,8 +138,8 @@ impl Executor {
         }
     }
 
-    /// Marks the executor as retired: its client is gone, no further request comes, and the thread ends
-    /// once the requests under way are finished.
+    /// Marks the executor as retired: its client is gone, no further request comes, and the thread
+    /// ends once the requests under way are finished.
     pub(crate) fn retire(&self) {
         self.lock().is_retired = true;
         self.wake_workers();
@@ -184,7 +185,7 @@ impl Executor {
             state.is_over = state.is_closed;
             if state.is_closed || state.waiting.is_empty() {
                 state.has_worker = false;
-                // Nobody waits for these requests any longer.
+                // The results of these requests are not wanted any more.
                 let running = std::mem::take(&mut state.running);
                 drop(state);
                 drop(running);
@@ -225,14 +226,14 @@ impl Executor {
         }
     }
 
-    /// Reports at once results that did not come from a turn of the event loop.
+    /// Notifies the program of results that did not come from a turn of the event loop.
     fn notify_results(&self) {
         if let Some(admission) = &self.admission {
             admission.end_turn(ExecutorLoad::default(), Instant::now());
         }
     }
 
-    /// Reports the first of the requests under way to the admission.
+    /// Reports the first request in progress to the admission.
     fn report_first(&self, state: &ExecutorState) {
         if let Some(admission) = &self.admission {
             admission.set_first(state.running.keys().next().copied());

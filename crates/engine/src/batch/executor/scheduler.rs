@@ -1,4 +1,4 @@
-//! The event loop's side of a [`Executor`]: the next request, and where to put results.
+//! The executor as the scheduler of its event loop.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -90,7 +90,7 @@ impl Scheduler for Executor {
             let state = self.lock();
             ExecutorLoad { waiting: state.waiting.len(), running: state.running.len() }
         };
-        // Not under the lock, which a thread that takes results may need meanwhile.
+        // Called without the lock, which a thread that takes results may need meanwhile.
         admission.end_turn(load, now)
     }
 
@@ -119,7 +119,7 @@ impl Scheduler for Executor {
     }
 
     fn abort(&self, error: Error) {
-        // Waiting requests are decided on when the event loop has ended.
+        // The waiting requests are handled when the event loop has ended.
         self.fail_running(&error);
         self.lock().is_over = true;
         self.wake_workers();

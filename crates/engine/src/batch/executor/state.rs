@@ -1,5 +1,5 @@
-//! The state that a [`Executor`](super::Executor) keeps under its lock: waiting requests, requests in
-//! progress, and the working thread.
+//! The state that an [`Executor`](super::Executor) keeps under its lock: waiting requests, requests
+//! in progress, and the thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -87,7 +87,8 @@ impl ExecutorState {
         Some(job)
     }
 
-    /// Starts nothing on a host for `pause`. The time of waiting requests may run out earlier.
+    /// Starts no request to a host for `pause`. The timeouts of waiting requests may expire
+    /// earlier.
     pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
         let until = clock::after(now, pause);

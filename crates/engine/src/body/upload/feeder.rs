@@ -1,8 +1,8 @@
-//! A stream polled by the program's own task while it awaits the response, since it may work only there: tokio's files, sockets and timers panic in
-//! threads outside tokio.
+//! The feeder of a stream: the program's task polls the stream while it awaits the response. Some
+//! streams work only in a task: tokio's files, sockets and timers panic in other threads.
 //!
 //! ```text
-//!  task ──polls the stream, once it is asked for──▶ at most MAX_UNSENT bytes ──▶ read, or WouldBlock; the loop is woken for each piece
+//!  task ──polls the stream──▶ queue of MAX_UNSENT bytes ──▶ read by the loop, woken for each piece
 //! ```
 
 use std::collections::VecDeque;
@@ -14,14 +14,14 @@ use std::task::{Context, Poll, Waker};
 use super::one_shot::OneShotSource;
 use crate::sync::IgnorePoison;
 
-/// Number of unsent bytes from which on the stream is no longer polled.
+/// The number of unsent bytes from which on the stream is not polled.
 const MAX_UNSENT: usize = 128 << 10;
 /// Maximum number of polls of an always ready stream in one turn of its task.
 const TURN: usize = 32;
-/// The most that is taken at once.
+/// The most bytes of one poll.
 const PIECE: usize = 64 << 10;
 
-/// The task's side. Dropped, it gives no more.
+/// The task's side of the queue. Dropping it ends the content.
 pub(crate) struct Feeder {
     once: OneShotSource,
     feed_queue: Arc<FeedQueue>,
@@ -32,6 +32,7 @@ pub(crate) struct Feeder {
 #[derive(Default)]
 pub(super) struct FeedQueue(Mutex<FeedState>);
 
+/// The state of a feed queue, under its lock.
 #[derive(Default)]
 struct FeedState {
     pieces: VecDeque<Vec<u8>>,
@@ -40,13 +41,13 @@ struct FeedState {
     bytes: usize,
     /// The end or the failure that follows the pieces.
     end: Option<io::Result<()>>,
-    /// The loop has asked for it.
+    /// The sending loop has asked for content.
     is_wanted: bool,
     /// The feeding side was dropped, so no more bytes come.
     is_left: bool,
-    /// The loop, where it waits.
+    /// The waker of the sending loop, if it waits for content.
     reader: Option<Waker>,
-    /// The task, where it waits to be asked.
+    /// The waker of the task, if it waits to be asked for content.
     feeder: Option<Waker>,
 }
 
@@ -55,7 +56,7 @@ impl FeedQueue {
         self.0.lock().ignore_poison()
     }
 
-    /// The next bytes, without waiting; 0 is the end.
+    /// Reads the next bytes without waiting; 0 is the end.
     pub(super) fn read(&self, waker: &Waker, buffer: &mut [u8]) -> io::Result<usize> {
         let mut held = self.lock();
         held.is_wanted = true;
@@ -115,7 +116,7 @@ impl Feeder {
         Self { once, feed_queue, buffer: Vec::new() }
     }
 
-    /// Goes on as far as it can now. `true` when it has no more to give.
+    /// Polls the stream as far as it can now. Returns true if there is no more content.
     pub(crate) fn feed(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..TURN {
             let mut held = self.feed_queue.lock();
@@ -156,7 +157,7 @@ impl Drop for Feeder {
         let (reader, is_wanted) = (held.reader.take(), held.is_wanted);
         drop(held);
         if !is_wanted {
-            // Nothing of it is gone: another request may have it.
+            // No byte was used, so another request may send the stream.
             self.once.forget_feeder();
         }
         if let Some(reader) = reader {

@@ -1,4 +1,5 @@
-//! The ways to send a [`RequestBody`](super::RequestBody): from one place in memory, and piece by piece.
+//! The uploads of a [`RequestBody`](super::RequestBody): from one buffer in memory, and piece by
+//! piece.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,7 +16,7 @@ use super::{BodyPiece, BodyUpload};
 /// sent.
 const SLOW: Duration = Duration::from_millis(10);
 
-/// A sending of bytes that lie in one place.
+/// An upload from one buffer in memory.
 pub(super) struct MemoryUpload {
     bytes: Arc<[u8]>,
     at: usize,
@@ -48,10 +49,10 @@ impl BodyUpload for MemoryUpload {
     }
 }
 
-/// A sending of pieces.
+/// An upload of several pieces.
 pub(super) struct PieceUpload {
     pieces: Arc<[BodyPiece]>,
-    /// Index of the piece under way.
+    /// The index of the current piece.
     at: usize,
     /// Number of bytes of the piece already sent.
     done: u64,
@@ -164,7 +165,7 @@ impl BodyUpload for PieceUpload {
                 Ok(n) => {
                     filled += n;
                     self.done += n as u64;
-                    // What a program gives slowly is sent as it comes.
+                    // The output of a slow source is sent as it arrives.
                     if waits || n < room && self.is_amid_source() && began.elapsed() >= SLOW {
                         break;
                     }

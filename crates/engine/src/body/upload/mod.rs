@@ -1,9 +1,9 @@
 //! Request content: bytes in memory, files, output of the program's code, and pieces of these; or a
 //! reader or stream that can be read once.
 //!
-//! A [`RequestBody`] belongs to the request's options, is cheap to clone, and opens nothing. An [`BodyUpload`] is one sending of it: the
-//! driver pulls, so that a file of any size takes one buffer, and a redirect, an answer to a challenge or a retry begins a
-//! new one.
+//! A [`RequestBody`] is a part of the request's options. It is cheap to clone, and opens nothing. A
+//! [`BodyUpload`] sends it once: the driver reads from it, so that a file of any size needs one
+//! buffer. A redirect, a response to a challenge or a retry starts a new upload.
 //!
 //! ```
 //! use haul::body::upload::{RequestBody, BodyPiece};
@@ -19,15 +19,15 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Reading waits where its source does, unless the sender [attends](Upload::attend): a loop that
-//! serves other transfers must not wait for a body.
+//! A read waits for its source, unless the sender has [set a waker](BodyUpload::set_waker): an
+//! event loop that serves other transfers must not wait for a body.
 //!
-//! | part | what it is |
+//! | module | what it does |
 //! |---|---|
-//! | `sending` | memory, files and pieces, as they are sent |
-//! | `once` | readers and streams; a reader that is not waited for has a thread of its own |
-//! | `feed` | streams that the task polls which awaits the response |
-//! | `measured` | streams with a length |
+//! | `memory_and_pieces` | sends memory, files and pieces |
+//! | `one_shot` | sends readers and streams; may read a reader in a separate thread |
+//! | `feeder` | lets the task that awaits the response poll a stream |
+//! | `sized_stream` | checks the length of a stream |
 
 mod feeder;
 mod memory_and_pieces;
@@ -66,7 +66,8 @@ const MAX_JOINED: usize = 64 << 10;
 pub enum RequestBody {
     /// Bytes in memory. When small they leave in one write with the head.
     Bytes(Arc<[u8]>),
-    /// Pieces, one behind the other; made by [`RequestBody::file`], [`RequestBody::reader`], [`RequestBody::multipart`] and [`RequestBody::pieces`].
+    /// Pieces, one after the other; made by [`RequestBody::file`], [`RequestBody::reader`],
+    /// [`RequestBody::multipart`] and [`RequestBody::pieces`].
     Pieces(Arc<[BodyPiece]>),
 }
 
@@ -87,7 +88,8 @@ pub enum BodyPiece {
     },
     /// The whole output of a reader or a stream. Its length is unknown, and it can be read once.
     Once(OneShotSource),
-    /// A source of the program that can be read repeatedly: a generator, memory that must not be copied.
+    /// A source of the program that can be read repeatedly, such as a generator, or memory that
+    /// must not be copied.
     Source(BodySource),
 }
 
@@ -104,10 +106,10 @@ pub struct BodySource {
     open: Arc<Open>,
 }
 
-/// Begins to give the bytes of a [`BodySource`].
+/// The function that opens a [`BodySource`].
 type Open = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
-/// One sending of a body.
+/// A request body while it is sent once.
 pub trait BodyUpload: Send {
     /// Returns the total number of bytes, or `None` if it is not known before the end.
     fn length(&self) -> Option<u64>;
@@ -116,8 +118,8 @@ pub trait BodyUpload: Send {
     /// wait.
     ///
     /// # Errors
-    /// The source's. Nothing more can be read then. `WouldBlock`, of one that is attended or that has a [source](Self::source): there
-    /// is nothing now.
+    /// The error of the source; nothing more can be read then. `WouldBlock`, if the upload has a
+    /// waker or a [source](Self::source): no bytes are available now.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Returns the next bytes where they lie in memory, for use in place of a read and then for
@@ -140,7 +142,7 @@ pub trait BodyUpload: Send {
     /// worthwhile. A read may also become worthwhile [at a given time](Self::resumes_at).
     fn set_waker(&mut self, _waker: Waker) {}
 
-    /// Returns the descriptor to poll after `WouldBlock` of an upload that is not attended.
+    /// Returns the descriptor to poll after `WouldBlock` of an upload without a waker.
     fn source(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -154,7 +156,7 @@ pub trait BodyUpload: Send {
     /// content.
     ///
     /// # Errors
-    /// They cannot be made. The request cannot be completed then.
+    /// The trailers cannot be made. The request cannot be completed then.
     fn trailers(&mut self) -> io::Result<Vec<Field>> {
         Ok(Vec::new())
     }
@@ -170,16 +172,16 @@ impl RequestBody {
         BodyPiece::file(path).map(|piece| Self::pieces([piece]))
     }
 
-    /// Sends all that a reader gives, in chunks. The content can be sent once: a redirect that
+    /// Sends the whole output of a reader, in chunks. The content can be sent once: a redirect that
     /// keeps the body, or a retry, fails.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::pieces([BodyPiece::Once(OneShotSource::new(reader))])
     }
 
-    /// Sends all that a stream gives, in chunks, and otherwise works like [`RequestBody::reader`]. An
-    /// error of the stream aborts the request. The stream is polled by the task that awaits the
-    /// response ([`send_async`](crate::Client::send_async)), else by the thread that sends the
-    /// request, and must not block.
+    /// Sends the whole output of a stream, in chunks, and otherwise works like
+    /// [`RequestBody::reader`]. An error of the stream aborts the request. The task that awaits the
+    /// response polls the stream ([`send_async`](crate::Client::send_async)), or else the thread
+    /// that sends the request. The stream must not block.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -189,7 +191,7 @@ impl RequestBody {
         Self::pieces([BodyPiece::Once(OneShotSource::stream(stream))])
     }
 
-    /// Joins pieces, one behind the other.
+    /// Joins pieces, one after the other.
     pub fn pieces(pieces: impl IntoIterator<Item = BodyPiece>) -> Self {
         Self::Pieces(pieces.into_iter().collect())
     }
@@ -212,7 +214,7 @@ impl RequestBody {
             BodyPiece::Bytes(bytes) => Some(Arc::clone(bytes)),
             BodyPiece::File { .. } | BodyPiece::Once(_) | BodyPiece::Source(_) => None,
         };
-        // In one place it leaves in one write with the head.
+        // A single buffer is sent in one write with the head.
         Ok(match pieces.iter().map(in_memory).collect::<Option<Vec<_>>>() {
             Some(all) if all.iter().map(|bytes| bytes.len()).sum::<usize>() <= MAX_JOINED => Self::from(all.concat()),
             _ => Self::pieces(pieces),
@@ -280,7 +282,7 @@ impl BodyPiece {
     /// The file is not there or may not be read.
     pub fn file(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        // Opened now, so that a file that may not be read is found out before anything is sent.
+        // Opened now, so that an unreadable file is an error before anything is sent.
         let file = File::open(&path)?;
         let about = file.metadata()?;
         if about.is_file() {

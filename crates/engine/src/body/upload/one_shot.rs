@@ -3,10 +3,10 @@
 //! A sender of one request at a time waits for the content: in the read itself, or, if the source
 //! has a descriptor, in `poll` together with the server. A loop that serves other transfers must
 //! not wait. There a stream wakes the loop itself, or the task that awaits the response polls the
-//! stream (`feed`); a reader runs in a separate thread, a little ahead of what was sent.
+//! stream (`feeder`); a reader runs in a separate thread, a little ahead of what was sent.
 //!
 //! ```text
-//!  reader ──thread──▶ at most AHEAD pieces ──▶ read, or WouldBlock; the loop is woken for each piece
+//!  reader ──thread──▶ queue of AHEAD pieces ──▶ read by the loop, woken for each piece
 //! ```
 
 use std::error::Error;
@@ -32,13 +32,14 @@ use crate::threads;
 
 /// Maximum number of bytes that the thread requests from its reader at once.
 const PIECE: usize = 64 << 10;
-/// Pieces that wait to be sent, beside the one being read and the one being sent.
+/// The number of pieces that wait to be sent, besides the one being read and the one being sent.
 const AHEAD: usize = 2;
 
-/// A reader or a stream that can be read once, shared by the clones of the body that it is of.
+/// A reader or a stream that can be read once, shared by the clones of its body.
 #[derive(Clone)]
 pub struct OneShotSource(Arc<OneShotShared>);
 
+/// The state that the clones of a one-shot source share.
 struct OneShotShared {
     origin: OneShotInput,
     is_begun: AtomicBool,
@@ -46,9 +47,10 @@ struct OneShotShared {
     feed_queue: Mutex<Option<Arc<FeedQueue>>>,
 }
 
+/// The reader, file or stream of a one-shot source.
 enum OneShotInput {
     Reader(Mutex<Box<dyn Read + Send>>),
-    /// The descriptor to wait for, unless it is a regular file.
+    /// A file, and whether it may have to be waited for (it is not a regular file).
     File(File, bool),
     Stream(Mutex<Box<dyn PollRead>>),
 }
@@ -106,7 +108,7 @@ impl OneShotSource {
     /// Polls for the next bytes of a stream; 0 is the end.
     pub(super) fn poll_stream(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let OneShotInput::Stream(stream) = &self.0.origin else { return Poll::Ready(Ok(0)) };
-        // The program's code: its panic is this request's failure, not that of others on the thread.
+        // A panic of the program's code fails this request only, not the others on the thread.
         catch_unwind(AssertUnwindSafe(|| lock(stream).poll_read(context, buffer)))
             .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(ReaderPanicked))))
     }
@@ -123,7 +125,7 @@ impl fmt::Debug for OneShotSource {
     }
 }
 
-/// The sending of a [`OneShotSource`].
+/// The reader of a [`OneShotSource`].
 pub(super) struct OneShotReader {
     once: OneShotSource,
     waker: Option<Waker>,
@@ -168,7 +170,8 @@ impl OneShotReader {
             (OneShotInput::Stream(stream), None) => return wait(&mut **lock(stream), buffer),
             (OneShotInput::Reader(reader), None) => return lock(reader).read(buffer).map_err(no_wait),
             (OneShotInput::File(file, true), None) if !has_come(file)? => return Err(io::ErrorKind::WouldBlock.into()),
-            // Another reader of a shared descriptor may have been quicker: then it is waited for again.
+            // Another reader of a shared descriptor may have taken the bytes. The read is then
+            // repeated.
             (OneShotInput::File(file, true), None) => return (&*file).read(buffer),
             (OneShotInput::File(file, false), None) => return (&*file).read(buffer).map_err(no_wait),
             (OneShotInput::Reader(_) | OneShotInput::File(..), Some(_)) => {}
@@ -215,7 +218,7 @@ impl fmt::Display for ReaderPanicked {
 
 impl Error for ReaderPanicked {}
 
-/// Bytes read by the reader's thread and not sent yet.
+/// The pieces that a separate thread reads ahead.
 struct ReaderThread {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
@@ -252,8 +255,8 @@ impl ReaderThread {
     }
 }
 
-/// Passes on the reader's output up to its end, which is an empty piece, or to an error, or until
-/// nobody wants it. If a read would block, waits for data in `file`.
+/// Sends the reader's output until its end (an empty piece), an error, or until the receiver is
+/// gone. If a read would block, waits for data in `file`.
 fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
     let mut buffer = vec![0; PIECE];
     loop {
@@ -270,14 +273,15 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
     }
 }
 
-/// Reports each piece to the loop, and the end of pieces if the reader panicked.
+/// Sends pieces to the loop and wakes it. If the reader panics, the loop is woken for the end of
+/// the pieces.
 struct PieceSender {
     sender: Option<SyncSender<io::Result<Vec<u8>>>>,
     waker: Waker,
 }
 
 impl PieceSender {
-    /// Returns `false` if nobody listens any more.
+    /// Returns `false` if the receiver is gone.
     fn send(&self, piece: io::Result<Vec<u8>>) -> bool {
         let is_told = self.sender.as_ref().is_some_and(|sender| sender.send(piece).is_ok());
         self.waker.wake_by_ref();
@@ -298,7 +302,7 @@ trait PollRead: Send {
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
 
-/// A stream of pieces, as bytes.
+/// A stream of pieces, read as bytes.
 struct StreamReader<S, B> {
     stream: Pin<Box<S>>,
     piece: Option<B>,

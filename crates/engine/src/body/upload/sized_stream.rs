@@ -1,5 +1,5 @@
-//! A stream of announced length. A stream that gives more fails: the excess would be left out, and
-//! the server would take a part for the whole.
+//! A stream with an announced length. A longer stream is an error: the excess would not be sent,
+//! and the server would take a part for the whole.
 
 use std::error::Error;
 use std::io;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
-/// Fails if the stream gives more than was announced. The piece that completes the length is held
-/// back until the stream has ended, which is not polled again then.
+/// A stream with an announced length. It fails if the inner stream is longer. The piece that
+/// completes the length is held back until the inner stream has ended, which is not polled again.
 pub(crate) struct SizedStream<S, B> {
     /// `None` once the stream has ended.
     stream: Option<Pin<Box<S>>>,
@@ -24,7 +24,7 @@ impl<S, B> SizedStream<S, B> {
     }
 }
 
-/// The stream is pinned where it is; a piece never is.
+/// The inner stream is pinned in its box, and pieces are never pinned.
 impl<S, B> Unpin for SizedStream<S, B> {}
 
 impl<S, B, E> Stream for SizedStream<S, B>
@@ -48,7 +48,7 @@ where
                 return Poll::Ready(Some(Err(io::Error::other(message).into())));
             };
             if self.last.is_some() {
-                // An empty one behind the end.
+                // An empty piece after the last byte.
                 continue;
             }
             self.left = left;
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// A stream that gives its pieces once. Polling it again is against the rules of streams.
+    /// A stream that panics when it is polled after its end.
     struct PieceStream(Option<Vec<&'static str>>);
 
     impl Stream for PieceStream {

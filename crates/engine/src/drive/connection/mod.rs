@@ -301,7 +301,7 @@ impl HttpConnection {
     /// Sends pending output. Returns false if the socket has no room for all of it.
     ///
     /// # Errors
-    /// The socket's. A response may have arrived anyway: receive before giving up.
+    /// The error of the socket. A response may have arrived anyway: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
         either!(self, connection => connection.pump())
     }
@@ -356,8 +356,8 @@ impl HttpConnection {
     }
 
     /// Returns true if the kernel can move the rest of the body under way to the sink: by
-    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may write to the transfer's
-    /// sink meanwhile.
+    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may
+    /// write to the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
         match self {
             Self::H1(connection) => connection.is_direct(pipes),
@@ -376,7 +376,7 @@ impl HttpConnection {
     /// in the receive.
     ///
     /// # Errors
-    /// Those of `poll(2)`.
+    /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
         either!(self, connection => connection.wait(deadline))
     }
@@ -387,7 +387,8 @@ impl HttpConnection {
         either!(self, connection => connection.pacing.waited)
     }
 
-    /// Moves available bytes of the body under way to its sink, once; see [`HttpConnection::is_direct`].
+    /// Moves available bytes of the body under way to its sink, once; see
+    /// [`HttpConnection::is_direct`].
     pub fn move_body(
         &mut self,
         mover: &mut ZeroCopyMover,
@@ -439,7 +440,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an event.
+    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an
+    /// event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         either!(self, connection => connection.next_timeout())

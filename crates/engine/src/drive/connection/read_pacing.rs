@@ -2,7 +2,7 @@
 //! when a rate-limited transfer continues.
 //!
 //! ```text
-//!  came ──▶ LowWaterMark ──▶ set_low_water_mark: how much has to be there before the socket wakes us
+//!  received bytes ──▶ LowWaterMark ──▶ set_low_water_mark
 //! ```
 
 use std::io;

@@ -54,7 +54,7 @@ pub trait ProtocolMachine {
     /// Takes a request.
     ///
     /// # Errors
-    /// A request that cannot be sent.
+    /// The request cannot be sent.
     fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
     /// Returns the number of bytes of a request's content that the machine takes now. `None` if it
@@ -65,7 +65,7 @@ pub trait ProtocolMachine {
     /// machine itself reports an early end.
     ///
     /// # Errors
-    /// Content that is not what was announced.
+    /// The content differs from the announced length.
     fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
 
     /// Ends the content, and sends these trailer fields after it.
@@ -98,7 +98,7 @@ pub(super) enum FeedResult {
 /// one write. `given` receives each piece.
 ///
 /// # Errors
-/// The source's, or content that is not what was announced.
+/// The error of the source, or content that differs from the announced length.
 pub(super) fn feed(
     machine: &mut impl ProtocolMachine,
     id: RequestId,
@@ -165,7 +165,7 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
 /// early answer in between: a slow source must not hide it.
 ///
 /// # Errors
-/// The socket's. A response may have arrived anyway: receive before giving up.
+/// The error of the socket. A response may have arrived anyway: receive before giving up.
 pub(super) fn pump<M: ProtocolMachine>(
     stream: &mut ConnectionStream,
     machine: &mut M,

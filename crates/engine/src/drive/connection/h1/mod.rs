@@ -242,7 +242,7 @@ impl H1Connection {
     /// Sends pending output. Returns false if the socket has no room for all of it.
     ///
     /// # Errors
-    /// The socket's. A response may have arrived anyway: receive before giving up.
+    /// The error of the socket. A response may have arrived anyway: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, content, queue, send_error, .. } = self;
         // A send that fits into the socket's memory does not show that the peer is alive.
@@ -382,7 +382,8 @@ impl H1Connection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an event.
+    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an
+    /// event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.next_speed_check());

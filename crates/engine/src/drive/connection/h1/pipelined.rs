@@ -1,27 +1,29 @@
 //! Responses of pipelined requests, kept until the connection has proved that they are right.
 //!
 //! A response does not name its request: the n-th response answers the n-th request. A server that
-//! sends an extra response (a bug, or content that an attacker made look like a response) shifts all
-//! that follow, and each looks right. The extra response shows only at the end: after the last
+//! sends an extra response (a bug, or content that an attacker made look like a response) shifts
+//! all that follow, and each looks right. The extra response shows only at the end: after the last
 //! expected response, another one arrives. So the responses of a pipeline are kept from the second
-//! one on. At the end of the pipeline, haul closes its side of the connection, and the server has to
-//! close its own side without another byte.
+//! one on. At the end of the pipeline, haul closes its side of the connection, and the server has
+//! to close its own side without another byte.
 //!
 //! ```text
-//!  request on an idle connection ─▶ more requests … all answered ─▶ haul closes ─▶ the peer closes: accepted
-//!            │                                                         ├─▶ silence for a second: accepted
-//!            └─▶ the first response is accepted at once                └─▶ bytes: fetched again alone, or failed
+//!  request on an idle connection ─▶ more requests … all answered ─▶ haul closes its side
+//!            │                                                      ├─▶ the peer closes: accepted
+//!            │                                                      ├─▶ a second of silence: accepted
+//!            └─▶ the first response is accepted at once             └─▶ bytes: fetched again or failed
 //! ```
 //!
 //! Rejected: to look for extra bytes when the last response has arrived. That finds only fast ones:
-//! the extra response is the real answer to the last request, and the server may still be working on
-//! it.
+//! the extra response is the real answer to the last request, and the server may still be working
+//! on it.
 //!
 //! Such a peer gets one request for each connection from then on. An extra response that comes late
 //! would answer the next request of any HTTP/1.1 client.
 //!
-//! Three ends of a pipeline prove nothing, and its responses are accepted: a response that announces
-//! the end of the connection, a close by the peer, and a body for which there is no memory.
+//! Three ends of a pipeline prove nothing, and its responses are accepted: a response that
+//! announces the end of the connection, a close by the peer, and a body for which there is no
+//! memory.
 
 use std::time::{Duration, Instant};
 

@@ -173,7 +173,7 @@ impl H1Connection {
     }
 }
 
-/// The number of records that are passed on at once: more than the number of full ones that fit
+/// The number of records that are passed on at once: more than the number of full records that fit
 /// into a read buffer.
 const GATHERED: usize = 16;
 

@@ -31,8 +31,8 @@ impl H1Connection {
     }
 
     /// Returns true if the kernel can move the rest of the body under way to the sink: by
-    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may write to the transfer's
-    /// sink meanwhile.
+    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may
+    /// write to the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
         if self.direct == BodyRoute::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_ahead();
@@ -53,7 +53,7 @@ impl H1Connection {
     /// in the receive.
     ///
     /// # Errors
-    /// Those of `poll(2)`.
+    /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
         let sends = self.wants_room() && !self.stream.is_held();
         let socket = self.stream.as_fd();

@@ -268,7 +268,7 @@ impl H2Connection {
     /// Sends pending output. Returns false if the socket has no room for all of it.
     ///
     /// # Errors
-    /// The socket's.
+    /// The error of the socket.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, active, uploads, .. } = self;
         let may_block = uploads.may_block();
@@ -395,7 +395,7 @@ impl H2Connection {
     /// Waits until there is something to receive, or room to send.
     ///
     /// # Errors
-    /// Those of `poll(2)`.
+    /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
         let sends = self.has_output() && !self.stream.is_held();
         // A stream that reached its rate limit receives nothing until its window is opened again at
@@ -412,7 +412,8 @@ impl H2Connection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an event.
+    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an
+    /// event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {

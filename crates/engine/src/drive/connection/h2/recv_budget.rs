@@ -16,7 +16,8 @@
 //! assert!(memory.reserve().window() > 7 << 20);
 //! ```
 //!
-//! Equal budgets were the alternative. Most runs have one such connection, or one that carries the most, and it is the first.
+//! Rejected: equal budgets. Most runs have one such connection, or one that carries most of the
+//! traffic, and it is the first.
 
 use std::sync::{Arc, Mutex};
 
