@@ -186,16 +186,17 @@ impl Facts {
 
     /// Adds the time of the current phase to the sums.
     fn end_phase(&mut self, now: Instant) {
-        let time = now.saturating_duration_since(std::mem::replace(&mut self.phase_began, now));
-        match self.phase {
-            TransferPhase::Idle => {}
-            TransferPhase::Resolve => self.phase_times.resolve += time,
-            TransferPhase::Connect => self.phase_times.connect += time,
-            TransferPhase::Tls => self.phase_times.tls += time,
-            TransferPhase::Wait => self.phase_times.wait += time,
-            TransferPhase::Receive => self.phase_times.receive += time,
-            TransferPhase::Pause => self.phase_times.pause += time,
-        }
+        let began = std::mem::replace(&mut self.phase_began, now);
+        let sum = match self.phase {
+            TransferPhase::Idle => return,
+            TransferPhase::Resolve => &mut self.phase_times.resolve,
+            TransferPhase::Connect => &mut self.phase_times.connect,
+            TransferPhase::Tls => &mut self.phase_times.tls,
+            TransferPhase::Wait => &mut self.phase_times.wait,
+            TransferPhase::Receive => &mut self.phase_times.receive,
+            TransferPhase::Pause => &mut self.phase_times.pause,
+        };
+        *sum += now.saturating_duration_since(began);
     }
 
     /// Counts the redirects of this attempt among those of earlier ones.
