@@ -107,7 +107,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn every_flag_is_completed_by_each_shell() {
+    fn completions_of_each_shell_have_every_flag() {
         let (bash, zsh, fish) = (bash(), zsh(), fish());
         for spec in specs() {
             let long = format!("--{}", spec.long);
@@ -118,7 +118,7 @@ mod tests {
 
     /// The installed shells accept their files.
     #[test]
-    fn shells_take_the_text() {
+    fn completions_are_valid_shell_syntax() {
         for (shell, text) in [("bash", bash()), ("zsh", zsh()), ("fish", fish())] {
             let child = Command::new(shell).arg("-n").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
             let Ok(mut child) = child else { continue };

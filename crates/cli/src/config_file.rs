@@ -44,7 +44,7 @@ pub struct ConfigEntry<'a> {
     pub oddity: Option<LineFlaw>,
 }
 
-/// A flaw of a line that is accepted anyway.
+/// A flaw of a line that is accepted with a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineFlaw {
     /// Text follows the blank that ended an unquoted value.
@@ -195,8 +195,8 @@ fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigEn
     entry((!value.is_empty()).then_some(value), oddity)
 }
 
-/// Undoes the escapes up to the closing quote; `false` if there is none. What follows the quote is
-/// ignored, as in curl.
+/// Decodes the escapes up to the closing quote. Returns `false` if the quote is missing. Text after
+/// the quote is ignored, as in curl.
 fn unquote(quoted: &[u8], into: &mut Vec<u8>) -> bool {
     into.clear();
     let mut rest = quoted;
@@ -256,13 +256,13 @@ mod tests {
     }
 
     #[test]
-    fn every_separator_of_curl() {
+    fn config_accepts_every_separator_of_curl() {
         let text = b"url = a\nurl=a\nurl: a\nurl a\n  url\t:= a \nurl a # note\nurl a\r\n";
         assert_eq!(pairs(text), vec![pair("url", "a"); 7]);
     }
 
     #[test]
-    fn dashed_options_keep_their_equals_sign() {
+    fn dashed_config_options_keep_their_equals_sign() {
         assert_eq!(
             pairs(b"-o =x\n--max-time 5\n--stats=json\n-sS\n-H \"A: b\"\n"),
             [
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_escapes() {
+    fn config_values_are_unquoted_and_unescaped() {
         let text = br#"data = "a\\b\"c\td\ne\rf\vg\qh" ignored"#;
         assert_eq!(pairs(text), [pair("data", "a\\b\"c\td\ne\rf\x0bgqh")]);
         assert_eq!(pairs(b"data = \"\""), [pair("data", "")]);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn oddities_are_told() {
+    fn suspicious_lines_are_flagged() {
         let all = entries(&b"url = a b\nurl = \"a b\nurl = \"a\\"[..]).expect("readable");
         assert_eq!(all[0].3, Some(LineFlaw::UnquotedBlank));
         assert_eq!(all[1].3, Some(LineFlaw::UnclosedQuote));
@@ -294,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_empty_lines_count_as_lines() {
+    fn line_numbers_count_comments_and_empty_lines() {
         let all = entries(&b"\n# x\n   # y\n/* c */\n\r\nsilent\n\n"[..]).expect("readable");
         assert_eq!(all, [(b"silent".to_vec(), None, 6, None)]);
     }
 
     #[test]
-    fn a_missing_last_newline_loses_nothing() {
+    fn config_without_final_newline_is_complete() {
         assert_eq!(pairs(b"url = a\nurl = b"), [pair("url", "a"), pair("url", "b")]);
         assert_eq!(pairs(b""), []);
         assert_eq!(pairs(b"\n"), []);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn any_split_of_the_bytes_reads_the_same() {
+    fn config_reads_the_same_in_any_chunks() {
         let text = b"# c\nurl = \"http://h/\\\"a\\\\\"\r\n-o out put\n\n--next\nurl: \"unclosed\nlast = x";
         let whole = entries(&text[..]).expect("readable");
         assert_eq!(whole.len(), 5);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_taken_up_to_the_limit() {
+    fn config_lines_are_limited_in_length() {
         let mut text = b"url = ".to_vec();
         text.resize(LINE_MAX, b'x');
         text.extend_from_slice(b"\nurl = y");
@@ -351,13 +351,13 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_is_refused_where_curl_would_cut_the_line() {
+    fn config_line_with_nul_is_refused() {
         assert!(matches!(entries(&b"silent\nurl = a\0b\n"[..]), Err(ConfigError::Nul(2))));
         assert!(matches!(entries(&b"# \0"[..]), Err(ConfigError::Nul(1))));
     }
 
     #[test]
-    fn any_bytes_at_all_end_without_panic() {
+    fn config_reader_survives_arbitrary_bytes() {
         // A xorshift over the bytes that mean something here.
         let alphabet = b"ab-=:\"\\ \t\r\n#/\xff";
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -25,9 +25,8 @@ const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// The first year of the Gregorian calendar, and of curl's.
 const FIRST_YEAR: i32 = 1583;
 
-/// The names of time zones, and their offset east of Greenwich in minutes: those of RFC 5322
-/// section 4.3, of Europe, and the others that curl knows and that are in use. Summer time has its
-/// own names.
+/// Names of time zones with their offsets east of Greenwich in minutes: those of RFC 5322 section
+/// 4.3, of Europe, and others that curl knows. Summer time has separate names.
 const ZONES: &[(&str, i64)] = &[
     ("gmt", 0),
     ("utc", 0),
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_taken_in_any_order() {
+    fn date_parts_are_accepted_in_any_order() {
         let day = 1_445_385_600;
         for text in
             ["21 Oct 2015", "Oct 21 2015", "2015-10-21", "20151021", "21-Oct-2015", "21-Oct-15", "Wed, 21 Oct 2015"]
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_that_date_writes_are_known_by_name() {
+    fn zone_names_of_date_command_are_known() {
         for (text, same) in [
             ("Sun Nov  6 08:49:37 CET 1994", "6 Nov 1994 07:49:37"),
             ("Sun Nov  6 08:49:37 EST 1994", "6 Nov 1994 13:49:37"),
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn invalid_dates_are_rejected() {
         for text in [
             "",
             "x",

@@ -20,13 +20,13 @@ use crate::usage_error::UsageReason;
 /// The longest name; curl's.
 const NAME_MAX: usize = 128;
 
-/// Names with their values, the last one of a name counts.
+/// Variables with their values. The last value of a name is used.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     all: Vec<(String, Vec<u8>)>,
 }
 
-/// One `--variable`, taken apart.
+/// The parsed value of one `--variable`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableAssignment<'a> {
     /// The variable's name.
@@ -91,7 +91,7 @@ fn range_of(text: &[u8]) -> Option<(usize, usize)> {
 }
 
 impl Variables {
-    /// Sets one.
+    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: Vec<u8>) {
         self.all.retain(|(other, _)| other != name);
         self.all.push((name.to_owned(), value));
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assignments_are_taken_apart() {
+    fn variable_assignments_are_parsed() {
         let parsed =
             |text: &'static str| VariableAssignment::parse(text.as_bytes()).expect("no error").expect("an assignment");
         let source = |text| (parsed(text).environment, parsed(text).source);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_replaced_by_functions_in_their_order() {
+    fn variable_functions_apply_in_order() {
         let mut variables = Variables::default();
         variables.set("v", b"old".to_vec());
         variables.set("v", b" \"x\ny\" ".to_vec());
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_values() {
+    fn variable_byte_range_selects_part_of_value() {
         let of = |range| part(b"hello".to_vec(), Some(range));
         assert_eq!((of((1, 2)), of((3, 99)), of((9, 10))), (b"el".to_vec(), b"lo".to_vec(), Vec::new()));
         assert_eq!(of((0, usize::MAX)), b"hello");

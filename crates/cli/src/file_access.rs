@@ -53,7 +53,7 @@ pub trait FileAccess {
         None
     }
 
-    /// Returns a variable of the environment. By default there are none.
+    /// Returns a variable of the environment. The default implementation has none.
     fn variable(&self, _name: &str) -> Option<OsString> {
         None
     }
@@ -63,7 +63,7 @@ pub trait FileAccess {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// A password by the next line of standard input, where there is no terminal to ask.
+    /// Reads a password from the next line of standard input, if no terminal can be asked.
     ///
     /// # Errors
     /// Those of reading. The default implementation reads nothing.
@@ -222,10 +222,10 @@ impl FileAccess for SystemFiles {
     }
 }
 
-/// Longest password taken, in bytes.
+/// The length limit of a password, in bytes.
 const PASSWORD_MAX: u64 = 4096;
 
-/// Asks without an echo; the terminal is put back as it was whatever happens.
+/// Asks without an echo. The settings of the terminal are restored also after an error.
 fn ask(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
     let before = tcgetattr(&terminal)?;
     let mut silent = before.clone();

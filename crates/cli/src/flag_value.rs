@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::persona::Persona;
 use crate::usage_error::UsageReason;
 
-/// The longest time limit taken, in seconds: a century, far inside what clocks can add.
+/// The longest accepted time limit, in seconds: a century, which clocks can add without overflow.
 pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
 /// The value that the parser hands to a flag.
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_decimal() {
+    fn seconds_accept_decimal_fractions() {
         assert_eq!(seconds("0"), Ok(Duration::ZERO));
         assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
         assert_eq!(seconds("0.0019"), Ok(Duration::from_millis(1)));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_units_of_1024() {
+    fn size_units_are_powers_of_1024() {
         assert_eq!(size("0"), Ok(0));
         assert_eq!(size("7B"), Ok(7));
         assert_eq!(size("64k"), Ok(64 << 10));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_are_octal() {
+    fn file_mode_is_octal() {
         let octal = |text: &str| FlagValue::Text(text.as_bytes()).octal(0o777);
         assert_eq!(octal("0640"), Ok(0o640));
         assert_eq!(octal("777"), Ok(0o777));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_kept() {
+    fn numbers_out_of_range_are_refused() {
         let value = FlagValue::Text(b"70000");
         assert_eq!(value.number_in(1, 65_535), Err(UsageReason::TooLarge));
         assert!(matches!(FlagValue::Text(b"0").number_in(1, 9), Err(UsageReason::BadUse(_))));

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_that_are_checked_in_are_those_of_the_table() {
+    fn generated_files_match_the_flag_table() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for (name, text) in all() {
             assert_is(&root.join(name), &text);

@@ -91,7 +91,7 @@ pub fn manual(persona: Persona) -> String {
     text
 }
 
-/// The text of `--version`.
+/// Returns the text of `--version`.
 ///
 /// Returns the text of `--version`. Scripts search it for words: as in curl, the features are those
 /// of curl's names that work here.
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_is_in_the_full_help_and_in_its_category() {
+    fn full_help_and_category_help_list_every_flag() {
         let all = help(Persona::Haul, None).expect("no subject is fine");
         assert!(all.contains("--help category"));
         let all = help(Persona::Haul, Some("all")).expect("all is a subject");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn as_curl_scripts_find_options_where_curl_has_them() {
+    fn curl_mode_help_has_the_categories_of_curl() {
         let has = |subject, option: &str| {
             let text = help(Persona::Curl, Some(subject)).expect("a subject of curl");
             text.split_ascii_whitespace().any(|word| word == option)
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_found_by_any_spelling() {
+    fn help_finds_options_by_any_spelling() {
         for subject in ["-m", "m", "--max-time", "max-time"] {
             assert!(help(Persona::Haul, Some(subject)).expect("known").contains("--max-time <seconds>"));
         }

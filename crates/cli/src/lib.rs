@@ -7,21 +7,23 @@
 //!         flags (one table: names, help, examples, effects)
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`flags`] | the table of flags, one file each; [`help`], [`man`], [`completions`] and [`generated_files`] come from it |
-//! | [`parse`], [`config_file`], [`expand_variables`], [`form`], [`flag_value`], [`date`] | curl's grammar, and that of what options take |
-//! | [`persona`] | whose defaults and manners there are, haul's own or curl's |
-//! | [`parsed_args`], [`resolve`], [`plan`] | what was read; files read, defaults filled; what is done |
-//! | [`url_list`], [`file_access`], [`usage_error`] | where URLs come from; how files are reached; what is wrong with a command line |
+//! | [`flags`] | the table of flags, one file each |
+//! | [`help`], [`man`], [`completions`], [`generated_files`] | made from the table of flags |
+//! | [`parse`], [`config_file`], [`expand_variables`] | curl's grammar |
+//! | [`form`], [`flag_value`], [`date`] | the grammars of option values |
+//! | [`persona`] | the program that a run acts as: haul or curl |
+//! | [`parsed_args`], [`resolve`], [`plan`] | the command line as read; files and defaults; the plan |
+//! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
-//! | [`run`] | carrying a plan out |
+//! | [`run`] | carries out a plan |
 //! | [`agent`] | the process that keeps connections between calls |
-//! | [`process_list`] | secrets of the command line, blanked where others see it |
-//! | [`ftp`], [`apt`] | the grammars of ftp(1) and fetch(1), and apt's protocol |
+//! | [`process_list`] | blanks secrets of the command line in the process list |
+//! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
 //!
-//! All but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. That a URL, a regular
-//! expression or a certificate is any good is found by those who use it.
+//! All modules but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. A URL, a regular
+//! expression or a certificate is checked by the module that uses it.
 
 pub mod agent;
 pub mod apt;

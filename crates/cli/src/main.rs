@@ -14,10 +14,9 @@ use haul_cli::persona::Persona;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageReason};
 use haul_cli::{agent, apt, ftp, help, parse, process_list, resolve, run};
 
-/// Run before Rust's own start, which gives closed standard descriptors a `/dev/null` that takes
-/// all and has nothing: content would be lost and said to be written, or said to be empty. One that
-/// is open the wrong way round refuses both. And where there is no `/dev/null`, Rust's start
-/// aborts.
+/// Opens closed standard descriptors in the wrong direction, so that reading and writing fail. Runs
+/// before Rust's own start, which opens `/dev/null` for them: lost content would then count as
+/// written, and missing input as empty. Without a `/dev/null`, Rust's start aborts.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the C library calls what stands in this section, as a function without a result, once and
@@ -69,7 +68,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // If stderr is closed, no reader can see the message.
-            let _ = writeln!(std::io::stderr(), "{}", error.told_by(persona.name()));
+            let _ = writeln!(std::io::stderr(), "{}", error.message_for(persona.name()));
             ExitCode::from(error.exit_code())
         }
     }
@@ -81,7 +80,7 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
     let mut parsed = parse::parse_as(persona, args, &mut SystemFiles)?;
     process_list::blank(count, &parsed.secrets);
     if let Some(fault) = &parsed.curlrc_fault {
-        let _ = writeln!(std::io::stderr(), "{}", fault.said_by(persona.name()));
+        let _ = writeln!(std::io::stderr(), "{}", fault.message_without_hint(persona.name()));
     }
     for subject in std::mem::take(&mut parsed.help_first) {
         print(&help::help(persona, subject.as_deref())?);

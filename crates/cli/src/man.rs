@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_is_on_the_page_and_no_line_of_text_is_a_request() {
+    fn man_page_has_every_flag_and_valid_requests() {
         let page = page();
         for flag in FLAGS {
             assert!(page.contains(&format!("\\fB\\-\\-{}\\fR", escaped(flag.spec().long))), "{}", flag.spec().long);

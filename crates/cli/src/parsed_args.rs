@@ -27,7 +27,8 @@ use crate::process_list::SecretTail;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageReason};
 
-/// Warnings kept; a hostile config file of a million bad lines is not a million warnings.
+/// The most warnings that are kept. A config file of a million bad lines must not cause a million
+/// warnings.
 const WARNINGS_MAX: usize = 100;
 
 /// A parsed command line.
@@ -151,7 +152,7 @@ impl OptionGroup {
 pub struct ParsedStage {
     /// `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
-    /// `-o` and `-O` behind its `--then`; those of the first stage are the group's.
+    /// `-o` and `-O` behind its `--then`. The outputs of the first stage are in the group.
     pub outputs: Vec<OutputArg>,
     /// `--extract`, in order.
     pub extract: Vec<String>,
@@ -299,7 +300,7 @@ impl std::fmt::Debug for ParsedUser {
 pub enum ParsedHeader {
     /// A field.
     Field(FieldArg),
-    /// `@file`: a field a line.
+    /// `@file`: one field on each line.
     File(PathBuf),
 }
 
@@ -406,9 +407,8 @@ impl ParsedArgs {
         }
     }
 
-    /// Takes the last group away if it names no URL and is not the only one: curl finds out when it
-    /// comes to it, all others being done, as after a config file each entry of which ends with
-    /// `next`.
+    /// Removes the last group if it names no URL and is not the only one. curl reports it only
+    /// after the other groups have run, as with a config file in which each entry ends with `next`.
     pub fn take_group_without_url(&mut self) -> bool {
         let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
         if is_one {
@@ -454,7 +454,7 @@ impl ParsedArgs {
         &mut self.stage().proxy
     }
 
-    /// Notes something that the user should know.
+    /// Adds a warning.
     pub fn warn(&mut self, text: impl Into<String>) {
         if self.global.silent && self.global.persona.is_curl() {
             return;
@@ -477,7 +477,7 @@ impl ParsedArgs {
         Ok(())
     }
 
-    /// Opens the stage of a `--then`, which moves its bodies as the stage before did.
+    /// Opens the stage of a `--then`, with the transfer settings of the previous stage.
     ///
     /// Trust, time limits and name resolution apply to the whole chain, or a job against a private
     /// CA would have to repeat `--cacert` at every stage. What is sent to a server (method, fields,

@@ -46,8 +46,8 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Overwrites secrets of this process's arguments with blanks; `left` arguments were parsed, the
-/// last of all.
+/// Overwrites secrets in the arguments of this process with blanks. `left` is the number of parsed
+/// arguments, which are the last ones.
 pub fn blank(left: usize, secrets: &[SecretTail]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_hold_credentials_are_secret() {
+    fn credential_option_values_are_secret() {
         for (option, value) in [
             ("user", "me:pw"),
             ("oauth2-bearer", "x"),

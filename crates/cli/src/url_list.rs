@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_come_back_in_order_and_kind() {
+    fn url_list_keeps_order_and_kind() {
         let mut urls = UrlList::default();
         assert!(urls.is_empty());
         urls.push_input_file("list");

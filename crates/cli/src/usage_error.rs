@@ -22,8 +22,8 @@ use haul_policy::secrets::without_userinfo;
 use crate::config_file::DEPTH_MAX;
 use crate::persona::{Persona, VERSION};
 
-/// Longest piece of foreign text that a message repeats.
-const QUOTED_MAX: usize = 120;
+/// The length limit of foreign text in a message.
+const PRINTABLE_MAX: usize = 120;
 
 /// The reason why an option, or the command line as a whole, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum UsageReason {
     TooLarge,
     /// The value is empty.
     Blank,
-    /// The value has to be UTF-8 and is not.
+    /// The value is not valid UTF-8.
     NotUtf8,
     /// `--next` with nothing before it to close.
     MissingUrlBeforeNext,
@@ -161,7 +161,7 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    /// Joins a reason to its place.
+    /// Returns the error of a reason at a position.
     pub fn new(place: ArgPosition, reason: UsageReason) -> Self {
         UsageError { place, reason }
     }
@@ -190,7 +190,7 @@ impl UsageError {
 
 impl UsageError {
     /// Returns the message, of several lines, in the name of this program, with a hint at the help.
-    pub fn told_by(&self, program: &str) -> String {
+    pub fn message_for(&self, program: &str) -> String {
         let is_curl = program == Persona::Curl.name();
         match &self.reason {
             UsageReason::NoSuchHelp => self.reason.to_string(),
@@ -198,17 +198,17 @@ impl UsageError {
             // The error appears when the output is opened, and curl prints no hint at its help.
             UsageReason::GlobName { template, position } if is_curl => {
                 let what = format!("no glob exists with this name in position {position}");
-                format!("{program}: ({}) {}", self.exit_code(), pointed_at(&what, *position, template))
+                format!("{program}: ({}) {}", self.exit_code(), mark_position(&what, *position, template))
             }
             _ => {
                 let outer = self.of_config().filter(|_| is_curl).map(|outer| format!("{outer}\n"));
-                format!("{}\n{}{}", self.said_by(program), outer.unwrap_or_default(), hint(program))
+                format!("{}\n{}{}", self.message_without_hint(program), outer.unwrap_or_default(), hint(program))
             }
         }
     }
 
-    /// The message without where to read on.
-    pub fn said_by(&self, program: &str) -> String {
+    /// Returns the message without the hint at the help.
+    pub fn message_without_hint(&self, program: &str) -> String {
         let is_curl = program == Persona::Curl.name();
         let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
         let reason = self.reason.to_string();
@@ -263,46 +263,47 @@ fn hint(program: &str) -> String {
 
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told_by("haul"))
+        f.write_str(&self.message_for("haul"))
     }
 }
 
 impl std::error::Error for UsageError {}
 
-/// Foreign bytes as text that is safe on a terminal: no control characters, bounded in length.
+/// Returns bytes as text that is safe on a terminal: without control characters, and bounded in
+/// length.
 pub fn printable(bytes: &[u8]) -> String {
-    let cut = &bytes[..bytes.len().min(QUOTED_MAX)];
-    let mut text = tamed(&String::from_utf8_lossy(cut));
+    let cut = &bytes[..bytes.len().min(PRINTABLE_MAX)];
+    let mut text = sanitized(&String::from_utf8_lossy(cut));
     if cut.len() < bytes.len() {
         text.push_str("...");
     }
     text
 }
 
-/// Foreign text whole, on one line, without control characters and marks of text direction.
-pub fn tamed(text: &str) -> String {
+/// Returns a text with control characters and marks of text direction replaced by `?`.
+pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
 }
 
 /// The longest text that is marked at a position, as in curl.
-const POINTED_MAX: usize = 511;
+const MARKED_MAX: usize = 511;
 
-/// The error, the text it is in, and a mark below the place.
-pub fn pointed_at(what: &str, position: usize, text: &str) -> String {
-    let pointed = format!("{what}:\n{}\n{}^", tamed(text), " ".repeat(position.saturating_sub(1).max(1)));
-    pointed.chars().take(POINTED_MAX).collect()
+/// Returns the error, the text that has it, and a mark below the position.
+pub fn mark_position(what: &str, position: usize, text: &str) -> String {
+    let pointed = format!("{what}:\n{}\n{}^", sanitized(text), " ".repeat(position.saturating_sub(1).max(1)));
+    pointed.chars().take(MARKED_MAX).collect()
 }
 
-/// A message of several lines as one; its parts are tamed.
+/// Joins the lines of a message, without control characters.
 pub fn one_line(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| tamed(line.trim())).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> = text.lines().map(|line| sanitized(line.trim())).filter(|line| !line.is_empty()).collect();
     lines.join(" ")
 }
 
 /// Returns the printable form of a URL that cannot be parsed, [without what may have been meant as
 /// a user](without_userinfo).
 pub fn shown_url(url: &str) -> String {
-    tamed(&without_userinfo(url))
+    sanitized(&without_userinfo(url))
 }
 
 #[cfg(test)]
@@ -310,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_error_names_the_file_and_exits_26() {
+    fn read_error_names_the_file_and_exits_26() {
         let io = std::io::Error::from(std::io::ErrorKind::NotFound);
         let error =
             UsageError::new(ArgPosition::Option("-K".into()), UsageReason::read(std::path::Path::new("/no/such"), &io));
@@ -321,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn foreign_text_reaches_a_terminal_tamed() {
+    fn control_characters_are_replaced_in_messages() {
         assert_eq!(printable(b"a\x1b[31m\xff"), "a?[31m\u{fffd}");
-        assert_eq!(printable(&[b'x'; 500]).len(), QUOTED_MAX + 3);
+        assert_eq!(printable(&[b'x'; 500]).len(), PRINTABLE_MAX + 3);
         assert_eq!(one_line("a:\n    (\n    ^\n\x1berror\n"), "a: ( ^ ?error");
     }
 
     #[test]
-    fn what_may_be_a_password_is_hidden_in_what_is_no_url() {
+    fn shown_url_hides_possible_passwords() {
         assert_eq!(shown_url("http://u:p?q@h:x/\x1b"), "http://***@h:x/?");
     }
 }

@@ -100,22 +100,22 @@ pub struct AgentConnection {
 }
 
 impl AgentConnection {
-    /// Reaches the agent, and starts it if there is none.
+    /// Connects to the agent, and starts it if none is running.
     ///
     /// # Errors
     /// [`AgentRefusal`].
     pub fn open(args: &AgentArgs) -> Result<Self, AgentRefusal> {
-        Ok(Self::over(spawn::reach(&args.place()?, args.idle)?))
+        Ok(Self::over(spawn::connect_or_start(&args.place()?, args.idle)?))
     }
 
-    /// Over a connection that stands.
+    /// Returns the connection over a socket that is connected.
     #[must_use]
     pub fn over(socket: UnixStream) -> Self {
         Self { socket, frames: FrameBuffer::default() }
     }
 
-    /// Carries out a request by the agent. `None` where it cannot go that way; nothing was done
-    /// then.
+    /// Sends a request to the agent and delivers its response. Returns `None`, without any effect,
+    /// if the request cannot go through the agent.
     pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<CallOutcome> {
         let bytes = request.to_bytes()?;
         let order = CallMessage::Call { request: bytes, files: files_of(&request.options)? };
@@ -242,7 +242,7 @@ impl AgentConnection {
     }
 }
 
-/// A body on its way through a pipe of ours.
+/// A body that this process copies from its pipe to the output.
 struct PipeRelay<'a> {
     session: &'a mut AgentConnection,
     pipe: OwnedFd,
@@ -341,7 +341,8 @@ impl PipeRelay<'_> {
     }
 }
 
-/// The files that the agent has to see as we do; `None` where it could not do as we would.
+/// Returns the files that must be the same for the agent as for this process. Returns `None` if the
+/// agent cannot act like this process.
 fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if std::env::var_os("SSLKEYLOGFILE").is_some() {

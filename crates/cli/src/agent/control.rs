@@ -15,7 +15,7 @@ use super::socket::{AgentRefusal, SocketPath};
 /// Commands for a running agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentCommand {
-    /// Say how you are.
+    /// Print the agent's status.
     Status,
     /// End once the calls under way are done.
     Stop,

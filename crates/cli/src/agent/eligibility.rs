@@ -14,7 +14,8 @@ use super::socket::AgentRefusal;
 use crate::file_access::print_error_line;
 use crate::plan::{GlobalArgs, Operation, append_query};
 
-/// Fetches through the agent if that is requested and possible. `None`: fetch without it.
+/// Fetches through the agent. Returns `None` if no agent is requested, or if it cannot be used for
+/// this request.
 ///
 /// # Errors
 /// No socket was named, and there is no default one.
@@ -40,8 +41,8 @@ pub(crate) fn fetch(
     if is_ours || goes_on || watched || to_terminal {
         return Ok(None);
     }
-    let mut carrier = match AgentFetcher::with_agent(client, args) {
-        Ok(carrier) => carrier,
+    let mut fetcher = match AgentFetcher::with_agent(client, args) {
+        Ok(fetcher) => fetcher,
         Err(refusal @ AgentRefusal::NoPlace) => return Err(Error::new(ErrorKind::Setup, refusal.to_string())),
         Err(refusal) => {
             if !global.silent {
@@ -58,8 +59,8 @@ pub(crate) fn fetch(
     request.split.connections = 1;
     let url = absolute(operation, url);
     Ok(Some(match file {
-        Some((path, options)) => carrier.fetch_to_file(&url, &request, path, &options),
-        None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd()),
+        Some((path, options)) => fetcher.fetch_to_file(&url, &request, path, &options),
+        None => fetcher.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd()),
     }))
 }
 

@@ -35,7 +35,7 @@ pub struct MalformedFrame;
 
 impl fmt::Display for MalformedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the agent speaks another language")
+        f.write_str("the agent does not speak this protocol")
     }
 }
 

@@ -1,15 +1,15 @@
-//! One GET, through the agent if possible and without it otherwise. The output is the same either
-//! way.
+//! A fetch through the agent if possible, and by this process otherwise. The output is the same in
+//! both cases.
 //!
 //! ```text
-//!  AgentFetcher ─▶ piece ─┬─ by the agent ──── it died ─▶ goes on from the exact byte ─┐
-//!                    └─ by the client of this process ◀───────────────────────────┘
+//!  AgentFetcher ─▶ piece ─┬─ agent ─────── the agent died: resume at the exact byte ─┐
+//!                         └─ client of this process ◀────────────────────────────────┘
 //! ```
 //!
-//! A reader at the end of a pipe may stop early (a package manager that wants the beginning of a
-//! package). So content that goes to a pipe by the agent, or to such a caller, is fetched in two
-//! pieces: an opening, then the rest once the opening is read and the pipe is still open. A reader
-//! that stops then costs no connection, and hardly a byte.
+//! The reader of a pipe may stop early: a package manager may want only the beginning of a package.
+//! Content for a pipe is therefore fetched in two pieces: an opening, and the rest once the opening
+//! has been read and the pipe is still open. A reader that stops early then costs no connection,
+//! and hardly a byte.
 
 use std::fs::File;
 use std::io;
@@ -50,7 +50,7 @@ pub(crate) struct AgentFetcher<'a> {
     session: Option<AgentConnection>,
 }
 
-/// A piece of a content that was delivered, or as much of it as came.
+/// The outcome of one piece of the content, which may have been delivered in part.
 struct FetchedPiece {
     outcome: TransferOutcome,
     moved: u64,
@@ -63,7 +63,7 @@ impl<'a> AgentFetcher<'a> {
         Self { client, session: None }
     }
 
-    /// Makes a carrier that uses the agent, and starts the agent if necessary. A call with a limit
+    /// Makes a fetcher that uses the agent, and starts the agent if necessary. A call with a limit
     /// on file sizes (`ulimit -f`) uses no agent: the agent, which would write its files, has no
     /// such limit, or has inherited it from the call that started it and would apply it to all.
     ///
@@ -91,7 +91,7 @@ impl<'a> AgentFetcher<'a> {
         let first = self.piece(url, options, Some(ContentSpan::Opening(signify::OPENING)), out);
         let FetchedPiece { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
-            // The carrier added the range itself: the requested content is complete.
+            // The fetcher added the range itself: the requested content is complete.
             outcome.facts.status = 200;
         }
         let (Ok(()), Some(total), Some(validator)) = (&outcome.result, told.total, told.validator) else {
@@ -106,7 +106,7 @@ impl<'a> AgentFetcher<'a> {
                 break;
             }
             // The reader always gets the bytes it needs to decide whether it wants more.
-            if at >= floor && !wants_more(out) {
+            if at >= floor && !reader_wants_more(out) {
                 let gone = io::Error::from(io::ErrorKind::BrokenPipe);
                 outcome.result = Err(Error::with_source(ErrorKind::Write, "nobody reads the output any more", gone));
                 break;
@@ -130,7 +130,7 @@ impl<'a> AgentFetcher<'a> {
 
     /// Fetches a further piece from the mirror that sent the first one: the caller's URL may lead
     /// to another mirror by now, whose content may differ. If the first mirror does not have the
-    /// content any more, the carrier requests the caller's URL again.
+    /// content any more, the fetcher requests the caller's URL again.
     fn next_piece(
         &mut self,
         url: &str,
@@ -228,7 +228,7 @@ impl<'a> AgentFetcher<'a> {
                 Some(CallOutcome { moved, began, end: CallEnd::Died }) => {
                     self.session = None;
                     if let Some(began) = began.filter(|_| moved > 0) {
-                        return self.go_on(url, &options, began, moved, out, started);
+                        return self.resume_without_agent(url, &options, began, moved, out, started);
                     }
                 }
             }
@@ -236,8 +236,8 @@ impl<'a> AgentFetcher<'a> {
         self.directly(url, &options, out, None)
     }
 
-    /// Goes on where the agent died.
-    fn go_on(
+    /// Fetches the rest without the agent after it has died.
+    fn resume_without_agent(
         &self,
         url: &str,
         options: &RequestOptions,
@@ -272,7 +272,7 @@ impl<'a> AgentFetcher<'a> {
                 .map(|validator| (options.clone(), Some(DeliveredBytes { left: moved, of: validator }))),
         };
         let Some((options, skipped)) = rest else {
-            let message = "the agent died, and nothing tells whether the rest would be of the same content";
+            let message = "the agent died, and the response has no validator to resume it by; try again";
             outcome.result = Err(Error::new(ErrorKind::PartialBody, message).with_url(outcome.target.to_url()));
             return FetchedPiece { outcome, moved, told };
         };
@@ -329,8 +329,8 @@ impl<'a> AgentFetcher<'a> {
     }
 }
 
-/// The mirror that redirects have led to, if it may be asked by itself: a request with secrets
-/// would take it for their origin.
+/// Returns the URL of the mirror that redirects have led to. Returns `None` if the request holds
+/// secrets, whose origin the mirror would then be.
 fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> Option<String> {
     let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
     let is_open = fields.is_empty()
@@ -364,7 +364,7 @@ fn nowhere() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }
 
-/// The end of a call that the agent carried out.
+/// Returns the outcome of a call that the agent has finished.
 fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
@@ -375,7 +375,7 @@ fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant
     TransferOutcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// A call that was not carried out to its end; as far as it is known here.
+/// Returns the outcome of a call that ended early, from the facts that this process has.
 fn broken(
     url: &str,
     options: &RequestOptions,
@@ -417,7 +417,7 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
 }
 
 /// Waits until a pipe is read empty, and a little longer. Returns `false` once its reader is gone.
-fn wants_more(pipe: BorrowedFd<'_>) -> bool {
+fn reader_wants_more(pipe: BorrowedFd<'_>) -> bool {
     let mut look = Duration::from_millis(1);
     let mut was_empty = false;
     loop {

@@ -6,12 +6,15 @@
 //!        (plan, output descriptor)             └── body ─▶ the descriptor
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`encoding`], [`protocol`], [`request`] | what both say to each other, as bytes; no I/O |
-//! | [`socket`] | where the agent is reached, and whom both trust |
-//! | [`spawn`] | starting it: at most one a socket |
-//! | [`client`] | a call: handing it over, moving its body on, noticing that the agent died |
+//! | [`encoding`], [`protocol`], [`request`] | the messages between call and agent, as bytes; no I/O |
+//! | [`socket`] | the path of the agent's socket, and the rules of mutual trust |
+//! | [`spawn`] | starting the agent: at most one for each socket |
+//! | [`client`] | a call: sends a request, copies the body, notices that the agent died |
+//! | [`control`] | `--agent-status` and `--agent-stop` |
+//! | `eligibility` | the requests that can go through the agent |
+//! | `fetch`, `fetch_sinks` | a fetch that continues without the agent when the agent dies |
 //! | [`server`] | the agent |
 //!
 //! `docs/design/agent.md` explains the design.

@@ -150,7 +150,8 @@ impl SocketPath {
                 return Ok(lock);
             }
             if Instant::now() >= until {
-                let message = "another call that was starting the agent holds its lock, and has stopped";
+                let message =
+                    "another call holds its lock: it has stopped while it started the agent; end that process";
                 return Err(self.system(io::Error::new(io::ErrorKind::TimedOut, message)));
             }
             thread::sleep(pause);
@@ -280,8 +281,8 @@ pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), AgentRefusal> 
         let refused = |why| Err(AgentRefusal::Unsafe { path: socket.to_owned(), why });
         match rustix::net::sockopt::socket_peercred(stream) {
             Ok(peer) if peer.uid.as_raw() == our_uid() => Ok(()),
-            Ok(_) => refused("is another user's"),
-            Err(_) => refused("does not say whose it is"),
+            Ok(_) => refused("belongs to another user"),
+            Err(_) => refused("does not report its user"),
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -296,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_stays_held_is_named() {
+    fn start_lock_held_too_long_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let place = SocketPath::at(dir.path().join("agent")).unwrap();

@@ -16,10 +16,10 @@
 //! ```no_run
 //! use std::time::Duration;
 //! use haul_cli::agent::socket::SocketPath;
-//! use haul_cli::agent::spawn::reach;
+//! use haul_cli::agent::spawn::connect_or_start;
 //!
 //! let place = SocketPath::at("/run/user/1000/haul/agent").unwrap();
-//! let agent = reach(&place, Duration::from_secs(60)).unwrap();
+//! let agent = connect_or_start(&place, Duration::from_secs(60)).unwrap();
 //! ```
 
 use std::ffi::OsStr;
@@ -42,7 +42,7 @@ pub const SERVE: &str = "--agent-serve";
 ///
 /// # Errors
 /// [`AgentRefusal`]: the call goes without it.
-pub fn reach(place: &SocketPath, idle: Duration) -> Result<UnixStream, AgentRefusal> {
+pub fn connect_or_start(place: &SocketPath, idle: Duration) -> Result<UnixStream, AgentRefusal> {
     match place.connect() {
         Ok(Some(stream)) => return Ok(stream),
         // A socket that is just being bound is open to others for a moment, in a directory that is
@@ -105,7 +105,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_socket_that_is_just_being_bound_is_waited_for() {
+    fn call_waits_for_a_socket_being_bound() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
         let place = SocketPath::at(dir.path().join("agent")).unwrap();
@@ -114,7 +114,7 @@ mod tests {
         set_permissions(place.socket(), Permissions::from_mode(0o755)).unwrap();
         let other = thread::spawn({
             let place = place.clone();
-            move || reach(&place, Duration::from_secs(1)).is_ok()
+            move || connect_or_start(&place, Duration::from_secs(1)).is_ok()
         });
         // Long enough for it to look; if it is slower it finds all as it should be.
         thread::sleep(Duration::from_millis(100));
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn one_that_stays_open_to_others_is_refused() {
+    fn socket_open_to_other_users_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
         let place = SocketPath::at(dir.path().join("agent")).unwrap();
         let _listener = UnixListener::bind(place.socket()).unwrap();
         set_permissions(place.socket(), Permissions::from_mode(0o620)).unwrap();
-        assert!(matches!(reach(&place, Duration::from_secs(1)), Err(AgentRefusal::Unsafe { .. })));
+        assert!(matches!(connect_or_start(&place, Duration::from_secs(1)), Err(AgentRefusal::Unsafe { .. })));
     }
 }

@@ -30,12 +30,12 @@ use crate::usage_error::one_line;
 
 /// Files that come at once from one host, each by a connection: apt itself sends up to ten requests
 /// ahead by one.
-const SIDE_BY_SIDE: usize = 4;
+const PARALLEL_MAX: usize = 4;
 /// Bytes of an answer's content that are read so that its connection can serve the next request.
-const SPARED: u64 = 64 << 10;
+const DRAIN_MAX: u64 = 64 << 10;
 /// Characters of a path that some stores misread, with their percent-encoded form: S3 reads `+` as
 /// a space.
-const DOUBTFUL: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
+const AMBIGUOUS: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 
 /// Fetches by apt's configuration.
 pub(super) struct Acquirer {
@@ -60,7 +60,7 @@ impl From<String> for AcquireFailure {
 }
 
 impl AcquireFailure {
-    /// Makes the failure of a file whose size is not the one that apt expects or allows.
+    /// Returns the failure of a file with an unexpected size.
     fn of_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
         Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }
@@ -110,7 +110,7 @@ struct RequestedFile<'a> {
 
 impl<'a> RequestedFile<'a> {
     fn of(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AcquireError> {
-        let (method, url) = place(uri);
+        let (method, url) = split_uri(uri);
         let target = Target::parse(&url).map_err(|error| error.to_string())?;
         Ok(Self { asked, uri, path, method, target })
     }
@@ -136,7 +136,7 @@ enum ResponseMeaning {
 }
 
 impl Acquirer {
-    /// Gives up what rights it has to.
+    /// Reads the credentials, drops the privileges of root, and makes the client.
     ///
     /// # Errors
     /// Why it cannot.
@@ -156,11 +156,11 @@ impl Acquirer {
         let number = |name| self.config.get(wanted.method, name, wanted.target.host_text())?.parse::<usize>().ok();
         match (number("dl-limit"), number("pipeline-depth")) {
             (Some(1..), _) | (_, Some(0)) => 1,
-            (_, depth) => depth.unwrap_or(SIDE_BY_SIDE).min(SIDE_BY_SIDE),
+            (_, depth) => depth.unwrap_or(PARALLEL_MAX).min(PARALLEL_MAX),
         }
     }
 
-    /// Carries a `600 URI Acquire` out.
+    /// Serves one `600 URI Acquire` message of apt.
     ///
     /// # Errors
     /// Those of talking to apt.
@@ -196,20 +196,20 @@ impl Acquirer {
         let done = AptMessage::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
         let mut partial = PartialDownload::at(path).filter(|_| self.is_on(wanted, "allowranges"));
         if let Some(partial) = partial.filter(|partial| download_file::is_all(path, partial.size, asked)) {
-            return there_already(wanted, done, partial.size, say);
+            return already_complete(wanted, done, partial.size, say);
         }
         let (mut response, start) = loop {
             let own = RequestOverrides { fields: conditions(asked, partial.as_ref()), ..RequestOverrides::default() };
             let sent = self.client.send(Request::new(target.clone(), Arc::clone(&options), own));
-            let mut response = sent.map_err(|error| unanswered(wanted, &error))?;
+            let mut response = sent.map_err(|error| request_failure(wanted, &error))?;
             match self.verdict(&response, wanted, partial.as_ref()) {
                 ResponseMeaning::Content { start } => break (response, start),
                 ResponseMeaning::Whole { size } => {
-                    spare(&mut response);
-                    return there_already(wanted, done, size, say);
+                    drain(&mut response);
+                    return already_complete(wanted, done, size, say);
                 }
                 ResponseMeaning::Changed => {
-                    spare(&mut response);
+                    drain(&mut response);
                     let _ = fs::remove_file(path);
                     partial = None;
                 }
@@ -220,18 +220,18 @@ impl Acquirer {
                 }
                 ResponseMeaning::Elsewhere => {
                     let led = self.redirect(wanted, &response);
-                    spare(&mut response);
+                    drain(&mut response);
                     return Ok(led?);
                 }
                 ResponseMeaning::Refused => {
                     let failure = self.refusal(&response);
-                    spare(&mut response);
+                    drain(&mut response);
                     return Err(failure.into());
                 }
             }
         };
         let date = last_modified(&response);
-        let modified = date.map(for_apt);
+        let modified = date.map(apt_date);
         let size = response.content_length().and_then(|length| start.checked_add(length));
         let resumed = (start > 0).then(|| start.to_string());
         let began = AptMessage::new(200, "URI Start").with("URI", uri);
@@ -317,7 +317,7 @@ impl Acquirer {
             ..RequestOptions::default()
         };
         // Two methods must not write one file: the next apt starts its own.
-        options.interrupt = is_on("dependonstdin", true).then(|| Interrupt::new(is_left_alone));
+        options.interrupt = is_on("dependonstdin", true).then(|| Interrupt::new(apt_is_gone));
         options.connect.timeout = patience;
         if let Some(agent) = get("user-agent") {
             options.user_agent = Some(agent.into());
@@ -429,14 +429,14 @@ fn is_tls(method: &str) -> bool {
 }
 
 /// Returns true if apt has closed its end of standard input, although messages may still be unread.
-fn is_left_alone() -> bool {
+fn apt_is_gone() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
     poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
 /// The existing file is already complete.
-fn there_already(
+fn already_complete(
     wanted: &RequestedFile<'_>,
     done: AptMessage,
     size: u64,
@@ -456,10 +456,10 @@ fn variable(name: &str) -> Option<Vec<u8>> {
 }
 
 /// The method that a URI names, such as `https` or `tor+https`, and the URL as it goes out.
-fn place(uri: &str) -> (&str, String) {
+fn split_uri(uri: &str) -> (&str, String) {
     let Some((method, place)) = uri.split_once("://") else { return ("", uri.to_owned()) };
     let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
-    let path = DOUBTFUL.iter().fold(path.to_owned(), |path, (plain, safe)| path.replace(plain, safe));
+    let path = AMBIGUOUS.iter().fold(path.to_owned(), |path, (plain, safe)| path.replace(plain, safe));
     let scheme = method.rsplit('+').next().unwrap_or(method);
     (method, format!("{scheme}://{host}{path}"))
 }
@@ -469,7 +469,7 @@ fn last_modified(response: &Response) -> Option<SystemTime> {
 }
 
 /// A moment as apt writes it.
-fn for_apt(time: SystemTime) -> String {
+fn apt_date(time: SystemTime) -> String {
     date::http(seconds(time)).replace("GMT", "+0000")
 }
 
@@ -496,7 +496,7 @@ fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(Str
 }
 
 /// Returns the failure of a file whose request got no response.
-fn unanswered(wanted: &RequestedFile<'_>, error: &Error) -> AcquireFailure {
+fn request_failure(wanted: &RequestedFile<'_>, error: &Error) -> AcquireFailure {
     match error.kind() {
         ErrorKind::TooLarge => download_file::leave(wanted.path),
         // No other time is better, nor any that apt knows of for a name that is not found.
@@ -536,8 +536,8 @@ fn with_digests(done: AptMessage, digests: Vec<(String, String)>) -> AptMessage 
 }
 
 /// Reads the rest of a short response, so that its connection can serve the next request.
-fn spare(response: &mut Response) {
-    let _ = io::copy(&mut response.take(SPARED), &mut io::sink());
+fn drain(response: &mut Response) {
+    let _ = io::copy(&mut response.take(DRAIN_MAX), &mut io::sink());
 }
 
 #[cfg(test)]
@@ -545,15 +545,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_store_can_take_a_path_for_another() {
-        assert_eq!(place("http://h:80/p/a_1+b~2.deb").1, "http://h:80/p/a_1%2bb%7e2.deb");
-        assert_eq!(place("http://u+x@h").1, "http://u+x@h");
-        assert_eq!(place("https://h/a%2bb c").1, "https://h/a%2bb%20c");
-        assert_eq!(place("tor+https://h/a"), ("tor+https", "https://h/a".to_owned()));
+    fn ambiguous_path_characters_are_percent_encoded() {
+        assert_eq!(split_uri("http://h:80/p/a_1+b~2.deb").1, "http://h:80/p/a_1%2bb%7e2.deb");
+        assert_eq!(split_uri("http://u+x@h").1, "http://u+x@h");
+        assert_eq!(split_uri("https://h/a%2bb c").1, "https://h/a%2bb%20c");
+        assert_eq!(split_uri("tor+https://h/a"), ("tor+https", "https://h/a".to_owned()));
     }
 
     #[test]
-    fn what_is_there_is_asked_for_by_its_date() {
+    fn conditional_request_uses_date_of_existing_file() {
         let asked = AptMessage::new(600, "URI Acquire").with("Last-Modified", "Wed, 01 May 2024 08:00:00 GMT");
         assert_eq!(conditions(&asked, None)[0].0, "If-Modified-Since");
         let partial = PartialDownload { size: 7, modified: UNIX_EPOCH + Duration::from_secs(1_714_550_400) };

@@ -33,8 +33,8 @@ pub enum CredentialMatch {
     Nothing,
     /// User and password.
     Login(String, String),
-    /// The entry of this machine would be, but anyone could read it: an entry for plain http has to
-    /// say so.
+    /// An entry of this machine matches, but the scheme is plain http, which the entry does not
+    /// name.
     InTheClear(String),
 }
 
@@ -53,7 +53,7 @@ impl AptCredentials {
         Self { files: paths.into_iter().filter_map(text).collect() }
     }
 
-    /// User and password for a target; and the warnings there are.
+    /// Returns user and password for a target, and warnings.
     #[must_use]
     pub fn find(&self, target: &Target) -> (Option<(String, String)>, Vec<String>) {
         let mut warnings = Vec::new();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_fits_counts() {
+    fn first_matching_auth_conf_entry_is_used() {
         let text =
             "# machine h login no password no\nmachine h/a\n\tlogin u1 password p1\nmachine h login u2 password p2";
         assert_eq!(ask(text, "https://h/a/x"), login("u1", "p1"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_schemes_count_where_they_are_said() {
+    fn auth_conf_entry_matches_its_port_and_scheme() {
         assert_eq!(ask("machine h:8443 login u password p", "https://h:8443/"), login("u", "p"));
         assert_eq!(ask("machine h login u password p", "https://h:8443/"), login("u", "p"));
         assert_eq!(ask("machine h:8443 login u password p", "https://h/"), CredentialMatch::Nothing);

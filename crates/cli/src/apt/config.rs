@@ -39,9 +39,8 @@ impl AptConfig {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// The value of an item of a method: host by host before the method's own, and what https does
-    /// not say is as for http. Of `tor+https` it is that of `tor+https`, else of `tor`, of `https`,
-    /// of `http`.
+    /// Returns the value of a method's item. An item for the host takes precedence. The methods are
+    /// tried in order: for `tor+https` they are `tor+https`, `tor`, `https` and `http`.
     #[must_use]
     pub fn get(&self, method: &str, name: &str, host: &str) -> Option<&str> {
         let ways: [fn(&str, &str, &str) -> String; 3] = [
@@ -57,13 +56,13 @@ impl AptConfig {
     /// Returns true if an item of a method is on.
     #[must_use]
     pub fn is_on(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
-        truth(self.get(method, name, host), usual)
+        parse_bool(self.get(method, name, host), usual)
     }
 
     /// Returns true if an item is on, by its whole name in lower case.
     #[must_use]
     pub fn is_set(&self, name: &str, usual: bool) -> bool {
-        truth(self.value(name), usual)
+        parse_bool(self.value(name), usual)
     }
 
     /// A path of `Dir`: a relative one begins at the path of the item above it.
@@ -83,7 +82,7 @@ impl AptConfig {
 }
 
 /// apt's words for yes and no.
-fn truth(text: Option<&str>, usual: bool) -> bool {
+fn parse_bool(text: Option<&str>, usual: bool) -> bool {
     match text.map(str::to_ascii_lowercase).as_deref() {
         Some("no" | "false" | "without" | "off" | "disable" | "0") => false,
         Some("yes" | "true" | "with" | "on" | "enable" | "1") => true,
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn https_takes_from_http_what_it_does_not_say_itself() {
+    fn https_options_fall_back_to_http_options() {
         let config =
             config(&["Acquire::http::Proxy=http://p:1", "Acquire::http::Proxy::h=DIRECT", "Acquire::https::Timeout=3"]);
         assert_eq!(config.get("https", "proxy", "other"), Some("http://p:1"));
@@ -125,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_name_before_the_scheme_is_told_more() {
+    fn combined_method_options_precede_scheme_options() {
         let config = config(&["Acquire::http::Timeout=1", "Acquire::tor::Timeout=2"]);
         assert_eq!(["tor+https", "https"].map(|method| config.get(method, "timeout", "h")), [Some("2"), Some("1")]);
     }
 
     #[test]
-    fn paths_begin_at_what_is_above_them() {
+    fn relative_config_paths_start_at_the_parent_item() {
         let items = ["Dir=/", "Dir::Etc=etc/apt", "Dir::Etc::netrc=auth.conf", "Dir::Etc::parts=/x"];
         assert_eq!(config(&items).path("dir::etc::netrc").unwrap(), Path::new("/etc/apt/auth.conf"));
         assert_eq!(config(&items).path("dir::etc::parts").unwrap(), Path::new("/x"));

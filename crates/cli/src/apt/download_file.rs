@@ -73,8 +73,7 @@ pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }
 
-/// Makes sure that there is something of a file that is refused: apt sets it aside, to be looked
-/// at.
+/// Creates a refused file if it does not exist: apt moves it aside for inspection.
 pub(super) fn leave(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }

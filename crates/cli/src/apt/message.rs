@@ -32,7 +32,7 @@ impl AptMessage {
         Self { number, text: text.to_owned(), fields: Vec::new() }
     }
 
-    /// With a field more. What would end its line is left out of the value.
+    /// Appends a field. Line ends are removed from the value.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<str>) -> Self {
         let value = value.as_ref().replace(['\r', '\n'], " ");
@@ -40,7 +40,7 @@ impl AptMessage {
         self
     }
 
-    /// The same where there is a value.
+    /// Appends a field if there is a value.
     #[must_use]
     pub fn with_any(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
         match value {
@@ -107,7 +107,7 @@ mod tests {
     const TEXT: &str = "\n\n601 Configuration\nConfig-Item: a=b:c\nConfig-Item:d=\n\n600 URI Acquire\nURI:x\n\n";
 
     #[test]
-    fn messages_are_read_one_by_one() {
+    fn apt_messages_are_read_one_by_one() {
         let mut from = TEXT.as_bytes();
         let first = AptMessage::read(&mut from).unwrap().unwrap();
         assert_eq!((first.number, first.all("config-item").collect::<Vec<_>>()), (601, vec!["a=b:c", "d="]));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_cut_is_none() {
+    fn truncated_apt_message_is_refused() {
         let whole = "600 URI Acquire\nURI: x\n\n";
         for cut in 1..whole.len() {
             let read = AptMessage::read(&mut &whole.as_bytes()[..cut]);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_cannot_add_a_line() {
+    fn field_values_cannot_add_message_lines() {
         let text = AptMessage::new(400, "URI Failure").with("Message", "a\nURI: b\r\n\nc").to_text();
         assert_eq!(text.lines().count(), 3, "{text}");
     }

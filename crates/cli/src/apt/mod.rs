@@ -52,7 +52,7 @@ pub fn is_called(words: &[OsString]) -> bool {
     ["http", "https"].contains(&scheme) || words.get(1).is_some_and(|word| word == "apt-method")
 }
 
-/// Serves apt on standard input and output to the end of the first. The answer is the exit code.
+/// Serves apt on standard input and output until the input ends. Returns the exit code.
 #[must_use]
 pub fn run() -> u8 {
     match serve(&mut BufReader::new(StdIn::new()), Stdout) {

@@ -22,12 +22,12 @@ pub struct OrderedWriter<W>(Mutex<OrderedWriterState<W>>);
 
 struct OrderedWriterState<W> {
     to: W,
-    /// The number of the request whose messages are written without delay.
+    /// The number of the first request that has not ended. Its messages are written without delay.
     turn: u64,
     held: BTreeMap<u64, PendingMessages>,
 }
 
-/// The messages of a request whose turn has not come.
+/// The messages of a request that waits for earlier requests.
 #[derive(Default)]
 struct PendingMessages {
     text: String,
@@ -40,14 +40,14 @@ impl<W: Write> OrderedWriter<W> {
         Self(Mutex::new(OrderedWriterState { to, turn: 0, held: BTreeMap::new() }))
     }
 
-    /// Writes it when the turn has come.
+    /// Writes the text once all messages of earlier requests are written.
     ///
     /// # Errors
     /// Those of the stream.
     pub fn say(&self, number: u64, text: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.held.entry(number).or_default().text.push_str(text);
-        state.go_on()
+        state.write_ready()
     }
 
     /// Ends the messages of a request.
@@ -57,7 +57,7 @@ impl<W: Write> OrderedWriter<W> {
     pub fn end(&self, number: u64) -> io::Result<()> {
         let mut state = self.lock();
         state.held.entry(number).or_default().has_ended = true;
-        state.go_on()
+        state.write_ready()
     }
 
     /// The stream.
@@ -71,7 +71,7 @@ impl<W: Write> OrderedWriter<W> {
 }
 
 impl<W: Write> OrderedWriterState<W> {
-    fn go_on(&mut self) -> io::Result<()> {
+    fn write_ready(&mut self) -> io::Result<()> {
         while let Some(held) = self.held.get_mut(&self.turn) {
             let text = std::mem::take(&mut held.text);
             let has_ended = held.has_ended;

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_are_read_and_shown_alike() {
+    fn digest_survives_parsing_and_display() {
         for algorithm in ChecksumAlgorithm::ALL {
             let hex = "0f".repeat(algorithm.length());
             let text = format!("{algorithm}:{hex}");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_a_list_or_refused() {
+    fn checksum_value_is_digest_or_list_or_refused() {
         for name in ["SHA256SUMS", "-", "./a:b", "/srv/x:y", "http://h/f.sha256", "HTTPS://u:p@h/f", "sha256"] {
             assert_eq!(name.parse(), Ok(ChecksumArg::From(name.to_owned())), "{name}");
         }

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_stands_behind_the_first_free_colon() {
+    fn cert_passphrase_follows_the_first_unescaped_colon() {
         let password = |text: &str| Some(Secret::new(text));
         for (text, name, expected) in [
             ("a.pem", "a.pem", None),

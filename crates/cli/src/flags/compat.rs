@@ -131,7 +131,7 @@ const DIFFERS: &[(&str, &str)] = &[
 ];
 
 /// Returns the support of a curl option: refused, no effect, differs, or works.
-fn fares(name: &str) -> String {
+fn status_of(name: &str) -> String {
     if let Some(why) = unsupported::why(name.as_bytes()) {
         return format!("refused: {why}");
     }
@@ -163,7 +163,7 @@ pub fn page() -> String {
         let own = find_long(name.as_bytes()).and_then(|flag| flag.spec().short);
         let letter = own.or_else(|| unsupported::letter_of(name));
         let letter = letter.map(|letter| format!("`-{letter}` ")).unwrap_or_default();
-        text.push_str(&format!("| {letter}`--{name}` | {} |\n", fares(name)));
+        text.push_str(&format!("| {letter}`--{name}` | {} |\n", status_of(name)));
     }
     text
 }
@@ -173,14 +173,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_name_flags_that_there_are() {
+    fn compat_lists_name_existing_flags() {
         for name in OWN.iter().chain(INERT.iter().chain(DIFFERS).map(|(name, _)| name)) {
             assert!(find_long(name.as_bytes()).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn the_page_is_what_the_table_says() {
+    fn compat_page_matches_the_flag_table() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/curl-compat.md");
         crate::generated_files::assert_is(&path, &page());
     }
@@ -188,7 +188,7 @@ mod tests {
     /// The options of the installed curl: they change with its version, so each of them has to be
     /// on the page.
     #[test]
-    fn every_option_of_the_curl_that_is_installed_is_on_the_page() {
+    fn compat_page_has_every_option_of_installed_curl() {
         let Ok(output) = std::process::Command::new("curl").args(["--help", "all"]).output() else { return };
         let page = page();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -18,7 +18,7 @@ impl Flag for ContinueAtFlag {
                   output file as OFFSET, which needs -o or -O; in curl's place, \"-\" with standard output asks for \
                   the whole body. If the server does not send ranges, the transfer fails with 33 rather than write \
                   the beginning twice. The body is requested uncompressed. Not with --range, --remove-on-error or \
-                  --no-clobber; \"-\" not with --remote-header-name. FileAccess that haul itself left unfinished under a \
+                  --no-clobber; \"-\" not with --remote-header-name. Files that haul itself left unfinished under a \
                   temporary name are resumed without this option. With -T, sends the file from OFFSET on, with \
                   Content-Range; \"-\" then sends all of it.",
             example: "haul -C - -O https://example.com/file.tar.gz",

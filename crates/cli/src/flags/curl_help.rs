@@ -128,7 +128,7 @@ mod tests {
     use crate::flags::{FlagSyntax, find_long};
 
     #[test]
-    fn the_lists_name_flags_that_there_are() {
+    fn curl_help_lists_name_existing_flags() {
         for (category, _, names) in CATEGORIES {
             for name in names.split_ascii_whitespace() {
                 assert!(find_long(name.as_bytes()).is_some(), "{name} of {category}");

@@ -18,7 +18,7 @@ impl Flag for FormFlag {
                   files, \"<file\" the text of a file; \"-\" is standard input. It may be followed by \
                   \";type=TYPE/SUBTYPE\", \";filename=NAME\", \";headers=LINE\" or \";headers=@FILE\", and \
                   \";encoder=NAME\" (base64, quoted-printable, 7bit, 8bit, binary); double \
-                  quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. FileAccess are \
+                  quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. Files are \
                   streamed, so they may be of any size; those that are encoded are held in memory.",
             example: "haul -F name=me -F 'photo=@me.jpg;type=image/jpeg' https://example.com/form",
             see_also: &["form-string", "form-escape", "data"],

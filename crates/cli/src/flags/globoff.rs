@@ -13,7 +13,7 @@ impl Flag for GloboffFlag {
             category: HelpCategory::Http,
             important: false,
             help: "Take brackets and braces in URLs literally",
-            doc: "FlagSyntax brackets and braces in URLs literally. Without it [1-3], [a-z:2] and {a,b} stand for several \
+            doc: "Takes brackets and braces in URLs literally. Without it [1-3], [a-z:2] and {a,b} stand for several \
                   URLs.",
             example: "haul -g 'https://example.com/?list[0]=x'",
             see_also: &["url"],

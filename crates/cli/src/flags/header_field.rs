@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_forms_of_a_header() {
+    fn header_sets_removes_or_empties_a_field() {
         let name = || "X-A".to_owned();
         let set = FieldArg::Set { name: name(), value: b"b: c;".to_vec() };
         assert_eq!(parse(b"X-A:  b: c; "), Ok(Some(set)));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_becomes_another_field() {
+    fn header_with_line_breaks_is_refused() {
         for bad in [&b"A: b\r\nEvil: 1"[..], b"A: b\n", b"A: b\rc", b"A: b\0"] {
             assert!(matches!(parse(bad), Err(UsageReason::BadUse(_))), "{bad:?}");
         }

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_and_ranges() {
+    fn local_port_is_a_port_or_range() {
         assert_eq!(parse("5"), Some(PortRange { first: 5, last: 5 }));
         assert_eq!(parse("5-65535"), Some(PortRange { first: 5, last: 65_535 }));
         assert_eq!(parse("5 - 6"), Some(PortRange { first: 5, last: 6 }));

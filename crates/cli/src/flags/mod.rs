@@ -476,14 +476,13 @@ pub const FLAGS: &[&dyn Flag] = &[
     &xattr::XattrFlag,
 ];
 
-/// The flag of a long name. The table is searched where it lies: a map would have to be built
-/// at every start.
+/// Returns the flag of a long name by binary search. A map would have to be built at every start.
 pub fn find_long(name: &[u8]) -> Option<&'static dyn Flag> {
     let found = FLAGS.binary_search_by(|flag| flag.spec().long.as_bytes().cmp(name));
     found.ok().map(|at| FLAGS[at])
 }
 
-/// The flag of a letter.
+/// Returns the flag of a letter.
 pub fn find_short(letter: u8) -> Option<&'static dyn Flag> {
     let letter = Some(char::from(letter));
     FLAGS.iter().copied().find(|flag| flag.spec().short == letter)

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_times() {
+    fn rate_is_converted_to_an_interval() {
         assert_eq!(pace("2/s"), Ok(Duration::from_millis(500)));
         assert_eq!(pace("3/m"), Ok(Duration::from_secs(20)));
         assert_eq!(pace("5/10s"), Ok(Duration::from_secs(2)));

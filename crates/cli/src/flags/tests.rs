@@ -40,7 +40,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_table_is_sorted_and_its_names_are_unique() {
+fn flag_table_is_sorted_and_unique() {
     let names: Vec<_> = FLAGS.iter().map(|flag| flag.spec().long).collect();
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
     let mut letters: Vec<_> = FLAGS.iter().filter_map(|flag| flag.spec().short).collect();
@@ -52,7 +52,7 @@ fn the_table_is_sorted_and_its_names_are_unique() {
 }
 
 #[test]
-fn names_are_found_again() {
+fn flag_lookup_finds_every_name() {
     for flag in FLAGS {
         let spec = flag.spec();
         let found = find_long(spec.long.as_bytes()).expect(spec.long);
@@ -84,7 +84,7 @@ fn every_flag_is_documented() {
 }
 
 #[test]
-fn every_example_shows_its_flag_and_parses() {
+fn flag_examples_use_their_flag_and_parse() {
     for flag in FLAGS {
         let spec = flag.spec();
         let words = words(spec.example);
@@ -111,7 +111,7 @@ fn every_example_shows_its_flag_and_parses() {
 
 /// The manual lists `%{url.host}` and its like as `url.PART`, with a list of the parts.
 #[test]
-fn the_manual_of_write_out_has_every_fact() {
+fn write_out_manual_has_every_variable() {
     let doc = find_long(b"write-out").expect("-w").spec().doc;
     let words: Vec<_> = doc.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
     for (name, _) in crate::write_out::Variable::NAMES {
@@ -121,7 +121,7 @@ fn the_manual_of_write_out_has_every_fact() {
 }
 
 #[test]
-fn what_haul_has_is_not_listed_as_missing() {
+fn unsupported_list_has_no_supported_flag() {
     for flag in FLAGS {
         let spec = flag.spec();
         assert!(!unsupported::has_name(spec.long.as_bytes()), "{}", spec.long);

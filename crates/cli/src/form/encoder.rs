@@ -4,11 +4,11 @@
 /// The encoding of a part's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartEncoder {
-    /// Unchanged.
+    /// `binary`: unchanged.
     Binary,
-    /// Unchanged, too.
+    /// `8bit`: unchanged.
     EightBit,
-    /// Unchanged, and ASCII alone.
+    /// `7bit`: unchanged; other bytes than ASCII are an error.
     SevenBit,
     /// Base64, in lines.
     Base64,
@@ -57,7 +57,7 @@ impl PartEncoder {
     }
 }
 
-/// Lines of 76 characters, 57 bytes each, with line ends between them.
+/// Encodes the content in lines of 76 characters, 57 bytes each.
 fn in_lines(content: &[u8]) -> Vec<u8> {
     let lines: Vec<String> = content.chunks(57).map(crate::base64::encode).collect();
     lines.join("\r\n").into_bytes()
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn base64_has_lines_of_76_and_none_that_is_empty() {
+    fn base64_encoder_breaks_lines_at_76() {
         assert_eq!(encoded(PartEncoder::Base64, b""), "");
         assert_eq!(encoded(PartEncoder::Base64, &[0; 57]), "A".repeat(76));
         assert_eq!(encoded(PartEncoder::Base64, &[0; 58]), "A".repeat(76) + "\r\nAA==");
     }
 
     #[test]
-    fn quoted_printable_breaks_lines_where_curl_does() {
+    fn quoted_printable_encoder_breaks_lines_like_curl() {
         let text = b"a \t\r\nb=\xff\r\rx\n ";
         assert_eq!(encoded(PartEncoder::QuotedPrintable, text), "a =09\r\nb=3D=FF=0D=0Dx=0A=20");
         // A line of 76 that ends the content, or is followed by a line end, is not broken.
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn seven_bits_are_checked_and_no_others() {
+    fn encoder_7bit_refuses_eight_bit_content() {
         assert_eq!(PartEncoder::SevenBit.encode(b"a\0b".to_vec()), Some(b"a\0b".to_vec()));
         assert_eq!(PartEncoder::SevenBit.encode(b"\x80".to_vec()), None);
         assert_eq!(PartEncoder::EightBit.encode(b"\x80".to_vec()), Some(b"\x80".to_vec()));

@@ -109,7 +109,7 @@ pub struct ParsedPart {
     pub content_type: Option<String>,
     /// `;headers=`, in order.
     pub headers: Vec<ParsedHeaderLine>,
-    /// `;encoder=`. Of a list it means nothing.
+    /// `;encoder=`, which has no effect on a list.
     pub encoder: Option<PartEncoder>,
     /// The content of the part.
     pub content: ParsedContent,
@@ -257,7 +257,7 @@ impl FormReader<'_> {
         Ok((content, part))
     }
 
-    /// A type and its parameters, which reach up to the next word that is ours.
+    /// Reads a media type with its parameters, up to the next parameter of the option.
     fn content_type(&mut self, listed: bool) -> Result<String, UsageReason> {
         let text = self.words.media_type(listed);
         refuse_controls(text)?;

@@ -20,7 +20,7 @@ fn is_file(part: &ParsedPart, file: &str, told: bool) -> bool {
 }
 
 #[test]
-fn values_are_words() {
+fn form_values_are_quoted_or_bare_words() {
     for (text, value) in [
         ("a=b", "b"),
         ("a=", ""),
@@ -40,7 +40,7 @@ fn values_are_words() {
 }
 
 #[test]
-fn what_stands_behind_a_value() {
+fn form_parameters_follow_the_value() {
     let all = part(r#"e=v; type=text/x; charset="u" ; FILENAME="a;b";headers="X: y";headers=@h"#);
     assert_eq!(all.content_type.as_deref(), Some(r#"text/x; charset="u""#));
     assert_eq!(all.filename.as_deref(), Some(&b"a;b"[..]));
@@ -59,7 +59,7 @@ fn what_stands_behind_a_value() {
 }
 
 #[test]
-fn files_alone_and_in_lists() {
+fn form_files_are_single_or_listed() {
     assert!(is_file(&part("a=@f"), "f", true));
     assert!(is_file(&part("a=<f,g"), "f,g", false));
     assert!(is_file(&part("a=@-"), "-", true));
@@ -84,7 +84,7 @@ fn form(items: &[&str]) -> Result<Vec<ParsedPart>, UsageReason> {
 }
 
 #[test]
-fn lists_nest_and_close() {
+fn nested_form_lists_open_and_close() {
     let parts = form(&["a=1", "b=(;type=multipart/alternative", "=2", "c=(", "=3", "=)", "=4", "=)", "d=5"]);
     let parts = parts.expect("a form");
     assert_eq!(parts.len(), 3);
@@ -99,7 +99,7 @@ fn lists_nest_and_close() {
 }
 
 #[test]
-fn every_truncation_and_every_changed_byte_is_an_answer() {
+fn form_parser_survives_truncated_and_changed_input() {
     let seed = br#"n=@"a\"b";type=x/y; q=1;filename=z,c;headers="H: v",d"#;
     for end in 0..seed.len() {
         let _ = parse(&seed[..end]);

@@ -10,18 +10,18 @@ impl<'t> ValueScanner<'t> {
         ValueScanner { rest }
     }
 
-    /// Passes over this byte if it is next.
+    /// Skips this byte if it is next. Returns true if it was.
     pub(super) fn take(&mut self, byte: u8) -> bool {
         self.take_bytes(&[byte])
     }
 
-    /// Passes over blanks, then this text in any case, if it is next.
+    /// Skips blanks, and then this text in any case. Returns true if the text was next.
     pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
         self.pass_blanks();
         self.take_bytes(prefix)
     }
 
-    /// Line ends are content, not blanks: a value may end in one.
+    /// Skips blanks. Line ends are content: a value may end in one.
     fn pass_blanks(&mut self) {
         let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
         self.rest = &self.rest[blanks..];
@@ -48,7 +48,7 @@ impl<'t> ValueScanner<'t> {
                 }
                 word
             }
-            None => without_blanks_behind(self.bare(listed)).to_vec(),
+            None => trim_blanks_end(self.bare(listed)).to_vec(),
         }
     }
 
@@ -57,14 +57,14 @@ impl<'t> ValueScanner<'t> {
         self.pass_blanks();
         let text = self.rest;
         let mut end = self.bare(listed).len();
-        while self.rest.first() == Some(&b';') && !is_ours(&self.rest[1..]) {
+        while self.rest.first() == Some(&b';') && !is_parameter_of_option(&self.rest[1..]) {
             self.rest = &self.rest[1..];
             end += 1 + self.bare(listed).len();
         }
         text[..end].trim_ascii_end()
     }
 
-    /// Up to the next separator.
+    /// Reads the text before the next separator.
     fn bare(&mut self, listed: bool) -> &'t [u8] {
         let is_end = |byte: &u8| *byte == b';' || (listed && *byte == b',');
         let end = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
@@ -78,13 +78,13 @@ fn is_blank(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-fn without_blanks_behind(text: &[u8]) -> &[u8] {
+fn trim_blanks_end(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
     &text[..end]
 }
 
 /// Returns true if a parameter belongs to the option, and not to the media type before it.
-fn is_ours(text: &[u8]) -> bool {
+fn is_parameter_of_option(text: &[u8]) -> bool {
     let mut words = ValueScanner::new(text);
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
 }

@@ -28,21 +28,21 @@ pub struct FtpArgs {
     pub verbose: Option<bool>,
     /// `-m` is true, `-M` false.
     pub meter: Option<bool>,
-    /// `-N`: how the program calls itself in errors.
+    /// `-N`: the program's name in errors.
     pub name: Option<String>,
     /// `-U`.
     pub user_agent: Option<String>,
-    /// `-w`: the longest that a connection may take.
+    /// `-w`: connection timeout.
     pub connect_timeout: Option<Duration>,
     /// `-c`: a file of cookies.
     pub cookies: Option<PathBuf>,
-    /// `-T`; fetch(1)'s `-m`: a file that is as new as the server's is left alone.
+    /// `-T`; fetch(1)'s `-m`: keep a file that is as new as the server's.
     pub newer: bool,
-    /// `-u`; fetch(1)'s `-n`: files do not get the date that the server gives.
+    /// `-u`; fetch(1)'s `-n`: do not set the date of the server on files.
     pub drops_date: bool,
     /// `-4`, `-6`.
     pub family: Option<u8>,
-    /// `-s`: the address to leave from.
+    /// `-s`: the local address of connections.
     pub source: Option<String>,
     /// `-S cafile=`.
     pub ca_file: Option<PathBuf>,
@@ -59,15 +59,15 @@ pub struct FtpArgs {
 /// The arguments that only fetch(1) has ([`fetch_args`](super::fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchArgs {
-    /// `-S`: how long the content has to be.
+    /// `-S`: the required length of the content.
     pub length: Option<u64>,
     /// `-A`: redirects are not followed.
     pub stays: bool,
     /// `-d`: no proxy.
     pub direct: bool,
-    /// `-T`: how long nothing may come.
+    /// `-T`: receive (idle) timeout.
     pub timeout: Option<Duration>,
-    /// `-a`, `-w`: failures that may pass are tried again, after so long.
+    /// `-a`, `-w`: the pause before transient failures are retried.
     pub retry_after: Option<Duration>,
 }
 
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_bundle_and_values_may_be_glued() {
+    fn ftp_letters_bundle_and_values_may_be_attached() {
         let args =
             parse("-VMCo- -Nme -U agent/1 -w5 -S cafile=/a,session=/dev/fd/9,dont http://h/ -4 https://i/").unwrap();
         assert_eq!(args.urls, ["http://h/", "https://i/"]);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn openbsd_s_letters_t_and_u_take_no_value() {
+    fn openbsd_letters_t_and_u_take_no_value() {
         let args = parse("-Tu -o file http://h/a").unwrap();
         assert!(args.newer && args.drops_date);
         assert_eq!((args.output, args.urls), (FtpOutput::File("file".into()), vec!["http://h/a".to_owned()]));
@@ -271,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_named_by_arguments() {
+    fn agent_options_name_socket_and_idle_time() {
         let agent = parse("--agent=/run/a --agent-idle 5 u").unwrap().agent.unwrap();
         assert_eq!((agent.socket, agent.idle), (Some("/run/a".into()), Duration::from_secs(5)));
         assert_eq!(parse("--agent-idle=7 --agent u").unwrap().agent.unwrap().idle, Duration::from_secs(7));
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_ftp_command_lines_are_refused() {
         for line in ["-o -", "-o", "-Z u", "--what u", "-S what=1 u", "-w soon u", "-S cafile u", "--agent-idle u"] {
             assert!(parse(line).is_err(), "{line}");
         }

@@ -13,8 +13,7 @@ use super::args::FtpOutput;
 use super::unnamed;
 use crate::usage_error::{one_line, shown_url};
 
-/// The path of a `file:` URL, which ftp(1) takes as it stands: relative too, and nothing in it is
-/// coded.
+/// Returns the path of a `file:` URL. Like ftp(1), it takes relative paths and decodes nothing.
 pub(super) fn path(url: &str) -> Option<&str> {
     let (scheme, path) = url.split_at_checked("file:".len())?;
     scheme.eq_ignore_ascii_case("file:").then_some(path)

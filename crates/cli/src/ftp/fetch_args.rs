@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_ports_are_read() {
+    fn fetch_command_lines_of_freebsd_ports_are_accepted() {
         let args = read("-Fpr -S 77 -o dir/file http://h/file").unwrap();
         let fetch = args.fetch.unwrap();
         assert_eq!((args.goes_on, fetch.length, args.drops_date), (true, Some(77), false));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_fetch_command_lines_are_refused() {
         for line in ["-Fpr", "-S much u", "-S", "-mr u", "-Z u", "--what u"] {
             assert!(read(line).is_err(), "{line}");
         }

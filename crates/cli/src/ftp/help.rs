@@ -32,7 +32,7 @@ Usage: haul ftp [options] URL ...
   --agent-idle SECONDS   How long that process lives without a call
   --help                 Print this help
 
-OptionLetters that concern the FTP protocol are accepted and mean nothing.
+Letters that concern the FTP protocol are accepted and mean nothing.
 The guide is docs/package-managers.md; `haul --help` has the options of haul itself.
 ";
 
@@ -57,7 +57,7 @@ Usage: haul fetch [options] URL ...
   --agent-idle SECONDS   How long that process lives without a call
   --help                 Print this help
 
-OptionLetters that concern the FTP protocol are accepted and mean nothing.
+Letters that concern the FTP protocol are accepted and mean nothing.
 The guide is docs/package-managers.md; `haul --help` has the options of haul itself.
 ";
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn help_names_letters_that_the_grammar_knows() {
+    fn ftp_help_lists_only_accepted_letters() {
         for (program, some) in [(FtpProgram::Ftp, "CoSTw"), (FtpProgram::Fetch, "AaroSTw")] {
             let named: String = letters(of(program)).collect();
             assert!(some.chars().all(|letter| named.contains(letter)), "{program:?}: {named}");

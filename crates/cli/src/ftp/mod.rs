@@ -127,7 +127,7 @@ impl FtpClient {
     fn run(&self) -> Result<u8> {
         let options = self.options()?;
         let client = Client::new();
-        let mut carrier = match &self.args.agent {
+        let mut fetcher = match &self.args.agent {
             None => AgentFetcher::alone(&client),
             Some(agent) => AgentFetcher::with_agent(&client, agent).unwrap_or_else(|refusal| {
                 self.say(&format!("the agent is not used: {}", one_line(&refusal.to_string())));
@@ -135,7 +135,7 @@ impl FtpClient {
             }),
         };
         for url in &self.args.urls {
-            if self.fetch(&mut carrier, &options, url)? != 0 {
+            if self.fetch(&mut fetcher, &options, url)? != 0 {
                 return Ok(1);
             }
         }
@@ -193,7 +193,7 @@ impl FtpClient {
         Ok(options)
     }
 
-    fn fetch(&self, carrier: &mut AgentFetcher<'_>, options: &RequestOptions, url: &str) -> Result<u8> {
+    fn fetch(&self, fetcher: &mut AgentFetcher<'_>, options: &RequestOptions, url: &str) -> Result<u8> {
         if let Some(path) = copy_file::path(url).filter(|_| self.args.fetch.is_none()) {
             return Ok(self.copy(path));
         }
@@ -220,11 +220,11 @@ impl FtpClient {
                 // repair a connection that breaks.
                 options.retry.only_resets = true;
             }
-            let outcome = carrier.fetch_to_descriptor(url, &options, io::stdout().as_fd());
-            return Ok(self.tell(&target, &outcome));
+            let outcome = fetcher.fetch_to_descriptor(url, &options, io::stdout().as_fd());
+            return Ok(self.report(&target, &outcome));
         };
-        let outcome = self.fetch_to_file(carrier, options, url, &path);
-        let code = self.tell(&target, &outcome);
+        let outcome = self.fetch_to_file(fetcher, options, url, &path);
+        let code = self.report(&target, &outcome);
         match &self.args.fetch {
             _ if code != 0 => Ok(code),
             Some(fetch) => self.check(fetch, url, &path, &outcome),
@@ -242,7 +242,7 @@ impl FtpClient {
         let started = Instant::now();
         match copy_file::copy(from, &self.args.output) {
             Ok(bytes) => {
-                self.tell_rate(bytes, started.elapsed());
+                self.print_rate(bytes, started.elapsed());
                 0
             }
             Err(line) => {
@@ -268,7 +268,7 @@ impl FtpClient {
 
     fn fetch_to_file(
         &self,
-        carrier: &mut AgentFetcher<'_>,
+        fetcher: &mut AgentFetcher<'_>,
         options: &RequestOptions,
         url: &str,
         path: &Path,
@@ -280,7 +280,7 @@ impl FtpClient {
         let in_place = there.is_some() && !may_rename_in(path);
         if self.args.goes_on && there.is_some() {
             let how = FileOptions { append: Some(AppendPosition::AtEnd), ..FileOptions::default() };
-            let outcome = carrier.fetch_to_file(url, &options, path, &how);
+            let outcome = fetcher.fetch_to_file(url, &options, path, &how);
             // A server without ranges has to send it all.
             if outcome.result.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Range) {
                 return outcome;
@@ -293,7 +293,7 @@ impl FtpClient {
             options.fields.push(("If-Modified-Since".to_owned(), date.into_bytes()));
         }
         options.max_size = self.args.fetch.as_ref().and_then(|fetch| fetch.length);
-        carrier.fetch_to_file(url, &options, path, &FileOptions { in_place, ..FileOptions::default() })
+        fetcher.fetch_to_file(url, &options, path, &FileOptions { in_place, ..FileOptions::default() })
     }
 
     /// Checks the length of a fetched file for fetch(1), and sets its date. Returns the exit code.
@@ -330,13 +330,13 @@ impl FtpClient {
     }
 
     /// Reports the result and returns the exit code.
-    fn tell(&self, target: &Target, outcome: &TransferOutcome) -> u8 {
+    fn report(&self, target: &Target, outcome: &TransferOutcome) -> u8 {
         if self.args.verbose != Some(false) && outcome.facts.redirects > 0 && outcome.target.origin() != target.origin()
         {
             print_error_line(&format!("Redirected to {}", outcome.target.to_url()));
         }
         let Err(error) = &outcome.result else {
-            self.tell_rate(outcome.facts.body_bytes, outcome.facts.total);
+            self.print_rate(outcome.facts.body_bytes, outcome.facts.total);
             return 0;
         };
         let line = match &self.args.fetch {
@@ -349,7 +349,7 @@ impl FtpClient {
         1
     }
 
-    fn tell_rate(&self, bytes: u64, took: Duration) {
+    fn print_rate(&self, bytes: u64, took: Duration) {
         if self.is_verbose() {
             let seconds = took.as_secs_f64();
             let rate = bytes as f64 / 1024.0 / seconds.max(1e-6);

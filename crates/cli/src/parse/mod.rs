@@ -303,10 +303,9 @@ impl Parser<'_> {
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
     }
 
-    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened
-    /// is ignored, and as in curl an error in it is reported and ends its reading: the script's
-    /// request is still carried out. Only what curl would have done and haul does not is refused
-    /// here, too.
+    /// Reads the first `.curlrc` of curl's search path. A file that cannot be opened is ignored. As
+    /// in curl, an error in the file is reported and ends its reading, and the transfers still run.
+    /// An option that haul refuses is an error here, too.
     fn curlrc(&mut self) -> Result<(), UsageError> {
         let places = [
             ("CURL_HOME", ".curlrc"),

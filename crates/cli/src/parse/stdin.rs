@@ -38,7 +38,7 @@ mod tests {
     use crate::config_file::ConfigReader;
 
     #[test]
-    fn options_that_read_standard_input_are_told_from_those_that_look_like_it() {
+    fn stdin_options_are_recognized() {
         for (line, is_taken) in [
             ("data-binary = \"@-\"", true),
             ("--data-binary @-", true),

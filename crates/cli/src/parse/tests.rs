@@ -45,7 +45,7 @@ fn urls(parsed: &ParsedArgs, group: usize) -> Vec<UrlSource<'_>> {
 }
 
 #[test]
-fn letters_bundle_and_values_glue() {
+fn short_options_bundle_and_values_may_be_attached() {
     let file = |name: &str| OutputArg::File(name.into());
     for args in [
         &["-sSkofile"][..],
@@ -67,7 +67,7 @@ fn letters_bundle_and_values_glue() {
 }
 
 #[test]
-fn no_turns_switches_off() {
+fn no_prefix_turns_switches_off() {
     let parsed = ok(&["--no-location", "--no-fail", "--no-progress-meter", "-k", "--no-insecure"]);
     let transfer = &parsed.groups[0].stages[0].transfer;
     assert!(
@@ -80,7 +80,7 @@ fn no_turns_switches_off() {
 }
 
 #[test]
-fn urls_stand_anywhere_and_two_dashes_end_the_options() {
+fn urls_mix_with_options_until_two_dashes() {
     let parsed = ok(&["a", "-s", "b", "--url", "c", "--", "-s", "--", "--next"]);
     let text = ["a", "b", "c", "-s", "--", "--next"];
     assert_eq!(urls(&parsed, 0), text.map(UrlSource::Argument));
@@ -88,7 +88,7 @@ fn urls_stand_anywhere_and_two_dashes_end_the_options() {
 }
 
 #[test]
-fn refusals_are_in_the_words_of_curl() {
+fn parse_errors_use_messages_of_curl() {
     let text = [
         (&["--foo"][..], "haul: option --foo: is unknown"),
         (&["--foo=secret"], "haul: option --foo: is unknown"),
@@ -134,7 +134,7 @@ fn refusals_are_in_the_words_of_curl() {
 }
 
 #[test]
-fn what_only_haul_lacks_is_said() {
+fn unsupported_curl_options_are_refused_with_reason() {
     let version = crate::persona::VERSION;
     for (option, why) in [
         ("--http3", "HTTP/3 is not implemented yet"),
@@ -147,7 +147,7 @@ fn what_only_haul_lacks_is_said() {
 }
 
 #[test]
-fn no_message_repeats_a_value() {
+fn parse_errors_do_not_repeat_values() {
     for args in [
         &["-usecret\n"][..],
         &["--user=secret\n"],
@@ -169,7 +169,7 @@ fn no_message_repeats_a_value() {
 }
 
 #[test]
-fn optional_values_are_only_glued() {
+fn optional_values_require_an_equals_sign() {
     let parsed = ok(&["--stats", "json"]);
     assert_eq!(parsed.global.stats, Some(StatsFormat::Text));
     assert_eq!(urls(&parsed, 0), [UrlSource::Argument("json")]);
@@ -178,7 +178,7 @@ fn optional_values_are_only_glued() {
 }
 
 #[test]
-fn help_and_version_end_the_parsing() {
+fn help_and_version_end_parsing() {
     assert_eq!(ok(&["-h"]).info, Some(InfoOption::Help(None)));
     assert_eq!(ok(&["--help", "all", "--foo"]).info, Some(InfoOption::Help(Some("all".into()))));
     assert_eq!(ok(&["-sh", "--output"]).info, Some(InfoOption::Help(Some("--output".into()))));
@@ -186,7 +186,7 @@ fn help_and_version_end_the_parsing() {
 }
 
 #[test]
-fn next_resets_what_belongs_to_a_group() {
+fn next_resets_options_of_the_group() {
     let args = ["-s", "-k", "-oa", "u", "-:", "v", "--next", "-I", "w", "--threads", "3"];
     let parsed = ok(&args);
     assert_eq!(parsed.groups.len(), 3);
@@ -200,7 +200,7 @@ fn next_resets_what_belongs_to_a_group() {
 }
 
 #[test]
-fn options_belong_to_the_stage_that_the_last_then_opened() {
+fn options_belong_to_the_latest_then_stage() {
     let parsed = ok(&[
         "u",
         "-A",
@@ -243,7 +243,7 @@ fn options_belong_to_the_stage_that_the_last_then_opened() {
 }
 
 #[test]
-fn then_needs_matches() {
+fn then_requires_extract() {
     assert!(first_line(&["u", "--then", "{}"]).contains("--extract"));
     assert!(first_line(&["u", "--extract", "a", "--then", "{}", "--then", "{}"]).contains("--extract"));
     let expected = "haul: option --then: is badly used here (";
@@ -276,7 +276,7 @@ fn config_files_hold_groups_and_stages() {
 }
 
 #[test]
-fn config_files_nest_to_a_depth() {
+fn config_files_nest_up_to_a_limit() {
     let mut files = MemoryFiles::default();
     for depth in 0..5 {
         files = files.with(&format!("c{depth}"), &format!("config = c{}\n", depth + 1));
@@ -318,7 +318,7 @@ fn config_errors_name_file_and_line() {
 }
 
 #[test]
-fn config_oddities_warn() {
+fn suspicious_config_lines_warn() {
     let text = "url = http://h/a b\nurl = \"http://h/\n";
     let parsed = read(&["-K", "c"], MemoryFiles::default().with("c", text)).expect("taken as in curl");
     assert_eq!(parsed.warnings.len(), 2);
@@ -339,7 +339,7 @@ fn file_names_that_look_like_flags_warn() {
 }
 
 #[test]
-fn values_of_single_flags() {
+fn flag_values_are_parsed() {
     let parsed = ok(&[
         "-bone=1",
         "-b",
@@ -393,7 +393,7 @@ fn values_of_single_flags() {
 
 #[cfg(unix)]
 #[test]
-fn bytes_pass_where_they_may() {
+fn non_utf8_values_are_accepted_as_bytes() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let arg = |bytes: &'static [u8]| OsStr::from_bytes(bytes).to_owned();

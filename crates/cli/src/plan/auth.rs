@@ -15,7 +15,7 @@ use haul_policy::auth::{AllowedSchemes, Credentials, SigV4};
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Takes the bytes over.
+    /// Returns a secret of these bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Secret(bytes.into())
     }
@@ -67,7 +67,7 @@ pub enum NetrcArg {
     Optional(Arc<[u8]>),
     /// `-n`, or `--netrc-file` alone: it takes precedence over the URL.
     Required(Arc<[u8]>),
-    /// `-n` without the file, in curl's place: the transfers fail, each by itself.
+    /// `-n` without the file, in curl's place: each transfer fails.
     Missing,
 }
 

@@ -1,12 +1,12 @@
 //! Request bodies: where their bytes are.
 //!
 //! ```
-//! use haul_cli::plan::{FormArg, PartArg, PartContent, BodySource};
+//! use haul_cli::plan::{FormArg, PartArg, PartContent, PartSource};
 //! use haul_policy::multipart::{MultipartBoundary, MultipartLayout, MultipartPiece};
 //!
-//! let file = PartContent::Source(BodySource::File("a.txt".into()));
+//! let file = PartContent::Source(PartSource::File("a.txt".into()));
 //! let form = FormArg { parts: vec![PartArg { name: Some(b"a".to_vec()), content: file, ..PartArg::default() }], ..FormArg::default() };
-//! assert_eq!(form.sources(), [&BodySource::File("a.txt".into())]);
+//! assert_eq!(form.sources(), [&PartSource::File("a.txt".into())]);
 //! let layout = MultipartLayout::new(&form.parts_of(&[Some(7)]), &MultipartBoundary::new([0; 16]), form.escape).unwrap();
 //! assert!(matches!(layout.pieces[1], MultipartPiece::Source { index: 0, length: Some(7) }));
 //! ```
@@ -23,7 +23,7 @@ use crate::form::PartEncoder;
 pub enum BodyArg {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// Bytes behind `--then` that depend on the value that led to the page.
+    /// A text behind `--then` with placeholders for the value that led to the page.
     ByValue(ValueTemplate),
     /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
     File(PathBuf),
@@ -67,20 +67,20 @@ pub struct FormArg {
 
 impl FormArg {
     /// The sources to read, in the order of the body. A place may occur twice.
-    pub fn sources(&self) -> Vec<&BodySource> {
+    pub fn sources(&self) -> Vec<&PartSource> {
         let mut sources = Vec::new();
         collect(&self.parts, &mut sources);
         sources
     }
 
-    /// The parts as the layout takes them. `lengths` are those of [`FormArg::sources`] by index; one
-    /// that is missing is unknown.
+    /// Returns the parts for the layout. `lengths` holds the lengths of [`FormArg::sources`] by
+    /// index; a missing length is unknown.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
         convert(&self.parts, lengths, &mut 0)
     }
 }
 
-fn collect<'p>(parts: &'p [PartArg], sources: &mut Vec<&'p BodySource>) {
+fn collect<'p>(parts: &'p [PartArg], sources: &mut Vec<&'p PartSource>) {
     for part in parts {
         match &part.content {
             PartContent::Bytes(_) => {}
@@ -145,14 +145,14 @@ pub enum PartContent {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// The sources that are read when the body is sent.
-    Source(BodySource),
+    Source(PartSource),
     /// Several: `=@a,b` and `=(`.
     Mixed(Vec<PartArg>),
 }
 
 /// A source from which bytes are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BodySource {
+pub enum PartSource {
     /// A file. One that is no regular file (a pipe) has no known length and can be read once.
     File(PathBuf),
     /// Standard input; at most one part of a form has it.

@@ -42,7 +42,7 @@ pub use crate::checksum::ChecksumArg;
 pub use crate::url_list::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
 pub use auth::{AuthArgs, NetrcArg, Secret};
-pub use body::{BodyArg, BodySource, FormArg, PartArg, PartContent};
+pub use body::{BodyArg, FormArg, PartArg, PartContent, PartSource};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
@@ -62,7 +62,7 @@ pub struct RunPlan {
     pub global: GlobalArgs,
     /// The warnings before the run starts. Each is one `Warning: ` line, unless the run is silent.
     pub warnings: Vec<String>,
-    /// The number of leading warnings that a silent run prints too.
+    /// The number of leading warnings that a silent run prints as well.
     pub outspoken: usize,
     /// Notes for `-v` and its like. Each is one `Note: ` line.
     pub notes: Vec<String>,
@@ -91,20 +91,21 @@ pub struct GlobalArgs {
     pub parallel_max: usize,
     /// Most connections to one host. Default 6.
     pub parallel_max_host: usize,
-    /// Most worker threads; `None` is one a core.
+    /// `--threads`: the most worker threads; `None` is one for each core.
     pub threads: Option<usize>,
-    /// Bytes that may wait for their turn of the output. Default 64 MiB.
+    /// `--max-memory`: the most bytes that wait for earlier output. Default 64 MiB.
     pub max_memory: u64,
-    /// Whole records in order of completion instead of input order.
+    /// `--unordered`: whole records in order of completion instead of input order.
     pub unordered: bool,
-    /// HTTP/1.1 requests on the way on one connection. Default 1: no pipelining.
+    /// `--pipeline`: the most unanswered HTTP/1.1 requests of one connection. Default 1: no
+    /// pipelining.
     pub pipeline: usize,
     /// `--rate`: the least time between the beginnings of two transfers that run one after the
     /// other.
     pub pace: Option<Duration>,
     /// Stop at the first failed transfer.
     pub fail_early: bool,
-    /// Figures of the job on stderr at its end.
+    /// `--stats`: prints the statistics of the run on stderr at its end.
     pub stats: Option<StatsFormat>,
     /// `--agent`: the agent that requests go through if they can.
     pub agent: Option<AgentArgs>,
@@ -168,7 +169,7 @@ impl GlobalArgs {
 /// The format of `--stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatsFormat {
-    /// For people.
+    /// Text.
     Text,
     /// One JSON object.
     Json,
@@ -275,7 +276,7 @@ pub enum OutputArg {
     File(OsString),
     /// `-O`: the last part of the URL's path.
     RemoteName,
-    /// `--out-null`: nowhere.
+    /// `--out-null`: the body is discarded.
     Null,
 }
 
@@ -317,7 +318,7 @@ pub enum ExistingFile {
 /// `-C`: the position at which a body resumes an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueAt {
-    /// At this byte, counted from 0. In a plan never 0, which would not resume.
+    /// At this byte, counted from 0. Never 0 in a plan, where it would not resume.
     Offset(u64),
     /// `-`: at the size of the output file; 0 if the file does not exist.
     OutputSize,

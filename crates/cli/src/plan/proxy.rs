@@ -73,7 +73,7 @@ pub enum ProxyChoice {
     Given {
         /// The proxy that the option names.
         proxy: Proxy,
-        /// For which hosts it does not count, unless there is a `--noproxy`.
+        /// The environment, whose `no_proxy` applies unless `--noproxy` is given.
         environment: ProxyEnvironment,
     },
     /// `-x ''`: no proxy, whatever the environment says.

@@ -39,11 +39,12 @@ impl CookieArgs {
 /// The file of HSTS or Alt-Svc entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StoreArg {
-    /// Nowhere: they do not count.
+    /// The entries are not used.
     #[default]
     Off,
-    /// In memory alone, for this run: an empty name.
+    /// An empty name: the entries are kept in memory for this run.
     Memory,
-    /// In this file, which is read first and written at the end. The file need not exist.
+    /// The entries are read from this file at the start, and written to it at the end. The file
+    /// need not exist.
     File(PathBuf),
 }

@@ -24,7 +24,7 @@ pub struct TraceArgs {
 /// The format of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceForm {
-    /// Not at all.
+    /// No trace.
     #[default]
     Off,
     /// `-v`: lines of heads.

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_where_there_is_none() {
+    fn upload_url_without_name_gets_the_file_name() {
         for (url, expected) in [
             ("http://h", "http://h/f"),
             ("http://h/", "http://h/f"),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_joined() {
+    fn append_query_joins_with_question_mark_or_ampersand() {
         for (url, expected) in [
             ("http://h", "http://h?a=1"),
             ("http://h/?", "http://h/?a=1"),

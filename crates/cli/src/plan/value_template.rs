@@ -10,16 +10,16 @@
 
 use haul_policy::urlencode;
 
-/// The text that stands for the value.
-const HOLE: &[u8] = b"{}";
+/// The placeholder of the value.
+const PLACEHOLDER: &[u8] = b"{}";
 
 /// The encoding of a value in the text that receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueEncoding {
     /// Percent-encoded, a blank as `+`: a field of a form.
     Form,
-    /// Within a JSON string escaped; elsewhere a number or `true`, `false`, `null` as it is, and
-    /// all else a string.
+    /// JSON: escaped within a string. Elsewhere a number, `true`, `false` and `null` are unchanged,
+    /// and any other value becomes a string.
     Json,
     /// `&`, `<`, `>` and quotes as references: XML and HTML.
     Markup,
@@ -51,10 +51,10 @@ impl ValueTemplate {
     pub fn of(text: &[u8], form: ValueEncoding) -> Self {
         let mut made = Self::default();
         let mut rest = text;
-        while let Some(at) = rest.windows(HOLE.len()).position(|bytes| bytes == HOLE) {
+        while let Some(at) = rest.windows(PLACEHOLDER.len()).position(|bytes| bytes == PLACEHOLDER) {
             made.push_text(&rest[..at]);
             made.parts.push(TemplatePart::Value(form));
-            rest = &rest[at + HOLE.len()..];
+            rest = &rest[at + PLACEHOLDER.len()..];
         }
         made.push_text(rest);
         made
@@ -115,7 +115,7 @@ impl ValueTemplate {
     pub fn template(&self) -> Vec<u8> {
         let parts = self.parts.iter().map(|part| match part {
             TemplatePart::Text(text) => text.as_slice(),
-            TemplatePart::Value(_) => HOLE,
+            TemplatePart::Value(_) => PLACEHOLDER,
         });
         parts.collect::<Vec<_>>().concat()
     }
@@ -169,7 +169,7 @@ impl JsonPosition {
     }
 }
 
-/// RFC 8259 section 7.
+/// Escapes a text for a JSON string (RFC 8259 section 7).
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     for character in text.chars() {
@@ -182,7 +182,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// RFC 8259 section 6: no leading zero or plus sign.
+/// Returns true if the text is a JSON number (RFC 8259 section 6): without a leading zero or plus
+/// sign.
 fn is_json_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix('-').unwrap_or(text);
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn value_is_encoded_for_its_place() {
+    fn template_encodes_the_value_for_its_position() {
         use ValueEncoding::{Form, Json, Markup, Plain};
         for (text, form, value, expected) in [
             ("a={}&b={}", Form, "x y&z=\u{e9}", "a=x+y%26z%3D%C3%A9&b=x+y%26z%3D%C3%A9"),
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_a_file_has_no_place() {
+    fn literal_template_has_no_placeholder() {
         let mut all = ValueTemplate::literal(b"{}");
         assert_eq!(all.text(), Some(&b"{}"[..]));
         all.push_text(b"&");

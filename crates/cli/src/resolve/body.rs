@@ -10,15 +10,15 @@ use super::{PlanResolver, misused};
 use crate::flags::header_field::refuse_controls;
 use crate::form::{ParsedContent, ParsedForm, ParsedHeaderLine, ParsedPart};
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
-use crate::plan::{BodyArg, BodySource, FormArg, PartArg, PartContent, ValueEncoding, ValueTemplate};
+use crate::plan::{BodyArg, FormArg, PartArg, PartContent, PartSource, ValueEncoding, ValueTemplate};
 use crate::usage_error::{UsageError, UsageReason};
 
-/// From which size on a file is streamed and not held, in bytes.
+/// The least size of a file that is streamed instead of held in memory, in bytes.
 const STREAMED_FROM: u64 = 1 << 20;
 
 impl PlanResolver<'_> {
-    /// The body that `-d` and its like make. With a form, `{}` in their texts stands for the value
-    /// that a page was found by.
+    /// Returns the body of `-d` and similar options. With an encoding, `{}` in their texts is the
+    /// placeholder of the value.
     pub(super) fn data(&mut self, data: Vec<ParsedData>, form: Option<ValueEncoding>) -> Result<BodyArg, UsageError> {
         if let [ParsedData { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] =
             data.as_slice()
@@ -89,7 +89,7 @@ impl PlanResolver<'_> {
     pub(super) fn form(&mut self, parsed: ParsedForm) -> Result<FormArg, UsageError> {
         let escape = if parsed.backslash { NameEscape::Backslash } else { NameEscape::Percent };
         let form = FormArg { parts: self.parts(parsed.into_parts())?, escape };
-        let stdins = form.sources().iter().filter(|source| ***source == BodySource::Stdin).count();
+        let stdins = form.sources().iter().filter(|source| ***source == PartSource::Stdin).count();
         if stdins > 1 {
             return Err(misused("--form", "standard input can be read once only"));
         }
@@ -150,14 +150,14 @@ impl PlanResolver<'_> {
     /// Refuses a file that cannot be read now: half of a command's requests are not to be sent
     /// before that is found. To curl it is the end of the transfer that sends the form, which `-s`
     /// and `-w` are about.
-    fn source(&mut self, path: PathBuf) -> Result<BodySource, UsageError> {
+    fn source(&mut self, path: PathBuf) -> Result<PartSource, UsageError> {
         if path == Path::new("-") {
-            return Ok(BodySource::Stdin);
+            return Ok(PartSource::Stdin);
         }
         if !self.persona.is_curl() {
             self.size(&path, "--form")?;
         }
-        Ok(BodySource::File(path))
+        Ok(PartSource::File(path))
     }
 
     pub(super) fn size(&mut self, path: &Path, option: &str) -> Result<Option<u64>, UsageError> {

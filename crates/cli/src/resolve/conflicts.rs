@@ -25,7 +25,7 @@ pub(super) fn check(group: &OptionGroup, persona: Persona, warnings: &mut Vec<St
     check_checksum(group)
 }
 
-/// The method that the options stand for; in curl's words where there are two.
+/// Returns the method that the options imply. Two methods are an error, in curl's words.
 ///
 /// Under haul's own name a form or an upload may have the data of `-G` in its URL.
 pub(super) fn method(parsed: &ParsedRequest, uploads: bool, persona: Persona) -> Result<&'static str, UsageError> {

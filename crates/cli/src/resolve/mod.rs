@@ -79,7 +79,7 @@ impl PlanResolver<'_> {
         }
         conflicts::check(&group, self.persona, &mut self.warnings)?;
         if self.persona.is_curl() {
-            self.files_there(&group)?;
+            self.check_files_exist(&group)?;
         }
         let mut outputs = std::mem::take(&mut group.outputs);
         let uploads = self.uploads(std::mem::take(&mut group.uploads), &group.urls, group.globoff)?;
@@ -318,7 +318,7 @@ impl PlanResolver<'_> {
     }
 
     /// Checks that the files of certificates and passwords exist, before anything is done.
-    fn files_there(&mut self, group: &OptionGroup) -> Result<(), UsageError> {
+    fn check_files_exist(&mut self, group: &OptionGroup) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
             let named = [
@@ -380,7 +380,7 @@ fn check_values(operation: &Operation) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// The fields given in so many words whose values hold `{}`.
+/// Returns the fields of the command line whose values contain `{}`.
 fn by_value(fields: &[ParsedHeader]) -> Vec<(String, Vec<u8>)> {
     let set = fields.iter().filter_map(|field| match field {
         ParsedHeader::Field(FieldArg::Set { name, value }) => Some((name.clone(), value.clone())),

@@ -35,10 +35,10 @@ use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, sequential, single_url};
 
-/// Carries the plan out; the answer is the exit code.
+/// Carries out the plan. Returns the exit code.
 pub fn run(plan: RunPlan) -> u8 {
     if let Some(path) = &plan.global.stderr
-        && let Err(error) = divert(path)
+        && let Err(error) = redirect_stderr(path)
     {
         print_error_line(&format!("Warning: failed to open {}: {error}", path.display()));
     }
@@ -53,7 +53,7 @@ pub fn run(plan: RunPlan) -> u8 {
     let progress = Arc::new(ProgressReporter::new(&plan.global));
     let mut stores = StateStores::default();
     let mut exit_code = 0;
-    let signals = has_last_words(&plan).then(Signals::watch).flatten();
+    let signals = prints_at_end(&plan).then(Signals::watch).flatten();
     let mut before = RunTotals {
         interrupt: signals.as_ref().map(Signals::interrupt),
         pace: plan.global.pace.map(StartRate::new),
@@ -76,10 +76,10 @@ pub fn run(plan: RunPlan) -> u8 {
             }
         };
         let mut lost = stores.save(operation, &waits);
-        if !sequential::is_wanted(&plan, operation) || !plan.global.persona.is_curl() {
+        if !sequential::is_sequential(&plan, operation) || !plan.global.persona.is_curl() {
             lost.extend(stores.print(operation));
         }
-        let lost = tell_lost(&plan, &progress, &lost);
+        let lost = report_unwritten_files(&plan, &progress, &lost);
         // Under haul's own name a missing requested file is a failure; in curl it is not.
         if exit_code == 0 && !plan.global.persona.is_curl() {
             exit_code = lost;
@@ -102,7 +102,7 @@ pub fn run(plan: RunPlan) -> u8 {
 
 /// Returns true if a run prints something at its end that Ctrl-C must not suppress: statistics, or
 /// sorted values.
-fn has_last_words(plan: &RunPlan) -> bool {
+fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &Operation| operation.stages.last().is_some_and(|stage| stage.sort);
     plan.global.stats.is_some() || plan.operations.iter().any(sorts)
 }
@@ -133,7 +133,7 @@ fn prints(plan: &RunPlan, operation: &Operation) -> bool {
 }
 
 /// Redirects standard error to the file of `--stderr`.
-fn divert(path: &Path) -> std::io::Result<()> {
+fn redirect_stderr(path: &Path) -> std::io::Result<()> {
     if path == Path::new("-") {
         rustix::stdio::dup2_stderr(std::io::stdout())?;
     } else {
@@ -151,11 +151,13 @@ fn carry_out(
     before: RunTotals,
 ) -> ControlFlow<u8, u8> {
     stores.begin(operation);
-    let operation = &*heads_in_turn(plan, operation);
+    let operation = &*heads_before_bodies(plan, operation);
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         let code = match only_url(operation) {
-            _ if sequential::is_wanted(plan, operation) => sequential::run(client, plan, operation, &reporter, stores),
+            _ if sequential::is_sequential(plan, operation) => {
+                sequential::run(client, plan, operation, &reporter, stores)
+            }
             Some(url) => {
                 reporter.wait_for_pace();
                 let job = single_url::UrlJob { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
@@ -168,7 +170,7 @@ fn carry_out(
     match outcome {
         Ok(code) => ControlFlow::Continue(code),
         Err(error) => {
-            let code = tell(plan, progress, &error);
+            let code = report_setup_error(plan, progress, &error);
             // A missing input file ends curl, and so does an unusable URL, whatever operations
             // follow.
             let ends = plan.global.persona.is_curl() && matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
@@ -179,8 +181,8 @@ fn carry_out(
 
 /// Writes each head of `-D -` before its own body (`-i`), if many URLs send bodies to standard
 /// output too. A head that is written as it arrives could land in another body.
-fn heads_in_turn<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, Operation> {
-    let one_by_one = only_url(operation).is_some() || sequential::is_wanted(plan, operation);
+fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, Operation> {
+    let one_by_one = only_url(operation).is_some() || sequential::is_sequential(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
     let to_stdout = match operation.shared_output() {
         Some(output) => output.is_stdout(),
@@ -201,7 +203,7 @@ fn heads_in_turn<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, Operat
 }
 
 /// Prints the error that kept a transfer from beginning. Returns its exit code.
-fn tell(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
+fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
     progress.clear();
     // Whoever closed the pipe has seen enough, and knows.
     let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
@@ -213,15 +215,15 @@ fn tell(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
 }
 
 /// Prints the errors of outputs besides the content. Returns the exit code of the first one.
-fn tell_lost(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
+fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.clear();
-        print_error_line(&error_message::beside(plan.global.persona, error));
+        print_error_line(&error_message::side_output_error(plan.global.persona, error));
     }
     lost.first().map_or(0, Error::exit_code)
 }
 
-/// The URL, if there is just one and nothing is extracted.
+/// Returns the URL if it is the only one and nothing is extracted.
 fn only_url(operation: &Operation) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
@@ -237,6 +239,7 @@ fn only_url(operation: &Operation) -> Option<&str> {
 /// The glob of an argument.
 fn glob(url: &str) -> haul::Result<UrlGlob> {
     UrlGlob::parse(url).map_err(|flaw| {
-        Error::with_source(ErrorKind::Url, "the URL is no glob", flaw).with_url(crate::usage_error::shown_url(url))
+        Error::with_source(ErrorKind::Url, "the URL is not a valid glob; use -g to take it literally", flaw)
+            .with_url(crate::usage_error::shown_url(url))
     })
 }

@@ -7,7 +7,7 @@ use crate::base64::encode;
 /// The length of PEM lines (RFC 7468 section 2).
 const LINE: usize = 64;
 
-/// Each in words, a line for each, and itself in PEM.
+/// Appends each certificate: its fields, one on each line, and the certificate in PEM.
 pub(super) fn append(certificates: &[Vec<u8>], into: &mut Vec<u8>) -> io::Result<()> {
     for der in certificates {
         for (name, value) in haul::net::tls::certificate_details(der) {

@@ -34,7 +34,7 @@ pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<
     into.push(b'}');
 }
 
-/// `000` and `0200` are no JSON.
+/// Strips leading zeros, which JSON does not allow.
 fn number(text: &[u8]) -> &[u8] {
     let zeros = text.iter().take_while(|&&byte| byte == b'0').count();
     match text.get(zeros) {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_object_is_json_and_has_every_fact() {
+    fn json_output_has_every_variable() {
         let given = TransferFacts { url: "http://h/\"q\"", response_code: 7, exit_code: 3, ..TransferFacts::default() };
         let mut text = Vec::new();
         facts(&given, Persona::Curl, &mut text);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_lose_what_json_has_not() {
+    fn json_numbers_have_no_leading_zeros() {
         for (text, expected) in [("000", "0"), ("0200", "200"), ("0.5", "0.5"), ("12", "12"), ("0", "0")] {
             assert_eq!(number(text.as_bytes()), expected.as_bytes());
         }

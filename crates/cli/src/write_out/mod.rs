@@ -99,7 +99,7 @@ impl RenderedOutput {
 
 impl WriteOut {
     /// Returns true if the format prints the result of the certificate's verification.
-    pub fn tells_of_certificate(&self) -> bool {
+    pub fn prints_verify_result(&self) -> bool {
         self.tokens
             .iter()
             .any(|token| matches!(token, FormatToken::Json | FormatToken::Variable(Variable::VerifyResult)))
@@ -168,7 +168,7 @@ impl WriteOut {
 
     /// Returns true if the format prints fields of the redirects that were followed, besides the
     /// last response.
-    pub fn looks_back(&self) -> bool {
+    pub fn prints_redirect_fields(&self) -> bool {
         self.tokens.iter().any(|token| matches!(token, FormatToken::Fields(..)))
     }
 
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_print_as_in_curl() {
+    fn write_out_variables_print_like_curl() {
         let format = "%{http_code} %{response_code} %{url_effective} %{size_download} %{size_delivered} \
                       %{time_total} %{time_connect} %{time_appconnect} %{num_connects} \
                       %{num_redirects} %{content_type} %{exitcode} %{method} %{scheme} \
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_a_transfer_prints_as_in_curl() {
+    fn unknown_facts_print_like_curl() {
         let format = "[%{http_code}|%{content_type}|%{errormsg}|%{filename_effective}|\
                       %{http_version}|%{local_ip}|%{local_port}|%{remote_port}|%{speed_download}]";
         assert_eq!(printed(format, &TransferFacts::default()).0, "[000||||0||-1|-1|0]");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_and_stray_signs() {
+    fn write_out_escapes_and_stray_percent_signs() {
         let facts = facts();
         assert_eq!(printed(r"a\tb\r\n\q\\", &facts).0, "a\tb\r\n\\q\\\\");
         assert_eq!(printed("100%% %z % %", &facts).0, "100% %z % %");
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_and_errors() {
+    fn write_out_redirects_streams_and_onerror() {
         let format = "a%{stderr}b%{stdout}c%{onerror}d %{errormsg}";
         let failed = facts();
         let expected = "acd The requested URL returned error: 404".to_owned();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_end_at_their_brace() {
+    fn write_out_arguments_end_at_the_brace() {
         let tokens = |format: &str| WriteOut::parse(format.as_bytes()).0.tokens().to_vec();
         let all = |name: &str, separator: &str| vec![FormatToken::Fields(name.to_owned(), separator.to_owned())];
         assert_eq!(tokens("%header{x}"), [FormatToken::Field("x".to_owned())]);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_address_has_its_brackets_and_its_zone_apart() {
+    fn url_variables_split_ipv6_zone_from_host() {
         let urls = ["http://[fe80::1%25eth0]:8080/", "http://[0:0::1]/", "http://127.1/"];
         let said = urls.map(|url| {
             let facts = TransferFacts { url, url_effective: url, ..facts() };
@@ -393,14 +393,14 @@ mod tests {
     }
 
     #[test]
-    fn a_percent_that_begins_nothing_takes_what_follows_with_it() {
+    fn stray_percent_keeps_the_next_character() {
         let (format, warnings) = WriteOut::parse(b"100%\\n%x%%\\n%");
         assert_eq!(format.tokens(), [FormatToken::Text(b"100%\\n%x%\n%".to_vec())]);
         assert!(warnings.is_empty());
     }
 
     #[test]
-    fn unknown_names_warn_and_print_nothing() {
+    fn unknown_variables_warn_and_print_nothing() {
         let (format, warnings) = WriteOut::parse(b"a%{nope\x1b}b%{}c");
         assert_eq!(warnings, ["unknown --write-out variable: 'nope?'", "unknown --write-out variable: ''",],);
         assert_eq!(format.tokens(), [FormatToken::Text(b"abc".to_vec())]);

@@ -68,7 +68,7 @@ pub struct TransferFacts<'a> {
     pub local_port: Option<u16>,
     /// Position of the URL in its operation, from 0.
     pub url_number: u64,
-    /// Position of the transfer among all.
+    /// Position of the transfer among all transfers of the run.
     pub transfer_number: u64,
     /// Status of a proxy's last answer to CONNECT; 0 without one.
     pub connect_code: u16,

@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_written_as_by_strftime() {
+    fn time_format_matches_strftime() {
         let all = "%a %A|%b %B|%c|%C %y|%d %e %j|%D %F|%H %I %k %l|%M %S %p|%r %R %T|%s %f|%u %w %U %W|%z %Z|%%";
         // By date(1): `date -u -d @784111777 +...`.
         let autumn = "Sun Sunday|Nov November|Sun Nov  6 08:49:37 1994|19 94|06  6 310|11/06/94 1994-11-06|08 08  8  8|\
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_conversion_stands() {
+    fn unknown_time_conversions_stay_unchanged() {
         assert_eq!(at(0, "%Qx %é %"), "%Qx %é %");
         assert_eq!(at(0, ""), "");
     }

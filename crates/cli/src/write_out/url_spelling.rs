@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_told_as_it_was_written() {
+    fn host_keeps_its_original_spelling() {
         for (url, canonical, expected) in [
             ("http://BÜcher.example:8/a:b@c", "xn--bcher-kva.example", Some("BÜcher.example")),
             ("http://me:x@Host.example?@y", "host.example", Some("Host.example")),
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_not_decoded() {
+    fn user_stays_percent_encoded() {
         for (url, expected) in [
             ("http://us%40er:p%3a@h/", "us%40er"),
             ("http://me@h", "me"),

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique() {
+    fn write_out_variable_names_are_unique() {
         for (at, (name, _)) in Variable::NAMES.iter().enumerate() {
             assert!(Variable::NAMES[..at].iter().all(|(other, _)| other != name), "{name}");
         }

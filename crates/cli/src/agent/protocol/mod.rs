@@ -3,16 +3,16 @@
 //! ```text
 //!  call                                   agent
 //!   Call (request, files) + descriptor ──▶
-//!                                      ◀── ResponseStart (head, length, validator)     before the first byte is written
+//!                                      ◀── Began (head, length, validator)     before the first byte is written
 //!                   ╌╌╌ the body goes to the descriptor ╌╌╌
-//!                                      ◀── CallResult (facts, error)                 the descriptor is closed by then
+//!                                      ◀── Done (facts, error)                 the descriptor is closed by then
 //! ```
 //!
 //! A frame is its length in four bytes, its kind in one, and its content ([`encoding`](super::encoding)).
 //! Nothing here reads or writes a socket: [`FrameBuffer`] takes bytes, however they were cut.
 //!
 //! ```
-//! use haul_cli::agent::protocol::{AgentMessage, FrameBuffer, CallMessage};
+//! use haul_cli::agent::protocol::{CallMessage, FrameBuffer};
 //!
 //! let bytes = CallMessage::Status.to_frame();
 //! let mut frames = FrameBuffer::default();
@@ -33,8 +33,8 @@ use haul_policy::range::validator::Validator;
 
 use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
 
-/// The longest frame. The longest contents are a request with all its fields and a head, whose own
-/// limits are far below.
+/// The length limit of a frame. The longest frames hold a request or a head, whose own limits are
+/// far below.
 pub const MAX_FRAME: usize = 1 << 20;
 
 /// The bytes before a frame's content.
@@ -43,12 +43,12 @@ const HEADER: usize = 5;
 /// A message from a call to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallMessage {
-    /// Carry out a request. The descriptor that the body goes to comes with the frame.
+    /// Asks for a request. The frame is sent together with the descriptor that receives the body.
     Call {
         /// The request ([`AgentRequest::to_bytes`](super::request::AgentRequest::to_bytes)).
         request: Vec<u8>,
-        /// The files that must be the same for the agent as for the call: the program, then those
-        /// that TLS reads.
+        /// The files that must be the same for the agent as for the call: the program, then the
+        /// files that TLS reads.
         files: Vec<FileIdentity>,
     },
     /// Asks for the agent's status.
@@ -66,7 +66,7 @@ pub enum AgentMessage {
     Done(Box<CallResult>),
     /// The agent does not do it; nothing was sent for it, nothing written.
     Refused,
-    /// The answer to [`CallMessage::Status`]: lines for people, `name: value`.
+    /// The answer to [`CallMessage::Status`]: lines of `name: value`.
     State(String),
     /// The answer to [`CallMessage::Stop`].
     Stops,
@@ -139,7 +139,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The file as it is now.
+    /// Returns the present identity of the file.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let metadata = rustix::fs::stat(path).map_or([0; 4], |stat| {
@@ -156,8 +156,8 @@ impl FileIdentity {
     }
 }
 
-/// The kinds of failure that an agent's transfers end with, each at the place that stands for it in
-/// a frame. Any other goes as the first of its exit code, or else as the last of all.
+/// The error kinds of an agent's transfers. The index of a kind is its number in a frame. Another
+/// kind is sent as the first kind with the same exit code, or as the last kind of the list.
 const KINDS: [ErrorKind; 33] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,
@@ -381,7 +381,7 @@ pub struct FrameBuffer {
 }
 
 impl FrameBuffer {
-    /// Bytes that came.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }

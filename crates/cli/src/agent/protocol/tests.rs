@@ -38,7 +38,7 @@ fn done(started: Instant) -> CallResult {
 }
 
 #[test]
-fn orders_are_read_however_they_are_cut() {
+fn call_messages_survive_any_fragmentation() {
     let bytes: Vec<u8> = orders().iter().flat_map(CallMessage::to_frame).collect();
     for cut in 0..=bytes.len() {
         let mut frames = FrameBuffer::default();
@@ -54,7 +54,7 @@ fn orders_are_read_however_they_are_cut() {
 }
 
 #[test]
-fn an_order_that_is_short_or_long_is_malformed() {
+fn truncated_or_extended_call_message_is_malformed() {
     for order in orders() {
         let frame = order.to_frame();
         let (kind, content) = (frame[4], &frame[5..]);
@@ -67,14 +67,14 @@ fn an_order_that_is_short_or_long_is_malformed() {
 }
 
 #[test]
-fn a_frame_that_is_too_long_is_not_waited_for() {
+fn oversized_frame_is_malformed_at_once() {
     let mut frames = FrameBuffer::default();
     frames.push(&[&u32::try_from(MAX_FRAME + 1).unwrap().to_le_bytes()[..], &[1]].concat());
     assert_eq!(frames.next(), Err(MalformedFrame));
 }
 
 #[test]
-fn events_come_back_as_they_were() {
+fn agent_messages_survive_the_round_trip() {
     let started = Instant::now();
     let again = |event: AgentMessage| {
         let frame = event.to_frame();
@@ -98,7 +98,7 @@ fn events_come_back_as_they_were() {
 }
 
 #[test]
-fn every_kind_of_failure_keeps_its_exit_code() {
+fn error_kinds_survive_the_round_trip() {
     for kind in KINDS {
         let sent = KINDS[usize::try_from(number_of(kind)).unwrap()];
         assert_eq!(sent, kind);

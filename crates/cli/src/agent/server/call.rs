@@ -26,7 +26,7 @@ use crate::agent::protocol::{AgentMessage, CallResult, ResponseStart};
 
 /// The longest response that is read to its end although its caller is gone: another connection
 /// would cost more.
-const WORTH_FINISHING: u64 = 256 << 10;
+const DRAIN_MAX: u64 = 256 << 10;
 
 /// A call under way.
 pub(super) struct AgentCall {
@@ -34,7 +34,7 @@ pub(super) struct AgentCall {
     socket: Arc<UnixStream>,
     registry: Registry,
     token: Token,
-    outlet: Mutex<CallOutput>,
+    output: Mutex<CallOutput>,
 }
 
 struct CallOutput {
@@ -43,11 +43,11 @@ struct CallOutput {
     /// The output is full: bytes that did not fit wait in it.
     is_full: bool,
     is_watched: bool,
-    /// The response is at most [`WORTH_FINISHING`] long, and the agent does not write it to a file
+    /// The response is at most [`DRAIN_MAX`] long, and the agent does not write it to a file
     /// itself.
     is_short: bool,
     /// The caller is gone, and the agent reads the response to its end.
-    is_deserted: bool,
+    is_orphaned: bool,
     waiting: Option<(Arc<dyn TransferWaker>, usize)>,
     /// The answer when everything was written.
     end: Option<Vec<u8>>,
@@ -60,11 +60,11 @@ impl AgentCall {
             is_full: false,
             is_watched: false,
             is_short: false,
-            is_deserted: false,
+            is_orphaned: false,
             waiting: None,
             end: None,
         };
-        Self { id, socket, registry, token, outlet: Mutex::new(outlet) }
+        Self { id, socket, registry, token, output: Mutex::new(outlet) }
     }
 
     /// Returns the number that tags the call's transfer.
@@ -72,30 +72,30 @@ impl AgentCall {
         self.id
     }
 
-    fn outlet(&self) -> MutexGuard<'_, CallOutput> {
-        self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
+    fn output(&self) -> MutexGuard<'_, CallOutput> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true once the caller has received the end of the call, or is gone without a response
     /// to finish.
     pub(super) fn is_settled(&self) -> bool {
-        let outlet = self.outlet();
-        outlet.output.is_none() && !outlet.is_deserted
+        let outlet = self.output();
+        outlet.output.is_none() && !outlet.is_orphaned
     }
 
     /// Notes that the caller is gone. Returns `true` if the response has begun and is short enough
     /// to be read to its end, so that the connection can be used again.
-    pub(super) fn desert(&self) -> bool {
-        let mut outlet = self.outlet();
+    pub(super) fn caller_left(&self) -> bool {
+        let mut outlet = self.output();
         if outlet.is_short {
-            self.read_on(&mut outlet);
+            self.drain(&mut outlet);
         }
         outlet.is_short
     }
 
     /// Closes the output, so that the rest of the response is read and dropped.
-    fn read_on(&self, outlet: &mut CallOutput) {
-        outlet.is_deserted = outlet.end.is_none();
+    fn drain(&self, outlet: &mut CallOutput) {
+        outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
         let waiting = outlet.waiting.take();
         self.close(outlet);
@@ -106,7 +106,7 @@ impl AgentCall {
 
     /// Writes on after the descriptor has become writable, or its reader is gone.
     pub(super) fn is_writable(&self) {
-        let mut outlet = self.outlet();
+        let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };
         match output.flush() {
             Ok(OutputRoom::Full) => return,
@@ -121,7 +121,7 @@ impl AgentCall {
     }
 
     /// Reports the end of the transfer to the caller.
-    pub(super) fn is_over(&self, outcome: &TransferOutcome) {
+    pub(super) fn finish(&self, outcome: &TransferOutcome) {
         let error = outcome.result.as_ref().err();
         let done = AgentMessage::Done(Box::new(CallResult {
             facts: (*outcome.facts).clone(),
@@ -129,8 +129,8 @@ impl AgentCall {
             head: outcome.head.as_ref().map(|head| head.raw().to_vec()),
             error: error.map(Into::into),
         }));
-        let mut outlet = self.outlet();
-        if std::mem::take(&mut outlet.is_deserted) {
+        let mut outlet = self.output();
+        if std::mem::take(&mut outlet.is_orphaned) {
             let _ = self.socket.shutdown(Shutdown::Both);
             return;
         }
@@ -142,9 +142,9 @@ impl AgentCall {
     }
 
     /// Ends a call that cannot go on in this agent: the caller notices the end of the connection.
-    pub(super) fn cut(&self) {
-        self.outlet().end = None;
-        self.close(&mut self.outlet());
+    pub(super) fn abort(&self) {
+        self.output().end = None;
+        self.close(&mut self.output());
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
@@ -163,8 +163,8 @@ impl AgentCall {
         }
     }
 
-    /// Says something on the socket. Frames are few and small: one that does not take them is no
-    /// caller of ours.
+    /// Sends a frame to the caller. Frames are few and small: a caller that does not take one is
+    /// shut out.
     fn send(&self, frame: &[u8]) -> bool {
         let sent = (&*self.socket).write_all(frame).is_ok();
         if !sent {
@@ -195,7 +195,7 @@ pub(super) struct AgentCallSink {
 
 impl AgentCallSink {
     pub(super) fn new(call: &Arc<AgentCall>) -> Self {
-        let outlet = call.outlet();
+        let outlet = call.output();
         let file = outlet.output.as_ref().and_then(|output| {
             let kind = fstat(output).map(|stat| FileType::from_raw_mode(stat.st_mode)).ok()?;
             (kind == FileType::RegularFile).then(|| output.as_fd().try_clone_to_owned().ok())?
@@ -206,16 +206,16 @@ impl AgentCallSink {
 
     fn write(&mut self, write: impl FnOnce(&mut DescriptorWriter) -> Result<OutputRoom>) -> Result<()> {
         self.written = true;
-        let mut outlet = self.call.outlet();
-        if outlet.is_deserted {
+        let mut outlet = self.call.output();
+        if outlet.is_orphaned {
             return Ok(());
         }
-        let gone = || Error::new(ErrorKind::Write, "nobody takes the body any more");
+        let gone = || Error::new(ErrorKind::Write, "the caller has closed the output");
         let output = outlet.output.as_mut().ok_or_else(gone)?;
         // Small writes would be collected, but the next bytes may take long.
         match write(output).and_then(|_| output.flush()) {
             Ok(room) => outlet.is_full = room == OutputRoom::Full,
-            Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.read_on(&mut outlet),
+            Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.drain(&mut outlet),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -236,20 +236,20 @@ impl Sink for AgentCallSink {
             total: begin.total,
             validator: begin.validator.cloned(),
         });
-        let mut outlet = self.call.outlet();
+        let mut outlet = self.call.output();
         // Another process may own a file that its caller has left.
-        outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= WORTH_FINISHING);
-        if !outlet.is_deserted && !self.call.send(&began.to_frame()) {
+        outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= DRAIN_MAX);
+        if !outlet.is_orphaned && !self.call.send(&began.to_frame()) {
             if !outlet.is_short {
                 return Err(Error::new(ErrorKind::Interrupted, "the call is gone"));
             }
-            self.call.read_on(&mut outlet);
+            self.call.drain(&mut outlet);
         }
         Ok(())
     }
 
     fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
-        let mut outlet = self.call.outlet();
+        let mut outlet = self.call.output();
         if !outlet.is_full {
             return u64::MAX;
         }

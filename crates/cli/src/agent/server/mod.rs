@@ -44,13 +44,13 @@ const LISTENER: Token = Token(0);
 const MAX_PEERS: usize = 256;
 
 /// The time for which a response that has begun is read on after its caller is gone.
-const READ_ON: Duration = Duration::from_secs(2);
+const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// Serves calls until none has come for `idle`, or until a call stops the agent. `listener` is
 /// bound to `place` and listens.
 ///
 /// # Errors
-/// Those of the event loop. What goes wrong with a call is that call's.
+/// The errors of the event loop. The error of a call ends only that call.
 pub fn serve(listener: OwnedFd, place: SocketPath, idle: Duration) -> io::Result<()> {
     // Signals of the caller's terminal are not for us. It fails for a leader of a process group:
     // then that is so already.
@@ -77,10 +77,10 @@ struct AgentServer {
     began: Instant,
     work: Arc<TransferQueue>,
     peers: HashMap<usize, CallerConnection>,
-    outlets: HashMap<usize, Arc<AgentCall>>,
-    /// Calls whose callers are gone while their responses are still read, and until when; the
-    /// earliest first.
-    deserted: VecDeque<(Instant, u64)>,
+    outputs: HashMap<usize, Arc<AgentCall>>,
+    /// The calls whose responses are read to the end although their callers are gone, with their
+    /// deadlines, the earliest first.
+    orphaned: VecDeque<(Instant, u64)>,
     /// Files as the first call that named them knew them.
     files: HashMap<PathBuf, [u64; 4]>,
     next_token: usize,
@@ -94,7 +94,7 @@ struct CallerConnection {
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
     /// The token of its call's descriptor.
-    outlet: usize,
+    output_token: usize,
 }
 
 impl AgentServer {
@@ -114,8 +114,8 @@ impl AgentServer {
             began: Instant::now(),
             work,
             peers: HashMap::new(),
-            outlets: HashMap::new(),
-            deserted: VecDeque::new(),
+            outputs: HashMap::new(),
+            orphaned: VecDeque::new(),
             files: HashMap::from([(own.path, own.metadata)]),
             next_token: LISTENER.0 + 1,
             next_call: 0,
@@ -129,12 +129,12 @@ impl AgentServer {
             // can connect.
             let is_leaving = self.listener.is_none();
             let idle = self.peers.is_empty().then_some(if is_leaving { Duration::ZERO } else { self.idle });
-            let until = self.deserted.front().map(|(until, _)| until.saturating_duration_since(Instant::now()));
+            let until = self.orphaned.front().map(|(until, _)| until.saturating_duration_since(Instant::now()));
             match self.poll.poll(&mut events, idle.into_iter().chain(until).min()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             }
-            self.give_up_deserted();
+            self.abandon_expired();
             if events.is_empty() && idle.is_some_and(|idle| until.is_none_or(|until| idle <= until)) {
                 if is_leaving {
                     return Ok(());
@@ -145,21 +145,21 @@ impl AgentServer {
             for event in &events {
                 match event.token() {
                     LISTENER => self.accept(),
-                    Token(token) => match self.outlets.get(&token) {
+                    Token(token) => match self.outputs.get(&token) {
                         Some(call) => call.is_writable(),
-                        None => self.hear(token),
+                        None => self.read_messages(token),
                     },
                 }
             }
-            self.outlets.retain(|_, call| !call.is_settled());
+            self.outputs.retain(|_, call| !call.is_settled());
         }
     }
 
-    /// Abandons the deserted responses that did not end in time. Their connections are lost.
-    fn give_up_deserted(&mut self) {
+    /// Abandons the orphaned responses that did not end in time. Their connections are lost.
+    fn abandon_expired(&mut self) {
         let now = Instant::now();
-        while let Some(&(_, id)) = self.deserted.front().filter(|(until, _)| *until <= now) {
-            self.deserted.pop_front();
+        while let Some(&(_, id)) = self.orphaned.front().filter(|(until, _)| *until <= now) {
+            self.orphaned.pop_front();
             self.work.abandon(id);
         }
     }
@@ -195,7 +195,7 @@ impl AgentServer {
                     frames: FrameBuffer::default(),
                     descriptors: VecDeque::new(),
                     call: None,
-                    outlet: token + 1,
+                    output_token: token + 1,
                 };
                 self.peers.insert(token, peer);
             }
@@ -203,7 +203,7 @@ impl AgentServer {
     }
 
     /// Reads from a caller that has sent something, or is gone.
-    fn hear(&mut self, token: usize) {
+    fn read_messages(&mut self, token: usize) {
         let Some(peer) = self.peers.get_mut(&token) else { return };
         let mut goes_on = peer.receive();
         loop {
@@ -217,16 +217,16 @@ impl AgentServer {
                 goes_on = false;
                 break;
             };
-            if !self.obey(token, order) {
+            if !self.handle_message(token, order) {
                 goes_on = false;
                 break;
             }
         }
         if !goes_on && let Some(peer) = self.peers.remove(&token) {
-            self.outlets.remove(&peer.outlet);
+            self.outputs.remove(&peer.output_token);
             if let Some(call) = peer.call.filter(|call| !call.is_settled()) {
-                match call.desert() {
-                    true => self.deserted.push_back((Instant::now() + READ_ON, call.id())),
+                match call.caller_left() {
+                    true => self.orphaned.push_back((Instant::now() + DRAIN_TIME, call.id())),
                     false => self.work.abandon(call.id()),
                 }
             }
@@ -234,8 +234,8 @@ impl AgentServer {
         }
     }
 
-    /// Carries out a caller's order. Returns `false` to end the connection.
-    fn obey(&mut self, token: usize, order: CallMessage) -> bool {
+    /// Handles a message of a caller. Returns `false` to end the connection.
+    fn handle_message(&mut self, token: usize, order: CallMessage) -> bool {
         let answer = match order {
             CallMessage::Call { request, files } => match self.begin(token, &request, &files) {
                 Some(true) => return true,
@@ -251,8 +251,8 @@ impl AgentServer {
         self.peers.get(&token).is_some_and(|peer| (&*peer.socket).write_all(&answer.to_frame()).is_ok())
     }
 
-    /// Begins a call; `Some(false)` where it has to go without us, `None` for one that makes no
-    /// sense.
+    /// Begins a call. Returns `Some(false)` if the agent cannot serve it, and `None` if the message
+    /// is invalid.
     fn begin(&mut self, token: usize, request: &[u8], files: &[FileIdentity]) -> Option<bool> {
         let registry = self.poll.registry().try_clone().ok()?;
         let peer = self.peers.get_mut(&token)?;
@@ -272,10 +272,10 @@ impl AgentServer {
             return Some(false);
         };
         self.next_call += 1;
-        let call = AgentCall::new(self.next_call, Arc::clone(&peer.socket), output, registry, Token(peer.outlet));
+        let call = AgentCall::new(self.next_call, Arc::clone(&peer.socket), output, registry, Token(peer.output_token));
         let call = Arc::new(call);
         peer.call = Some(Arc::clone(&call));
-        self.outlets.insert(peer.outlet, Arc::clone(&call));
+        self.outputs.insert(peer.output_token, Arc::clone(&call));
         let sink = BodyDelivery::new(Box::new(AgentCallSink::new(&call)));
         let transfer = Transfer::new(target, Arc::new(options), sink, Instant::now(), call.id());
         self.work.begin(&call, transfer).then_some(true)

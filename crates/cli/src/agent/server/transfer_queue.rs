@@ -17,7 +17,7 @@ use super::call::AgentCall;
 #[derive(Default)]
 pub(super) struct TransferQueue {
     state: Mutex<QueueState>,
-    /// The statistics, for people.
+    /// The counters that `--agent-status` prints.
     pub(super) counts: AgentCounters,
 }
 
@@ -33,7 +33,7 @@ struct QueueState {
 /// The statistics since the agent started.
 #[derive(Default)]
 pub(super) struct AgentCounters {
-    /// Calls that were carried out.
+    /// The finished calls.
     pub(super) calls: AtomicU64,
     /// Requests sent for them.
     pub(super) requests: AtomicU64,
@@ -73,7 +73,7 @@ impl TransferQueue {
             drop(state);
             drop(transfer);
             if let Some(call) = call {
-                call.cut();
+                call.abort();
             }
         } else if state.calls.contains_key(&id)
             && let Some(inbox) = &state.inbox
@@ -105,7 +105,7 @@ impl Scheduler for TransferQueue {
         self.counts.calls.fetch_add(1, Ordering::Relaxed);
         self.counts.requests.fetch_add(outcome.facts.requests.into(), Ordering::Relaxed);
         self.counts.connections.fetch_add(outcome.facts.connects.into(), Ordering::Relaxed);
-        call.is_over(&outcome);
+        call.finish(&outcome);
     }
 
     fn out_of_descriptors(&self) {}
@@ -123,7 +123,7 @@ impl Scheduler for TransferQueue {
         let mut state = self.lock();
         state.is_over = true;
         for (_, call) in state.calls.drain() {
-            call.cut();
+            call.abort();
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_abandoned_before_it_was_taken_is_never_begun() {
+    fn transfer_abandoned_in_the_queue_never_starts() {
         let (poll, work) = (Poll::new().expect("a poll"), TransferQueue::default());
         let call = |id| {
             let (socket, _) = UnixStream::pair().expect("a pair");

@@ -103,9 +103,9 @@ impl ChecksumList {
 
     /// Returns the digest of the file at this path, which may be that of a URL.
     ///
-    /// Lists are made in other directories than files are fetched to, so names are compared from
-    /// their end. The entry counts that has most parts in common with the path, and among those one
-    /// that has no further parts. Of several algorithms the strongest counts.
+    /// Names are compared from their last part, since lists are made in other directories. The
+    /// entry with the most parts in common with the path is used, preferably one without further
+    /// parts. Of several algorithms the strongest is used.
     ///
     /// # Errors
     /// [`NoDigest`]: the list has no digest for the file, or not exactly one.
@@ -192,7 +192,7 @@ fn digest_of(entries: &[ListEntry]) -> Option<Result<ExpectedDigest, NoDigest>> 
 
 /// A line that holds a checksum.
 struct ListLine<'a> {
-    /// `None` if there is none, or if it is standard input.
+    /// The name of the file; `None` for standard input or a digest alone.
     name: Option<Cow<'a, [u8]>>,
     sum: ListedSum,
 }

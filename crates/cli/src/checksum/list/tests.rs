@@ -24,7 +24,7 @@ fn one(text: &str) -> Result<(ChecksumAlgorithm, u8), NoDigest> {
 const OURS: Result<(ChecksumAlgorithm, u8), NoDigest> = Ok((ChecksumAlgorithm::Sha256, 0xaa));
 
 #[test]
-fn every_form_is_read() {
+fn checksum_list_accepts_every_line_format() {
     let (ours, other) = (sha256(0xaa), sha256(0xbb));
     for line in [
         format!("{ours}  f.iso"),
@@ -55,7 +55,7 @@ fn every_form_is_read() {
 }
 
 #[test]
-fn a_bare_digest_stands_alone() {
+fn bare_digest_counts_only_in_a_list_alone() {
     let ours = sha256(0xaa);
     for text in [ours.clone(), format!("# of f.iso\n\n  {ours} \r\n"), format!("{ours}  -\n"), format!("{ours} *-\n")] {
         assert_eq!(one(&text), OURS, "{text}");
@@ -67,7 +67,7 @@ fn a_bare_digest_stands_alone() {
 }
 
 #[test]
-fn the_number_of_digits_tells_the_algorithm_and_the_strongest_counts() {
+fn strongest_algorithm_of_a_file_is_used() {
     let mut list = String::new();
     for (at, algorithm) in
         [ChecksumAlgorithm::Sha512, ChecksumAlgorithm::Sha1, ChecksumAlgorithm::Sha384, ChecksumAlgorithm::Sha256]
@@ -87,7 +87,7 @@ fn the_number_of_digits_tells_the_algorithm_and_the_strongest_counts() {
 }
 
 #[test]
-fn nothing_is_guessed() {
+fn ambiguous_or_missing_entries_are_errors() {
     let (ours, other) = (sha256(0xaa), sha256(0xbb));
     assert_eq!(one(&format!("{ours}  g.iso\n")), Err(NoDigest::NotListed));
     assert_eq!(one(&format!("{ours}  xf.iso\n{ours}  F.ISO\n")), Err(NoDigest::NotListed));
@@ -111,7 +111,7 @@ fn nothing_is_guessed() {
 }
 
 #[test]
-fn the_longest_path_suffix_picks_the_entry() {
+fn longest_path_suffix_picks_the_entry() {
     let (ours, other, third) = (sha256(0xaa), sha256(0xbb), sha256(0xcc));
     let list = format!("{other}  arm64/f.iso\n{ours}  ./12/amd64/f.iso\n{third}  11/amd64/f.iso\n");
     for path in ["/pub/12/amd64/f.iso", "/12/amd64/f.iso", "12/amd64/f.iso", "//12//./amd64/f.iso"] {
@@ -131,7 +131,7 @@ fn the_longest_path_suffix_picks_the_entry() {
 }
 
 #[test]
-fn a_long_list_answers_for_each_file() {
+fn long_list_has_the_digest_of_each_file() {
     const FILES: usize = 60_000;
     let name = |at: usize| format!("{at:05}/index.json");
     let text: String = (0..FILES).map(|at| format!("{at:064x}  {}\n", name(at))).collect();
@@ -144,7 +144,7 @@ fn a_long_list_answers_for_each_file() {
 }
 
 #[test]
-fn odd_names_are_found() {
+fn escaped_and_unusual_names_are_found() {
     let ours = sha256(0xaa);
     for (line, name) in [
         (format!("{ours}  a b (1).iso"), "a b (1).iso"),
@@ -162,7 +162,7 @@ fn odd_names_are_found() {
 }
 
 #[test]
-fn bytes_of_any_kind_are_survived_and_never_a_wrong_digest() {
+fn arbitrary_bytes_never_yield_a_wrong_digest() {
     let ours = sha256(0xaa);
     let first = format!("SHA256 (f.iso) = {ours}");
     let list = format!("{first}\n{}  x\n\\{}  a\\nb\n", sha256(0xbb), sha256(0xcc));

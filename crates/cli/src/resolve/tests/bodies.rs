@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{BodySource, ContinueAt, FormArg, append_query};
+use crate::plan::{ContinueAt, FormArg, PartSource, append_query};
 use haul_policy::multipart::{MultipartBoundary, MultipartLayout, MultipartPiece};
 
 fn query(args: &[&str]) -> Option<String> {
@@ -26,7 +26,7 @@ fn laid_out(args: &[&str]) -> String {
 }
 
 #[test]
-fn values_are_percent_encoded_in_five_forms() {
+fn data_urlencode_accepts_five_forms() {
     for (argument, expected) in [
         ("a b&c", "a+b%26c"),
         ("=a=b", "a%3Db"),
@@ -43,7 +43,7 @@ fn values_are_percent_encoded_in_five_forms() {
 }
 
 #[test]
-fn data_goes_behind_the_query() {
+fn get_option_appends_data_to_the_query() {
     let get = request(&["-G", "-d", "a=1", "--data-urlencode", "b=c d", "--json", "2", "u"]);
     assert_eq!((get.method.as_str(), get.body, get.query.as_deref()), ("GET", None, Some("a=1&b=c+d2")));
     assert_eq!(request(&["-G", "-d", "a", "-I", "u"]).method, "HEAD");
@@ -57,7 +57,7 @@ fn data_goes_behind_the_query() {
 }
 
 #[test]
-fn a_large_file_alone_is_streamed() {
+fn single_large_data_file_is_streamed() {
     assert_eq!(request(&["--data-binary", "@big", "u"]).body, Some(BodyArg::File("big".into())));
     assert_eq!(request(&["--json", "@big", "u"]).body, Some(BodyArg::File("big".into())));
     for args in [&["-d", "@big", "u"][..], &["--data-binary", "@big", "-d", "", "u"], &["--data-binary", "@body", "u"]]
@@ -68,7 +68,7 @@ fn a_large_file_alone_is_streamed() {
 }
 
 #[test]
-fn forms_are_as_curl_makes_them() {
+fn forms_have_the_parts_of_curl() {
     assert_eq!(request(&["-F", "a=b", "u"]).method, "POST");
     assert!(request(&["-F", "a=b", "u"]).fields.is_empty(), "the layout has the Content-Type");
     let expected = "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"body\"\r\n\
@@ -96,8 +96,8 @@ fn forms_are_as_curl_makes_them() {
         "l=@a;type=b",
     ];
     assert_eq!(laid_out(&args), expected);
-    let file = BodySource::File("body".into());
-    assert_eq!(form(&args).sources(), [&file, &file, &file, &BodySource::Stdin]);
+    let file = PartSource::File("body".into());
+    assert_eq!(form(&args).sources(), [&file, &file, &file, &PartSource::Stdin]);
     assert!(laid_out(&["--form-escape", "-F", "a\"b=c"]).contains("name=\"a\\\"b\""));
     let list = form(&["-F", "a=@body,big", "-F", "b=(", "-F", "=<body", "-F", "=)"]);
     assert_eq!((list.parts.len(), list.sources().len()), (2, 3));
@@ -112,7 +112,7 @@ fn forms_are_as_curl_makes_them() {
 }
 
 #[test]
-fn uploads_pair_with_urls() {
+fn uploads_pair_with_urls_by_position() {
     let operation = plan(&["-T", "body", "-T", "", "-T", "-", "a", "b", "c", "d"]).operations.remove(0);
     let request = &operation.stages[0].request;
     let method = |at| request.method_for(operation.upload_of(at)).to_owned();
@@ -137,7 +137,7 @@ fn uploads_pair_with_urls() {
 }
 
 #[test]
-fn a_request_has_one_method() {
+fn conflicting_methods_are_refused() {
     for args in [
         &["-d", "a", "-F", "b=c"][..],
         &["-d", "a", "-T", "body"],

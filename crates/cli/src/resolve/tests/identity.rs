@@ -20,7 +20,7 @@ fn code(args: &[&str]) -> u8 {
 }
 
 #[test]
-fn users_have_passwords() {
+fn user_option_yields_user_and_password() {
     let user = |args: &[&str]| stage(args).request.auth.user;
     assert_eq!(user(&["-u", "me"]), Credentials::new("me", "typed").ok());
     assert_eq!(user(&["-u", "me:"]), Credentials::new("me", "").ok());
@@ -34,7 +34,7 @@ fn users_have_passwords() {
 }
 
 #[test]
-fn schemes_add_up() {
+fn auth_scheme_options_accumulate() {
     let allowed = |args: &[&str]| stage(args).request.auth.allowed;
     let both = AllowedSchemes { basic: true, digest: true, bearer: false };
     for (args, expected) in [
@@ -61,14 +61,14 @@ fn schemes_add_up() {
 }
 
 #[test]
-fn cookies_given_one_by_one_are_joined_as_in_one_field() {
+fn cookie_options_are_joined_into_one_field() {
     let cookie = |args: &[&str]| stage(args).request.cookie.map(|text| String::from_utf8(text).expect("text"));
     assert_eq!(cookie(&["-b", "a=1;b=2", "-b", "c=3"]).as_deref(), Some("a=1;b=2; c=3"));
     assert_eq!(cookie(&["-b", "a=1", "-b", " b=2", "-b", "\tc=3"]).as_deref(), Some("a=1; b=2;\tc=3"));
 }
 
 #[test]
-fn netrc_is_read_at_once() {
+fn netrc_file_is_read_while_resolving() {
     let netrc = |args: &[&str]| stage(args).request.auth.netrc;
     let text = || std::sync::Arc::from(&b"machine h login l password secret"[..]);
     assert!(netrc(&[]) == NetrcArg::Off && netrc(&["-n", "--no-netrc"]) == NetrcArg::Off);
@@ -84,7 +84,7 @@ fn netrc_is_read_at_once() {
 }
 
 #[test]
-fn a_request_takes_one_way() {
+fn proxy_is_chosen_by_option_then_environment() {
     let way = |args: &[&str], url: &str| {
         let target = Target::parse(url).expect("a URL");
         proxy(args).proxy_for(&target).map(|proxy| proxy.map(|proxy| proxy.to_string()))
@@ -116,7 +116,7 @@ fn a_request_takes_one_way() {
 }
 
 #[test]
-fn proxies_that_are_none_have_curls_codes() {
+fn invalid_proxies_exit_with_the_codes_of_curl() {
     for (args, expected) in [
         (&["-x", "foo://secret@x"][..], 7),
         (&["-x", "secret:x"], 5),
@@ -137,7 +137,7 @@ fn proxies_that_are_none_have_curls_codes() {
 }
 
 #[test]
-fn a_later_stage_is_not_told_who_one_is() {
+fn then_stage_inherits_no_credentials() {
     let args = [
         "-u",
         "me:p",
@@ -178,7 +178,7 @@ fn a_later_stage_is_not_told_who_one_is() {
 }
 
 #[test]
-fn connections_are_as_told() {
+fn connection_options_reach_the_plan() {
     let connect = |args: &[&str]| transfer(args).options.connect;
     let keepalive = |args: &[&str]| transfer(args).keepalive;
     assert_eq!(keepalive(&["--no-keepalive", "--keepalive-time", "5"]), None);
@@ -215,7 +215,7 @@ fn connections_are_as_told() {
 }
 
 #[test]
-fn protocols_are_restricted() {
+fn proto_options_restrict_redirects() {
     let rules = |args: &[&str]| transfer(args).redirect_rules(false, None);
     let restricted = rules(&["--proto-redir", "=https", "--post301", "--max-redirs", "-1"]);
     assert_eq!(

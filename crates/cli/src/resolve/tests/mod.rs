@@ -68,7 +68,7 @@ mod identity;
 mod moving;
 
 #[test]
-fn a_bare_url_gets_the_defaults() {
+fn url_alone_gets_the_defaults() {
     let plan = plan(&["http://h/"]);
     let operation = &plan.operations[0];
     let stage = &operation.stages[0];
@@ -83,7 +83,7 @@ fn a_bare_url_gets_the_defaults() {
 }
 
 #[test]
-fn no_url_is_an_error_in_every_group() {
+fn group_without_url_is_an_error() {
     for args in [&[][..], &["-s"], &["u", "--next", "-s"]] {
         let error = read(args).expect_err("a group without URL");
         let text = "haul: (2) no URL specified\nhaul: try 'haul --help' for more information";
@@ -105,7 +105,7 @@ fn outputs_pair_with_urls_by_position() {
 }
 
 #[test]
-fn output_belongs_to_the_stage_that_it_follows() {
+fn output_belongs_to_the_stage_before_it() {
     let stages = ["--extract", "a", "--then", "http://h/{}"];
     let file = |name: &str| OutputArg::File(name.into());
     let first = plan(&[&["u", "-o", "x"], &stages[..]].concat()).operations.remove(0);
@@ -129,7 +129,7 @@ fn output_belongs_to_the_stage_that_it_follows() {
 }
 
 #[test]
-fn values_are_sorted_only_where_they_have_one_output() {
+fn sort_and_unique_require_one_shared_output() {
     for args in [&["-o", "x", "u", "-o", "y", "v"][..], &["-O", "u"], &["-o", "x_#1", "u{1,2}"]] {
         for option in ["--unique", "--sort"] {
             let error = read(&[args, &["--extract", "a", option]].concat()).expect_err("there are several");
@@ -150,7 +150,7 @@ fn uploads_and_extraction_are_refused_together() {
 }
 
 #[test]
-fn texts_behind_then_have_places_for_the_value() {
+fn then_stage_texts_have_placeholders_for_the_value() {
     let later = |args: &[&str]| {
         let chain = [&["u", "-d", "{}", "--extract", "a", "--then", "http://h/{}"], args].concat();
         let operation = plan(&chain).operations.remove(0);
@@ -181,7 +181,7 @@ fn texts_behind_then_have_places_for_the_value() {
 }
 
 #[test]
-fn unique_and_sort_need_values() {
+fn unique_and_sort_require_extract() {
     for option in ["--unique", "--sort"] {
         let error = read(&["u", option]).expect_err("nothing to print once");
         assert!(error.to_string().starts_with(&format!("haul: option {option}: is badly used")), "{error}");
@@ -199,7 +199,7 @@ fn extracting_stages_ask_for_compressed_bodies() {
 }
 
 #[test]
-fn bodies_join_as_in_curl() {
+fn data_options_are_joined_as_in_curl() {
     let body = |args: &[&str]| match request(&[args, &["u"]].concat()).body {
         Some(BodyArg::Bytes(bytes)) => bytes,
         other => panic!("{other:?}"),
@@ -216,7 +216,7 @@ fn bodies_join_as_in_curl() {
 }
 
 #[test]
-fn bodies_choose_method_and_media_type() {
+fn data_options_choose_method_and_media_type() {
     let form = request(&["-d", "a", "u"]);
     assert_eq!(form.method, "POST");
     assert_eq!(form.content_type.as_deref(), Some("application/x-www-form-urlencoded"));
@@ -229,7 +229,7 @@ fn bodies_choose_method_and_media_type() {
 }
 
 #[test]
-fn header_options_give_way_to_fields() {
+fn header_fields_override_dedicated_options() {
     let agent = |args: &[&str]| request(&[args, &["u"]].concat()).user_agent;
     assert_eq!(agent(&["-A", "x"]).as_deref(), Some(&b"x"[..]));
     assert_eq!(agent(&["-A", ""]), None);
@@ -243,7 +243,7 @@ fn header_options_give_way_to_fields() {
 }
 
 #[test]
-fn headers_come_from_files_too() {
+fn header_option_reads_fields_from_a_file() {
     let plan = plan(&["-H", "X-Zero;", "-H", "@headers", "u"]);
     let name = |name: &str| name.to_owned();
     assert_eq!(
@@ -254,7 +254,7 @@ fn headers_come_from_files_too() {
 }
 
 #[test]
-fn write_out_names_what_it_does_not_know() {
+fn write_out_warns_about_unknown_variables() {
     let plan = plan(&["-w", "%{nope}", "-D", "-", "-i", "u"]);
     assert_eq!(plan.warnings, ["unknown --write-out variable: 'nope'"]);
     let report = &plan.operations[0].stages[0].report;
@@ -264,7 +264,7 @@ fn write_out_names_what_it_does_not_know() {
 }
 
 #[test]
-fn hosts_are_led_elsewhere() {
+fn resolve_and_connect_to_are_parsed() {
     let all = plan(&[
         "--resolve",
         "EXAMPLE.com:443:127.0.0.1,[::1]",

@@ -26,7 +26,7 @@ fn refusal(args: &[&str], option: &str) -> String {
 }
 
 #[test]
-fn nothing_limits_a_transfer_by_default() {
+fn transfer_has_no_limits_by_default() {
     let own = operation(&["u"]);
     assert_eq!((own.existing, own.create_file_mode, &own.checksum), (ExistingFile::ReplaceOwn, None, &None));
     assert!(!own.remote_header_name && !own.remove_on_error && !own.fsync);
@@ -38,7 +38,7 @@ fn nothing_limits_a_transfer_by_default() {
 }
 
 #[test]
-fn either_option_of_a_slow_transfer_brings_the_other() {
+fn speed_limit_and_speed_time_imply_each_other() {
     let slowest = |args: &[&str]| transfer(args).slowest().map(|slow| (slow.bytes_per_second, slow.time.as_secs()));
     assert_eq!(slowest(&["-Y", "300"]), Some((300, 30)));
     assert_eq!(slowest(&["-y", "7"]), Some((1, 7)));
@@ -54,7 +54,7 @@ fn either_option_of_a_slow_transfer_brings_the_other() {
 }
 
 #[test]
-fn a_body_has_as_many_connections_as_its_host_unless_told() {
+fn split_defaults_to_the_connections_of_a_host() {
     let connections = |args: &[&str]| {
         let plan = plan(&[args, &["u"]].concat());
         plan.operations[0].stages[0].transfer.connections(&plan.global)
@@ -66,7 +66,7 @@ fn a_body_has_as_many_connections_as_its_host_unless_told() {
 }
 
 #[test]
-fn limits_of_a_stage_hold_for_the_next() {
+fn then_stage_inherits_limits() {
     let chain = ["u", "--limit-rate", "1k", "-Y5", "--split", "2", "--extract", "a", "--then", "http://h/{}"];
     let own = operation(&[&chain[..], &["--limit-rate", "0"]].concat());
     let [first, second] = &own.stages[..] else { panic!("two stages") };
@@ -76,7 +76,7 @@ fn limits_of_a_stage_hold_for_the_next() {
 }
 
 #[test]
-fn what_becomes_of_a_file_that_exists() {
+fn clobber_and_skip_existing_options_choose_the_treatment() {
     let existing = |args: &[&str]| operation(&[args, &["-O", "u"]].concat()).existing;
     assert_eq!(existing(&["--clobber"]), ExistingFile::Replace);
     assert_eq!(existing(&["--no-clobber"]), ExistingFile::Number);
@@ -92,7 +92,7 @@ fn what_becomes_of_a_file_that_exists() {
 }
 
 #[test]
-fn a_file_is_gone_on_with() {
+fn continue_at_resumes_at_offset_or_file_size() {
     let from = |args: &[&str]| request(&[args, &["-O", "u"]].concat()).continue_at;
     assert_eq!(from(&["-C", "-"]), Some(ContinueAt::OutputSize));
     assert_eq!(from(&["-C", "-", "-C", "400"]), Some(ContinueAt::Offset(400)));
@@ -109,7 +109,7 @@ fn a_file_is_gone_on_with() {
 }
 
 #[test]
-fn continuing_contradicts_what_chooses_other_bytes_or_files() {
+fn continue_at_conflicts_with_range_and_no_clobber() {
     let exclusive = |option: &str| format!("--continue-at is mutually exclusive with {option}");
     for (args, option) in [
         (&["-C5", "-r", "1-2", "u"][..], "--range"),
@@ -136,14 +136,14 @@ fn continuing_contradicts_what_chooses_other_bytes_or_files() {
 }
 
 #[test]
-fn names_from_headers_need_a_file() {
+fn remote_header_name_without_remote_name_warns() {
     let idle = plan(&["-J", "-o", "x", "u"]);
     assert_eq!(idle.warnings, ["--remote-header-name does nothing without --remote-name"]);
     assert!(plan(&["-J", "--remote-name-all", "u"]).warnings.is_empty());
 }
 
 #[test]
-fn a_checksum_is_of_one_url_and_a_list_of_many() {
+fn checksum_digest_requires_a_single_url() {
     let digest = format!("sha256:{}", "00".repeat(32));
     let digest = digest.as_str();
     for urls in [&["u"][..], &["http://[::1]/x"], &["http://h/{a}"], &["-g", "http://h/[1-3]"]] {
@@ -163,7 +163,7 @@ fn a_checksum_is_of_one_url_and_a_list_of_many() {
 }
 
 #[test]
-fn outputs_that_can_only_be_directories_are_refused() {
+fn output_named_like_a_directory_is_refused() {
     for name in ["/tmp/", "a/", "/", ".", "..", "a/..", "a/.", "#1/"] {
         let error = read(&["-o", name, "u"]).expect_err(name);
         assert_eq!((error.reason(), error.exit_code()), (&UsageReason::Directory, 23), "{name}");

@@ -24,7 +24,7 @@ pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Resu
     Ok(())
 }
 
-/// Through whom they go.
+/// Returns the proxy options; `None` for direct connections.
 pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     let (proxy, environment) = match &args.choice {
         ProxyChoice::Direct => return Ok(None),

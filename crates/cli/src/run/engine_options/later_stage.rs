@@ -11,13 +11,13 @@ use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
 use haul_policy::urlencode::percent;
 
-use super::output_options::{NULL, options_for, placed, takes_name};
+use super::output_options::{NULL, claim_name, in_output_dir, options_for};
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, Operation, OutputArg, ValueEncoding, append_query};
 use crate::run::transfers::output_names::OutputNames;
 
-/// The text that stands for the value.
-const HOLE: &[u8] = b"{}";
+/// The placeholder of the value.
+const PLACEHOLDER: &[u8] = b"{}";
 
 /// The stage of an operation with this number.
 pub(crate) struct LaterStage {
@@ -48,7 +48,7 @@ impl LaterStage {
                 };
                 if !is_known {
                     let message = format!(
-                        "-o {} names what there is not: behind --then, #1 and {{}} are the value, and #<name> is it where \
+                        "-o {} names a placeholder that does not exist: behind --then, #1 and {{}} are the value, and #<name> is it where \
                          the --extract before has (?<name>...) as group 1",
                         template.display()
                     );
@@ -69,12 +69,12 @@ impl LaterStage {
             OutputArg::Null => Some(NULL.into()),
             OutputArg::File(template) => {
                 let name = OsString::from_vec(fill_by_value(template.as_bytes(), value));
-                Some(placed(&self.operation, name))
+                Some(in_output_dir(&self.operation, name))
             }
             OutputArg::RemoteName => {
                 let name = haul_policy::filename::from_target(target)
                     .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?;
-                Some(placed(&self.operation, name.into()))
+                Some(in_output_dir(&self.operation, name.into()))
             }
         })
     }
@@ -83,7 +83,7 @@ impl LaterStage {
     fn has_field_by_value(&self) -> bool {
         let request = &self.operation.stages[self.number].request;
         let texts = [&request.user_agent, &request.referer, &request.cookie];
-        !request.fields_by_value.is_empty() || texts.into_iter().flatten().any(|text| has_hole(text))
+        !request.fields_by_value.is_empty() || texts.into_iter().flatten().any(|text| contains_placeholder(text))
     }
 }
 
@@ -105,7 +105,7 @@ impl ValueMapper for LaterStage {
             return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
         }
         let Some(path) = self.file(value, target)? else { return Ok(Some(BodyDestination::Output)) };
-        if !takes_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
+        if !claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
             return Ok(None);
         }
         let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
@@ -123,12 +123,12 @@ impl ValueMapper for LaterStage {
         };
         for (name, text) in &mut filled.fields {
             if by_value(name, text) {
-                *text = with_value(text, value);
+                *text = fill_value(text, value);
             }
         }
         for text in [&mut filled.user_agent, &mut filled.referer, &mut filled.cookie].into_iter().flatten() {
-            if has_hole(text) {
-                *text = with_value(text, value);
+            if contains_placeholder(text) {
+                *text = fill_value(text, value);
             }
         }
         if let Some(BodyArg::ByValue(body)) = &request.body {
@@ -138,11 +138,11 @@ impl ValueMapper for LaterStage {
     }
 }
 
-fn has_hole(text: &[u8]) -> bool {
-    text.windows(HOLE.len()).any(|bytes| bytes == HOLE)
+fn contains_placeholder(text: &[u8]) -> bool {
+    text.windows(PLACEHOLDER.len()).any(|bytes| bytes == PLACEHOLDER)
 }
 
 /// A field's value with the value in its places.
-fn with_value(text: &[u8], value: &[u8]) -> Vec<u8> {
+fn fill_value(text: &[u8], value: &[u8]) -> Vec<u8> {
     crate::plan::ValueTemplate::of(text, ValueEncoding::Plain).filled(value)
 }

@@ -64,13 +64,13 @@ pub(crate) fn request(
         proxy: connect_options::proxy(&stage.proxy)?,
         wants: request.time_cond.map(|condition| Arc::new(condition) as _),
         trace,
-        keep_history: tells(WriteOut::looks_back),
+        keep_history: tells(WriteOut::prints_redirect_fields),
         ..shared.clone()
     };
     // To examine a certificate that is accepted anyway, the trusted certificates must be loaded.
     // Only runs that print the result do so.
     options.tls.examine =
-        !transfer.tls.options.verify && (options.trace.is_some() || tells(WriteOut::tells_of_certificate));
+        !transfer.tls.options.verify && (options.trace.is_some() || tells(WriteOut::prints_verify_result));
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = shared.max_size;
     connect_options::connect(transfer, &mut options.connect)?;
@@ -111,7 +111,7 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     }
 }
 
-/// One without a date always is.
+/// The condition of `-z`. A response without a date is always wanted.
 impl ContentFilter for TimeCond {
     fn wants(&self, head: &ResponseHead) -> bool {
         let date = head.get("last-modified").and_then(crate::date::of_http);
@@ -123,7 +123,7 @@ impl ContentFilter for TimeCond {
     }
 }
 
-/// Makes `--resolve` known.
+/// Adds the addresses of `--resolve` to the client's resolver.
 pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
     for entry in &stage.transfer.resolve {
         let host = if entry.host.contains(':') { format!("[{}]", entry.host) } else { entry.host.clone() };

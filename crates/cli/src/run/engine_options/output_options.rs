@@ -33,7 +33,7 @@ pub(crate) fn file_for(
     let name = match operation.output_of(source) {
         OutputArg::Stdout => return Ok(None),
         OutputArg::File(template) if template == "-" => return Ok(None),
-        OutputArg::File(template) => filled(template, parts),
+        OutputArg::File(template) => fill_globs(template, parts),
         OutputArg::Null => return Ok(Some(NULL.into())),
         OutputArg::RemoteName if operation.in_place => {
             haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned()).into()
@@ -43,13 +43,13 @@ pub(crate) fn file_for(
             Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
         },
     };
-    let path = placed(operation, name);
-    refuse_to_go_on(operation, source, &path)?;
+    let path = in_output_dir(operation, name);
+    refuse_to_resume(operation, source, &path)?;
     Ok(Some(path))
 }
 
 /// A name below the directory of `--output-dir`.
-pub(crate) fn placed(operation: &Operation, name: OsString) -> PathBuf {
+pub(crate) fn in_output_dir(operation: &Operation, name: OsString) -> PathBuf {
     match &operation.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
         Some(dir) if operation.in_place => {
@@ -64,7 +64,7 @@ pub(crate) fn placed(operation: &Operation, name: OsString) -> PathBuf {
 }
 
 /// Fills the values of the globs into a name. Bytes that are no UTF-8 stay unchanged.
-fn filled(template: &OsStr, parts: &GlobValues) -> OsString {
+fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     let mut name = Vec::new();
     for chunk in template.as_bytes().utf8_chunks() {
         name.extend_from_slice(fill_template(chunk.valid(), parts).as_bytes());
@@ -74,7 +74,7 @@ fn filled(template: &OsStr, parts: &GlobValues) -> OsString {
 }
 
 /// Refuses `-C -` with request content for an existing file, whose rest cannot be fetched.
-fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<()> {
+fn refuse_to_resume(operation: &Operation, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of(source).is_none();
     let goes_on = has_content && request.continue_at == Some(ContinueAt::OutputSize);
@@ -126,10 +126,9 @@ pub(crate) fn options_for(
 /// skipped.
 ///
 /// # Errors
-/// When another URL of the run has taken it. Where files are numbered, none has to be the only one
-/// of its name; where responses choose names, the name is taken when one has
-/// ([`OutputNames::check`]).
-pub(crate) fn takes_name(
+/// Another URL of the run has taken the name. Numbered files may share a name. A name that the
+/// response chooses is taken once it is known ([`OutputNames::check`]).
+pub(crate) fn claim_name(
     operation: &Operation,
     names: &OutputNames,
     output: &OutputArg,
@@ -150,7 +149,7 @@ pub(crate) fn takes_name(
 ///
 /// # Errors
 /// When another URL of the run has taken it.
-pub(crate) fn has_its_name(
+pub(crate) fn claims_name(
     operation: &Operation,
     names: &OutputNames,
     output: &OutputArg,
@@ -159,7 +158,7 @@ pub(crate) fn has_its_name(
 ) -> Result<bool> {
     match operation.in_place {
         true => Ok(operation.existing_of(output) != ExistingFile::Skip || !file.exists()),
-        false => takes_name(operation, names, output, file, url),
+        false => claim_name(operation, names, output, file, url),
     }
 }
 
@@ -177,7 +176,7 @@ pub(crate) fn shows_content(operation: &Operation) -> bool {
         && std::io::stdout().is_terminal()
 }
 
-/// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
+/// Returns standard output. A terminal that no option names (`-o -`) accepts only text.
 pub(crate) fn standard_output(operation: &Operation) -> Descriptor {
     let output = Descriptor::stdout();
     let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);

@@ -10,7 +10,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 
 use crate::file_access::stdin_content;
-use crate::plan::{self, BodySource, ContinueAt, FormArg, PartArg, PartContent, RequestArgs};
+use crate::plan::{self, ContinueAt, FormArg, PartArg, PartContent, PartSource, RequestArgs};
 
 /// Gives a request its content, and a form's type.
 pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
@@ -51,7 +51,7 @@ impl UploadContent {
     /// complete length (RFC 9110 section 14.4).
     fn of_no_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
-            return Err(Error::new(ErrorKind::Setup, "what has no known length cannot be gone on with"));
+            return Err(Error::new(ErrorKind::Setup, "an upload of unknown length cannot be resumed; leave -C out"));
         }
         let range = request.range.as_ref().map(|range| format!("{range}/*"));
         Ok(Self { body: RequestBody::pieces([piece]), range })
@@ -102,9 +102,9 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
     if form.parts.iter().any(is_encoded) {
         encode(&mut form.to_mut().parts)?;
     }
-    let piece = |source: &&BodySource| match source {
-        BodySource::Stdin => Ok(BodyPiece::Once(stdin_content())),
-        BodySource::File(path) => BodyPiece::file(path).map_err(|error| unreadable(path, error)),
+    let piece = |source: &&PartSource| match source {
+        PartSource::Stdin => Ok(BodyPiece::Once(stdin_content())),
+        PartSource::File(path) => BodyPiece::file(path).map_err(|error| unreadable(path, error)),
     };
     let pieces = form.sources().iter().map(piece).collect::<Result<Vec<_>>>()?;
     let lengths: Vec<_> = pieces.iter().map(|piece| RequestBody::pieces([piece.clone()]).length()).collect();
@@ -150,8 +150,8 @@ fn encode(parts: &mut [PartArg]) -> Result<()> {
         let Some(encoder) = part.encoder.filter(|encoder| !encoder.is_identity()) else { continue };
         let bytes = match &mut part.content {
             PartContent::Bytes(bytes) => std::mem::take(bytes),
-            PartContent::Source(BodySource::File(path)) => fs::read(&path).map_err(|error| unreadable(path, error))?,
-            PartContent::Source(BodySource::Stdin) | PartContent::Mixed(_) => continue,
+            PartContent::Source(PartSource::File(path)) => fs::read(&path).map_err(|error| unreadable(path, error))?,
+            PartContent::Source(PartSource::Stdin) | PartContent::Mixed(_) => continue,
         };
         let encoded = encoder.encode(bytes);
         let encoded = encoded.ok_or_else(|| Error::new(ErrorKind::Read, "read error getting mime data"))?;

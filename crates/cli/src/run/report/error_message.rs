@@ -15,7 +15,7 @@ use haul_policy::retry::{AttemptOutcome as Trouble, is_transient_status};
 use haul_policy::target::Scheme;
 
 use crate::persona::Persona;
-use crate::usage_error::pointed_at;
+use crate::usage_error::mark_position;
 
 /// The line on stderr.
 pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
@@ -46,7 +46,7 @@ fn remedy(error: &Error) -> &'static str {
 
 /// Returns the message for a file besides the content that could not be written. curl counts this
 /// as no failure.
-pub(crate) fn beside(persona: Persona, error: &Error) -> String {
+pub(crate) fn side_output_error(persona: Persona, error: &Error) -> String {
     match persona {
         Persona::Haul => line(persona, error, None),
         Persona::Curl => format!("Warning: {}", crate::usage_error::one_line(&error.to_string())),
@@ -55,7 +55,7 @@ pub(crate) fn beside(persona: Persona, error: &Error) -> String {
 
 /// Returns curl's message before another try. The wait is in seconds, with milliseconds if there
 /// are some.
-pub(crate) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String {
+pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {
         Trouble::Status(status) if is_transient_status(status) => ": HTTP error",
         Trouble::ConnectRefused => ": connection refused",
@@ -70,7 +70,7 @@ pub(crate) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String
 }
 
 /// Returns the text of `%{errormsg}`, which the error line also shows after its code.
-pub(crate) fn of(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
+pub(crate) fn text_for(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         Persona::Haul => error.to_string(),
         Persona::Curl => text(error, outcome),
@@ -82,7 +82,7 @@ fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
     let Some(outcome) = outcome else {
         return match error.kind() {
             ErrorKind::Url => match glob_flaw(error) {
-                Some(flaw) => pointed_at(&flaw.to_string(), flaw.position, error.url().unwrap_or_default()),
+                Some(flaw) => mark_position(&flaw.to_string(), flaw.position, error.url().unwrap_or_default()),
                 None => format!("URL rejected: {}", cause()),
             },
             ErrorKind::UnsupportedScheme => match cause().split_once(": protocol ") {
@@ -145,14 +145,15 @@ fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
-/// OpenSSL's sentences: scripts look for some of them, and for what stands before them.
+/// Returns curl's message for a certificate error, in OpenSSL's words. Scripts search for some of
+/// them.
 fn certificate(cause: &str, target: &Target) -> String {
     if cause.contains("not valid for name") {
         let host = target.host_text();
         return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
     }
     let why = cause.rsplit(": ").next().unwrap_or(cause);
-    let known = of_openssl(why).map_or(why, |(_, words)| words);
+    let known = openssl_error(why).map_or(why, |(_, words)| words);
     format!("SSL certificate problem: {known}")
 }
 
@@ -162,7 +163,7 @@ const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
 const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
 /// Returns OpenSSL's number and message for a certificate error.
-fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
+fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
     Some(match why {
         UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),
         SELF_SIGNED => (18, "self-signed certificate"),
@@ -187,7 +188,7 @@ fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
 /// The fault of a certificate, the proxy's or the server's, as OpenSSL's number: 0 for none, 1 if
 /// it has no number.
 pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
-    let number = |why: &str| of_openssl(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
+    let number = |why: &str| openssl_error(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
     match refused.map(Error::cause) {
         Some(cause) if cause.starts_with("the proxy") == of_proxy => number(&cause),

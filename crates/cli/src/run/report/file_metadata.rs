@@ -65,8 +65,8 @@ pub(crate) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
     open.map(|_| ()).map_err(cannot)
 }
 
-/// `--create-dirs`: makes the directories of a file that is no body, with the permissions of those
-/// of bodies.
+/// `--create-dirs`: creates the directories of a file other than a body, with the permissions that
+/// directories of bodies have.
 pub(crate) fn make_directories(operation: &Operation, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)

@@ -56,7 +56,7 @@ impl OutputFile {
         self.is_terminal
     }
 
-    /// Writes it, and through.
+    /// Writes the bytes and flushes the file.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {

@@ -26,7 +26,7 @@ use crate::run::report::transfer_rate::TransferRate;
 /// The time before the first line is drawn. A shorter run draws none.
 const QUIET: Duration = Duration::from_millis(400);
 
-/// Between two drawings; a fast transfer reports many thousand pieces a second.
+/// The interval between two drawings. A fast transfer reports many thousand pieces a second.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The run's progress.
@@ -37,7 +37,7 @@ pub(crate) struct ProgressReporter {
     is_hidden: AtomicBool,
     over: AtomicU64,
     failed: AtomicU64,
-    /// Bytes since [`ProgressState::measured`] was begun.
+    /// The bytes since the start of [`ProgressState::measured`].
     bytes: AtomicU64,
     /// The time of the next drawing, in milliseconds since `began`.
     next: AtomicU64,
@@ -50,7 +50,7 @@ pub(crate) struct ProgressReporter {
 
 /// The measurement and the line on the terminal.
 struct ProgressState {
-    /// `None` until there is something to measure.
+    /// The present measurement; `None` before the first byte.
     measured: Option<Measurement>,
     /// The terminal that shows the line; `None` while the terminal is clear.
     line: Option<Term>,
@@ -69,12 +69,12 @@ impl Measurement {
     }
 }
 
-/// The one body that is shown while it comes.
+/// The body that is shown while it arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct BodyProgress {
     /// Bytes that the output had before.
     already: u64,
-    /// Bytes in all, with those.
+    /// All bytes, including `already`.
     total: Option<u64>,
 }
 
@@ -113,9 +113,9 @@ impl ProgressReporter {
     }
 
     /// Sets the offset at which the transfer resumes, if there is a meter.
-    pub(crate) fn goes_on_at(&self, offset: u64) {
+    pub(crate) fn set_resume_offset(&self, offset: u64) {
         if let Some(mut meter) = self.meter() {
-            meter.goes_on_at(offset);
+            meter.set_resume_offset(offset);
         }
     }
 
@@ -142,7 +142,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Since the run began.
+    /// Returns the time since the run began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
@@ -190,7 +190,7 @@ impl ProgressReporter {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes of the body have been moved.
+    /// Adds delivered bytes of the body.
     pub(crate) fn body_bytes(&self, bytes: usize) {
         if let Some(mut meter) = self.meter() {
             meter.body_bytes(bytes as u64);
@@ -202,7 +202,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Takes the line away, for something else to be printed.
+    /// Clears the line, so that another text can be printed.
     pub(crate) fn clear(&self) {
         if let Some(mut bar) = self.bar() {
             bar.end_line();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_says_what_is_known() {
+    fn progress_line_shows_known_figures() {
         let body =
             ProgressFigures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
         assert_eq!(body.text(), "50%  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn percents_count_what_was_there_before_and_reach_100_only_at_the_end() {
+    fn percent_includes_resumed_bytes_and_ends_at_100() {
         assert_eq!(known(600, 0, 1000).percent(), Some(60));
         assert_eq!(known(600, 200, 1000).percent(), Some(80));
         assert_eq!(known(600, 399, 1000).percent(), Some(99));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_body_begins_where_it_was_left() {
+    fn resumed_body_starts_at_its_offset() {
         let progress = shown();
         progress.body_begins(Some(400), 600);
         assert_eq!((figures(&progress).has(), figures(&progress).percent()), (600, Some(60)));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_body_that_was_watched_are_not_added_again() {
+    fn observed_body_bytes_are_counted_once() {
         let progress = shown();
         progress.body_begins(None, 0);
         progress.body_bytes(70);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_drawn_amid_what_is_printed() {
+    fn progress_line_is_hidden_during_terminal_output() {
         let progress = ProgressReporter::with(&GlobalArgs::default(), true);
         progress.next.store(0, Ordering::Relaxed);
         progress.operation_begins(true);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_counted_where_nothing_is_shown() {
+    fn hidden_progress_counts_nothing() {
         for global in [
             GlobalArgs { silent: true, ..GlobalArgs::default() },
             GlobalArgs { progress: false, ..GlobalArgs::default() },

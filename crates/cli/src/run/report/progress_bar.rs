@@ -8,7 +8,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Between two drawings.
+/// The interval between two drawings.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The columns of the bar if the width is not known.
@@ -47,7 +47,7 @@ impl ProgressBar {
         self.body.is_some()
     }
 
-    /// `false` where there is no bar for the body.
+    /// Adds bytes of the body. Returns `false` if the body has no bar.
     pub(crate) fn body_bytes(&mut self, bytes: u64) -> bool {
         let Some(body) = &mut self.body else { return false };
         body.has = body.has.saturating_add(bytes);
@@ -60,13 +60,13 @@ impl ProgressBar {
         true
     }
 
-    /// The bar stays where it is. `false` where there was none.
+    /// Ends the line of the bar. Returns `false` if there was no bar.
     pub(crate) fn transfer_over(&mut self) -> bool {
         self.end_line();
         self.body.take().is_some()
     }
 
-    /// For something else to be printed.
+    /// Ends the line, so that another text can be printed.
     pub(crate) fn end_line(&mut self) {
         if self.drawn.take().is_some() {
             let _ = std::io::stderr().write_all(b"\n");
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_drawn_as_by_curl() {
+    fn progress_bar_matches_curl() {
         let drawn = |has, total, columns| BarFill { has, total }.drawn(columns);
         assert_eq!(drawn(6, 6, 79), format!("{} 100.0%", "#".repeat(72)));
         assert_eq!(drawn(10, 60, 79), format!("{}{}  16.7%", "#".repeat(12), " ".repeat(60)));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_bar_for_a_body_of_unknown_length() {
+    fn body_of_unknown_length_has_no_bar() {
         let mut bar = ProgressBar::default();
         bar.transfer_begins(true);
         assert!(!bar.body_begins(None, 5) && !bar.body_bytes(5) && !bar.transfer_over());

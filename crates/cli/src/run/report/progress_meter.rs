@@ -19,7 +19,7 @@ use haul::facts::Facts;
 const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
                       Dload  Upload  Total   Spent   Left   Speed\n";
 
-/// Between two drawings of one transfer.
+/// The interval between two drawings of one transfer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The current speed is that between the first and the last of this many drawings.
@@ -35,7 +35,7 @@ pub(crate) struct ProgressMeter {
     /// The offset at which the transfer resumes the content of an earlier run.
     resumes_at: u64,
     figures: MeterFigures,
-    /// Bytes, and when they had come.
+    /// The counts of bytes at the last drawings, with their times.
     records: VecDeque<(Duration, u64)>,
 }
 
@@ -45,7 +45,7 @@ struct MeterFigures {
     total: Option<u64>,
     received: u64,
     sent: u64,
-    /// Bytes a second, of late.
+    /// The current speed in bytes per second.
     current: u64,
     spent: Duration,
 }
@@ -67,7 +67,7 @@ impl ProgressMeter {
     }
 
     /// Sets the offset at which the transfer resumes.
-    pub(crate) fn goes_on_at(&mut self, offset: u64) {
+    pub(crate) fn set_resume_offset(&mut self, offset: u64) {
         self.resumes_at = offset;
     }
 
@@ -122,8 +122,8 @@ impl ProgressMeter {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Notes how far it is: no oftener than figures are drawn, or the current speed would be that
-    /// of a moment.
+    /// Records the count of bytes, at most once an interval. The current speed covers several
+    /// intervals.
     fn record(&mut self) {
         let MeterFigures { spent, received, sent, .. } = self.figures;
         if self.records.back().is_some_and(|(at, _)| spent.saturating_sub(*at) < INTERVAL) {
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_as_wide_as_its_titles() {
+    fn meter_line_is_as_wide_as_its_titles() {
         let spent = Duration::from_secs(1000);
         let large = MeterFigures { total: Some(1 << 40), received: 1 << 30, spent, ..MeterFigures::default() };
         for figures in [large, MeterFigures::default(), MeterFigures { sent: 6, current: 6000, ..large }] {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_fit_their_columns() {
+    fn meter_numbers_fit_their_columns() {
         for (bytes, text) in [
             (0, "     0"),
             (99_999, " 99999"),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_current_speed_is_that_of_the_last_drawings() {
+    fn current_speed_covers_the_last_six_drawings() {
         let mut meter = ProgressMeter::new();
         for second in 0..10 {
             meter.figures.spent = Duration::from_secs(second);

@@ -43,7 +43,7 @@ pub(crate) struct Reporter {
     is_silent: bool,
     before: RunTotals,
     /// A requested output besides the content could not be written.
-    is_lacking: AtomicBool,
+    has_unwritten_output: AtomicBool,
 }
 
 /// The totals of earlier operations, which curl continues.
@@ -55,7 +55,7 @@ pub(crate) struct RunTotals {
     pub(crate) pace: Option<StartRate>,
     /// The names of the run's files.
     pub(crate) names: OutputNames,
-    /// Says when the run is to end.
+    /// The hook that ends the run early.
     pub(crate) interrupt: Option<Interrupt>,
 }
 
@@ -75,7 +75,7 @@ impl Reporter {
             operation: operation.clone(),
             is_silent: global.silent,
             before,
-            is_lacking: AtomicBool::new(false),
+            has_unwritten_output: AtomicBool::new(false),
         })
     }
 
@@ -83,7 +83,8 @@ impl Reporter {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn TransferObserver>)
     }
 
-    /// Announces long pauses before further tries. In curl's place its own words do that.
+    /// Returns the observer that announces long pauses before retries. In curl's place the trace
+    /// announces them.
     pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
@@ -106,7 +107,7 @@ impl Reporter {
         self.before.interrupt.as_ref()
     }
 
-    /// The names that the run's files have so far.
+    /// Returns the names that files of the run have taken.
     pub(crate) fn names(&self) -> &OutputNames {
         &self.before.names
     }
@@ -124,66 +125,66 @@ impl Reporter {
 
     /// Reports the end of a transfer. Returns the text that belongs on standard output after its
     /// body.
-    pub(crate) fn tell(&self, told: &TransferReport<'_>) -> Option<Vec<u8>> {
-        let error = told.error();
+    pub(crate) fn report(&self, report: &TransferReport<'_>) -> Option<Vec<u8>> {
+        let error = report.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
-        let was_reached = told.is_local(self.persona) || told.outcome.facts.requests > 0;
-        self.progress.transfer_over(&told.outcome.facts, was_reached, error.is_some());
-        if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(told.stage)) {
+        let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
+        self.progress.transfer_over(&report.outcome.facts, was_reached, error.is_some());
+        if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(report.stage)) {
             // Also where -s keeps the line below from being said.
-            tracer.event(&TraceEvent::Info(error_message::of(self.persona, error, Some(told.outcome)).into()));
+            tracer.event(&TraceEvent::Info(error_message::text_for(self.persona, error, Some(report.outcome)).into()));
         }
         if let Some(error) = error.filter(|error| self.shows_errors && !error.is_interrupted()) {
             self.progress.clear();
-            print_error_line(&error_message::line(self.persona, error, Some(told.outcome)));
+            print_error_line(&error_message::line(self.persona, error, Some(report.outcome)));
         }
-        self.leave_behind(told);
-        if let Some(Some(tracer)) = self.traces.get(told.stage)
+        self.write_side_files(report);
+        if let Some(Some(tracer)) = self.traces.get(report.stage)
             && let Some(error) = tracer.lost().filter(|_| self.shows_errors)
         {
             self.progress.clear();
-            print_error_line(&error_message::beside(Persona::Curl, &error));
+            print_error_line(&error_message::side_output_error(Persona::Curl, &error));
         }
-        self.written_out(told, transfer)
+        self.written_out(report, transfer)
     }
 
     /// Writes the text of `-w` for a transfer. Returns the part that belongs on standard output.
-    fn written_out(&self, told: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
-        let write_out = self.write_out.get(told.stage)?.as_ref()?;
-        let stage = self.operation.stages.get(told.stage)?;
-        let text = told.error().map(|error| error_message::of(self.persona, error, Some(told.outcome)));
-        let (scheme, url_effective) = told.effective(self.persona);
-        let url = told.shown_url(self.persona);
-        let redirect_url = told.redirect_url(stage.transfer.options.redirects.follow);
+    fn written_out(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
+        let write_out = self.write_out.get(report.stage)?.as_ref()?;
+        let stage = self.operation.stages.get(report.stage)?;
+        let text = report.error().map(|error| error_message::text_for(self.persona, error, Some(report.outcome)));
+        let (scheme, url_effective) = report.effective(self.persona);
+        let url = report.shown_url(self.persona);
+        let redirect_url = report.redirect_url(stage.transfer.options.redirects.follow);
         let referer = stage.request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
         let is_curl = self.persona.is_curl();
         let facts = TransferFacts {
-            url_number: told.number + if is_curl { self.before.urls } else { 0 },
-            transfer_number: if is_curl { transfer } else { told.number },
+            url_number: report.number + if is_curl { self.before.urls } else { 0 },
+            transfer_number: if is_curl { transfer } else { report.number },
             redirect_url: redirect_url.as_deref(),
-            referer: told.outcome.facts.referer.as_deref().or(referer),
+            referer: report.outcome.facts.referer.as_deref().or(referer),
             scheme,
-            remote_socket: self.socket(told),
-            filename: self.file(told).and_then(Path::to_str),
-            ..told.facts(&url, &url_effective, text.as_deref())
+            remote_socket: self.socket(report),
+            filename: self.file(report).and_then(Path::to_str),
+            ..report.facts(&url, &url_effective, text.as_deref())
         };
         Some(self.printed(write_out, &facts))
     }
 
     /// Writes the text of `-w` for a URL that no request can be made from. Returns the text that
     /// belongs on standard output.
-    pub(crate) fn tell_unusable(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
+    pub(crate) fn report_unusable_url(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
         let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.again(), Instant::now());
         let method = &self.operation.stages.first()?.request.method;
-        let told = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome };
-        let text = error_message::of(self.persona, error, None);
+        let report = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome };
+        let text = error_message::text_for(self.persona, error, None);
         let facts = TransferFacts {
             url_number: number + self.before.urls,
             transfer_number: transfer,
             scheme: "",
-            ..told.facts(url, url, Some(&text))
+            ..report.facts(url, url, Some(&text))
         };
         Some(self.printed(write_out, &facts))
     }
@@ -198,7 +199,7 @@ impl Reporter {
         for (path, adds, text) in printed.files {
             let file = File::options().create(true).write(true).append(adds).truncate(!adds).open(&path);
             if let Err(error) = file.and_then(|mut file| file.write_all(&text)) {
-                self.lacks(&path, error);
+                self.report_unwritten(&path, error);
             }
         }
         printed.stdout
@@ -214,7 +215,7 @@ impl Reporter {
                 let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
                 if self.shows_errors && !closed {
                     self.progress.clear();
-                    print_error_line(&error_message::beside(self.persona, &error));
+                    print_error_line(&error_message::side_output_error(self.persona, &error));
                 }
                 Ok(())
             }
@@ -222,24 +223,24 @@ impl Reporter {
         }
     }
 
-    /// The file of the local socket that was spoken to.
-    fn socket(&self, told: &TransferReport<'_>) -> Option<&str> {
-        match &self.operation.stages.get(told.stage)?.transfer.options.connect.unix_socket {
-            Some(UnixSocketAddress::Path(path)) if told.outcome.facts.requests > 0 => path.to_str(),
+    /// Returns the path of the Unix socket that the transfer used.
+    fn socket(&self, report: &TransferReport<'_>) -> Option<&str> {
+        match &self.operation.stages.get(report.stage)?.transfer.options.connect.unix_socket {
+            Some(UnixSocketAddress::Path(path)) if report.outcome.facts.requests > 0 => path.to_str(),
             _ => None,
         }
     }
 
     /// Returns the file that received the content; `None` for `--out-null`, and if the condition of
     /// `-z` was not met.
-    fn file<'t>(&self, told: &TransferReport<'t>) -> Option<&'t Path> {
+    fn file<'t>(&self, report: &TransferReport<'t>) -> Option<&'t Path> {
         let is_dropped =
-            told.outcome.facts.status == 304 && told.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
-        told.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.throws_away(told.stage))
+            report.outcome.facts.status == 304 && report.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
+        report.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.discards_body(report.stage))
     }
 
     /// Returns true if pages of a stage go to `--out-null`.
-    fn throws_away(&self, stage: usize) -> bool {
+    fn discards_body(&self, stage: usize) -> bool {
         match stage {
             0 => self.operation.outputs.contains(&plan::OutputArg::Null),
             _ => self.operation.stages.get(stage).is_some_and(|stage| stage.output == plan::OutputArg::Null),
@@ -247,44 +248,44 @@ impl Reporter {
     }
 
     /// Writes the files and attributes that a successful transfer leaves besides its body.
-    fn leave_behind(&self, told: &TransferReport<'_>) {
-        if told.error().is_some() {
+    fn write_side_files(&self, report: &TransferReport<'_>) {
+        if report.error().is_some() {
             return;
         }
-        if let Some(path) = self.file(told).filter(|_| self.operation.remote_time || self.operation.xattr) {
-            for failure in file_metadata::file(&self.operation, path, told.url, told.outcome) {
+        if let Some(path) = self.file(report).filter(|_| self.operation.remote_time || self.operation.xattr) {
+            for failure in file_metadata::file(&self.operation, path, report.url, report.outcome) {
                 self.warn(&failure);
             }
         }
-        let saved = self.operation.stages.get(told.stage).and_then(|stage| stage.request.etag_save.as_ref());
+        let saved = self.operation.stages.get(report.stage).and_then(|stage| stage.request.etag_save.as_ref());
         if let Some(path) = saved
-            && let Err(error) = file_metadata::entity_tag(path, told.outcome)
+            && let Err(error) = file_metadata::entity_tag(path, report.outcome)
         {
-            self.lacks(path, error);
+            self.report_unwritten(path, error);
         }
     }
 
-    /// A file that was asked for besides the content could not be written.
-    fn lacks(&self, path: &Path, error: std::io::Error) {
+    /// Reports a requested file besides the content that could not be written.
+    fn report_unwritten(&self, path: &Path, error: std::io::Error) {
         let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
-        self.is_lacking.store(true, Ordering::Relaxed);
+        self.has_unwritten_output.store(true, Ordering::Relaxed);
         if self.shows_errors {
             self.progress.clear();
-            print_error_line(&error_message::beside(self.persona, &error));
+            print_error_line(&error_message::side_output_error(self.persona, &error));
         }
     }
 
     /// Returns the exit code of an operation from that of its transfers. In haul's own name, a
     /// failed output besides the content is a failure too.
     pub(crate) fn exit_code(&self, transfers: u8) -> u8 {
-        let fails = transfers == 0 && !self.persona.is_curl() && self.is_lacking.load(Ordering::Relaxed);
+        let fails = transfers == 0 && !self.persona.is_curl() && self.has_unwritten_output.load(Ordering::Relaxed);
         if fails { ErrorKind::Write.exit_code() } else { transfers }
     }
 
     fn warn(&self, text: &str) {
         if !self.is_silent {
             self.progress.clear();
-            print_error_line(&format!("Warning: {}", crate::usage_error::tamed(text)));
+            print_error_line(&format!("Warning: {}", crate::usage_error::sanitized(text)));
         }
     }
 }
@@ -306,18 +307,18 @@ impl TransferReporter for FleetReporter {
         };
         let method = self.methods.get(job.stage).map_or("GET", String::as_str);
         let number = match job.stage {
-            0 if self.reporter.persona.is_curl() => self.numbers.of(job.number),
+            0 if self.reporter.persona.is_curl() => self.numbers.source_of(job.number),
             _ => job.number,
         };
-        let told = TransferReport { url: &job.url, number, stage: job.stage, method, file, outcome };
-        let text = self.reporter.tell(&told);
+        let report = TransferReport { url: &job.url, number, stage: job.stage, method, file, outcome };
+        let text = self.reporter.report(&report);
         if !self.has_file {
             return text;
         }
         if let Err(error) = self.reporter.print(text) {
-            self.reporter.is_lacking.store(true, Ordering::Relaxed);
+            self.reporter.has_unwritten_output.store(true, Ordering::Relaxed);
             if self.reporter.shows_errors {
-                print_error_line(&error_message::beside(self.reporter.persona, &error));
+                print_error_line(&error_message::side_output_error(self.reporter.persona, &error));
             }
         }
         None

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::file_access::print_error_line;
 use crate::plan::StatsFormat;
 
-/// Prints them on standard error.
+/// Prints the statistics on standard error.
 pub(crate) fn print(totals: &TransferTotals, elapsed: Duration, format: StatsFormat) {
     print_error_line(&match format {
         StatsFormat::Text => text(totals, elapsed),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_name_the_same_figures() {
+    fn text_and_json_statistics_agree() {
         let totals =
             TransferTotals { transfers: 7, failed: 2, requests: 9, connections: 3, ..TransferTotals::default() };
         let people = text(&totals, Duration::from_millis(1500));

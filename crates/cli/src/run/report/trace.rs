@@ -117,7 +117,7 @@ impl TransferObserver for Tracer {
         if let (TraceEvent::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
             return crate::run::print_error_line(&format!(
                 "Warning: {}",
-                error_message::further_try(*trouble, *wait, *left)
+                error_message::retry_notice(*trouble, *wait, *left)
             ));
         }
         let text = match self.args.form {
@@ -143,7 +143,7 @@ impl Tracer {
         let (mark, text): (char, Cow<'_, str>) = match event {
             TraceEvent::Info(text) => ('*', text.as_ref().into()),
             TraceEvent::Retry { trouble, wait, left, .. } => {
-                ('*', error_message::further_try(*trouble, *wait, *left).into())
+                ('*', error_message::retry_notice(*trouble, *wait, *left).into())
             }
             TraceEvent::Request { head } => ('>', sent_head(head).into()),
             TraceEvent::Response { head } | TraceEvent::Interim { head } | TraceEvent::Connect { head } => {
@@ -156,7 +156,7 @@ impl Tracer {
         let line = |line: &str| {
             let text = line.trim_end_matches(['\r', '\n']);
             let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
-            format!("{stamp}{mark} {}{end}", crate::usage_error::tamed(text))
+            format!("{stamp}{mark} {}{end}", crate::usage_error::sanitized(text))
         };
         text.split_inclusive('\n').map(line).collect::<String>().into_bytes()
     }
@@ -165,7 +165,7 @@ impl Tracer {
         match event {
             TraceEvent::Info(text) => self.info(text),
             TraceEvent::Retry { trouble, wait, left, .. } => {
-                self.info(&error_message::further_try(*trouble, *wait, *left))
+                self.info(&error_message::retry_notice(*trouble, *wait, *left))
             }
             TraceEvent::Request { head } => self.block("=> Send header", sent_head(head).as_bytes()),
             TraceEvent::Response { head } | TraceEvent::Interim { head } | TraceEvent::Connect { head } => {
@@ -178,7 +178,7 @@ impl Tracer {
     }
 
     fn info(&self, text: &str) -> Vec<u8> {
-        format!("{}* {}\n", self.stamp(), crate::usage_error::tamed(text)).into_bytes()
+        format!("{}* {}\n", self.stamp(), crate::usage_error::sanitized(text)).into_bytes()
     }
 
     /// A block for each line of a head.
@@ -197,7 +197,7 @@ impl Tracer {
         out
     }
 
-    /// `--trace-time`, in UTC: a log is compared with those of servers.
+    /// Returns the time for `--trace-time`, in UTC, as in the logs of servers.
     fn stamp(&self) -> String {
         let ids = if self.args.ids { "[0-0] " } else { "" };
         if !self.args.time {
@@ -243,8 +243,8 @@ fn sent_head(head: &str) -> String {
     format!("{head}\n").replace('\n', "\r\n")
 }
 
-/// A response's head for people, its lines ended as they came. A cookie or token that a server sets
-/// is as good as a password.
+/// Returns a response's head with unchanged line ends and without the values of cookies and tokens,
+/// which are secrets.
 fn shown_head(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let mut shown = String::with_capacity(text.len());
@@ -282,14 +282,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cookies_that_are_set_are_not_shown() {
+    fn trace_redacts_set_cookie_values() {
         let raw = b"HTTP/1.1 401 No token: x\r\nSet-Cookie: sid=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
         let shown = "HTTP/1.1 401 No token: x\r\nSet-Cookie: [redacted]\r\nDate: x\r\nSET-COOKIE2: [redacted]\r\n\r\n";
         assert_eq!(shown_head(raw), shown);
     }
 
     #[test]
-    fn passwords_of_a_redirect_are_not_shown() {
+    fn trace_redacts_passwords_in_redirects() {
         for (line, shown) in [
             ("Location: http://u:hunter2@h/@x", "Location: http://***@h/@x"),
             ("location://u@h?a", "location://***@h?a"),

@@ -57,7 +57,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn at_first_it_is_the_average_however_often_it_is_seen() {
+    fn early_rate_is_the_average_since_start() {
         let mut once = TransferRate::default();
         once.seen(4 * SECOND, 4_000);
         let mut often = TransferRate::default();
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_long_ago_is_forgotten() {
+    fn old_samples_lose_weight() {
         let mut rate = TransferRate::default();
         let mut bytes = 0;
         for second in 1..=200 {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_yet_no_time_and_fewer_bytes_are_no_speed() {
+    fn rate_is_zero_without_time_or_bytes() {
         let mut rate = TransferRate::default();
         assert_eq!((rate.per_second(), rate.time_for(10)), (0, None));
         rate.seen(Duration::ZERO, 1_000);

@@ -14,9 +14,9 @@ use crate::persona::Persona;
 use crate::run::report::error_message;
 use crate::write_out::{TransferFacts, url_spelling};
 
-/// One transfer as the report needs it.
+/// One finished transfer, as the reporter needs it.
 pub(crate) struct TransferReport<'a> {
-    /// With the query that is added to each.
+    /// The URL, with the query that `-G` and `--url-query` add.
     pub(crate) url: &'a str,
     pub(crate) number: u64,
     pub(crate) stage: usize,

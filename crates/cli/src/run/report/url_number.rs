@@ -9,8 +9,8 @@ pub(crate) struct UrlNumbers {
     runs: Arc<Mutex<Vec<SourceRange>>>,
 }
 
-/// Transfers whose sources are all the same (a glob), or each the next one (a list): a million of
-/// them are one.
+/// Transfers whose sources are all the same (a glob), or each the next one (a list). A million of
+/// them take one entry.
 struct SourceRange {
     first: u64,
     source: u64,
@@ -24,8 +24,8 @@ impl SourceRange {
 }
 
 impl UrlNumbers {
-    /// A transfer of this source comes.
-    pub(crate) fn made(&self, transfer: u64, source: u64) {
+    /// Adds a transfer of this source.
+    pub(crate) fn add(&self, transfer: u64, source: u64) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = runs.last_mut() {
             if transfer == run.first + 1 {
@@ -38,8 +38,8 @@ impl UrlNumbers {
         runs.push(SourceRange { first: transfer, source, step: 0 });
     }
 
-    /// The number of the source of a transfer.
-    pub(crate) fn of(&self, transfer: u64) -> u64 {
+    /// Returns the number of the source of a transfer.
+    pub(crate) fn source_of(&self, transfer: u64) -> u64 {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let at = runs.partition_point(|run| run.first <= transfer);
         at.checked_sub(1).map_or(transfer, |at| runs[at].of(transfer))

@@ -87,7 +87,9 @@ pub(crate) fn listed(
     let found = digest.map(|digest| checksum(&digest));
     found
         .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {place}"), error))
-        .and_then(|checksum| checksum.ok_or_else(|| Error::new(ErrorKind::Checksum, "a checksum of another length")))
+        .and_then(|checksum| {
+            checksum.ok_or_else(|| Error::new(ErrorKind::Checksum, "the checksum has the wrong length"))
+        })
         .map_err(|error| error.with_url(target.to_url()))
 }
 
@@ -113,7 +115,7 @@ fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, plac
         .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
         .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;
     if list.len() > LIST_MAX {
-        return Err(Error::new(ErrorKind::Read, format!("the checksums {place} are longer than any list of them")));
+        return Err(Error::new(ErrorKind::Read, format!("the checksums {place} are too long for a list")));
     }
     Ok(list)
 }
@@ -146,7 +148,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
     Ok(std::mem::take(&mut *bytes))
 }
 
-/// Keeps a list for its requester.
+/// A sink that keeps a list of checksums in memory.
 struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink for ChecksumListSink {

@@ -30,7 +30,7 @@ use crate::date;
 use crate::plan::{ContinueAt, Operation, StageArgs};
 use crate::run::report::reporter::Reporter;
 
-/// Bytes read at once.
+/// The size of the read buffer.
 const BLOCK: usize = 128 << 10;
 /// In seconds since 1970: HTTP's dates end before it.
 const YEAR_10000: u64 = 253_402_300_800;
@@ -167,8 +167,8 @@ impl LocalFileTransfer<'_> {
         Ok((from, Some(end.map_or(length, |end| length.min(end)))))
     }
 
-    /// Tells of the file as a server would, in the fields that curl has for it; the answer is
-    /// whether its content is wanted.
+    /// Makes the head of the file, with the fields that curl has for it, and begins the sink.
+    /// Returns true if the content is wanted.
     fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {
@@ -180,7 +180,7 @@ impl LocalFileTransfer<'_> {
         }
         fields += "\r\n";
         let head = ResponseHead::from_raw(format!("HTTP/1.1 200 OK\r\n{fields}").as_bytes())
-            .ok_or_else(|| Error::new(ErrorKind::LocalFile, "what is known of it cannot be told"))?;
+            .ok_or_else(|| Error::new(ErrorKind::LocalFile, "its head cannot be made"))?;
         self.reporter.dump_head(fields.as_bytes());
         self.facts.fields = u32::try_from(head.fields().count()).unwrap_or(u32::MAX);
         let is_wanted = self.request.wants.as_ref().is_none_or(|wants| wants.wants(&head));

@@ -108,7 +108,7 @@ impl TakenNames {
         self.hasher.hash_one((directory, path.file_name()))
     }
 
-    /// Keeps a URL; the answer is where.
+    /// Stores a URL. Returns its position.
     fn add(&mut self, url: &str) -> std::io::Result<u64> {
         let position = self.urls.seek(SeekFrom::End(0))?;
         self.urls.write_all(&(url.len() as u64).to_le_bytes())?;
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_is_taken_once_however_it_is_written() {
+    fn output_name_is_taken_once_in_any_spelling() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("d")).unwrap();
         std::os::unix::fs::symlink("d", dir.path().join("link")).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn first_url_is_named_among_many() {
+    fn conflict_names_the_url_that_came_first() {
         let names = OutputNames::default();
         let url = |number: usize| format!("http://h/{number}/{}", "x".repeat(9_000));
         for number in 0..1_000 {

@@ -15,14 +15,14 @@ use crate::plan::{Operation, OutputArg, RunPlan, UrlSource};
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL, has_its_name, options_for, placed, shows_content, standard_output,
+    NULL, claims_name, in_output_dir, options_for, shows_content, standard_output,
 };
 use crate::run::report::reporter::{FleetReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::UrlItems;
 
-/// Fetches all of them; the answer is the exit code.
+/// Fetches all URLs. Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -82,7 +82,7 @@ pub(crate) fn run(
     let items = Box::new(UrlItems::new(operation, list, numbers, reporter.names().clone()));
     let output = operation.shared_output().filter(|output| !output.is_stdout());
     let file = output.and_then(|output| match output {
-        OutputArg::File(name) => Some((placed(operation, name.clone()), output)),
+        OutputArg::File(name) => Some((in_output_dir(operation, name.clone()), output)),
         OutputArg::Null => Some((PathBuf::from(NULL), output)),
         OutputArg::Stdout | OutputArg::RemoteName => None,
     });
@@ -91,7 +91,7 @@ pub(crate) fn run(
         Some((path, output)) => {
             let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
                 operation.urls.get(0).unwrap_or(UrlSource::Argument(""));
-            if !has_its_name(operation, reporter.names(), output, &path, first)? {
+            if !claims_name(operation, reporter.names(), output, &path, first)? {
                 return Ok(0);
             }
             let mut sink = FileSink::with(path, options_for(operation, output, None, None));

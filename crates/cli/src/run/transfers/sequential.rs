@@ -23,7 +23,7 @@ use crate::run::transfers::single_url::{self, UrlJob};
 use crate::run::transfers::state_stores::StateStores;
 
 /// Returns true if an operation is carried out one URL after the other.
-pub(crate) fn is_wanted(plan: &RunPlan, operation: &Operation) -> bool {
+pub(crate) fn is_sequential(plan: &RunPlan, operation: &Operation) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
     let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_file_url(url));
@@ -36,8 +36,8 @@ pub(crate) fn is_wanted(plan: &RunPlan, operation: &Operation) -> bool {
     uploads || is_curls
 }
 
-/// Carries them out. The answer is the first failure's exit code; as `curl`, the last transfer's,
-/// or with `-Z` the last failure's.
+/// Runs the transfers. Returns the exit code of the first failure; as `curl`, that of the last
+/// transfer, or with `-Z` of the last failure.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -65,7 +65,7 @@ impl SequentialRun<'_> {
         let operation = self.operation;
         for (index, source) in operation.urls.iter().enumerate() {
             let UrlSource::Argument(source) = source else {
-                return Err(Error::new(ErrorKind::Setup, "-T has no place beside a list of URLs"));
+                return Err(Error::new(ErrorKind::Setup, "-T cannot be used with a list of URLs"));
             };
             for upload in uploads(operation, index)? {
                 if self.source(index, source, &upload)?.is_break() {
@@ -76,8 +76,8 @@ impl SequentialRun<'_> {
         Ok(())
     }
 
-    /// Every URL of one argument.
-    fn source(&mut self, index: usize, source: &str, upload: &UploadSource) -> Result<ControlFlow<()>> {
+    /// Transfers every URL of one argument.
+    fn source(&mut self, index: usize, source: &str, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         if !self.operation.is_glob(index, source) {
             return self.one(index, source, GlobValues::default(), upload);
         }
@@ -90,12 +90,12 @@ impl SequentialRun<'_> {
     }
 
     /// Transfers one URL; `parts` holds the values of its globs.
-    fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UploadSource) -> Result<ControlFlow<()>> {
+    fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         self.reporter.wait_for_pace();
         let parts = match upload {
-            UploadSource::File(_, named) => parts.with_named(named),
-            UploadSource::Nothing | UploadSource::Stdin => parts,
+            UrlUpload::File(_, named) => parts.with_named(named),
+            UrlUpload::Nothing | UrlUpload::Stdin => parts,
         };
         let sent = match upload.for_url(url, self.operation) {
             // A missing file ends the run, as in curl: the exit code of a later URL would hide the
@@ -114,7 +114,7 @@ impl SequentialRun<'_> {
         let code = match done {
             // An error in one URL does not affect the others, unless they depend on it.
             Err(error) if global.persona.is_curl() && !ends_all(self.operation, index, upload, &error) => {
-                self.tell(index, url, &error)?
+                self.report(index, url, &error)?
             }
             Err(error) => {
                 self.write_out_unbegun(index, url, &error)?;
@@ -124,7 +124,7 @@ impl SequentialRun<'_> {
         };
         if global.persona.is_curl() && began {
             // Behind each transfer, as by curl.
-            crate::run::tell_lost(self.plan, self.reporter.progress(), &self.stores.print(self.operation));
+            crate::run::report_unwritten_files(self.plan, self.reporter.progress(), &self.stores.print(self.operation));
         }
         let counts = match global.persona.is_curl() {
             // With -Z no success hides the failure of another transfer.
@@ -138,9 +138,9 @@ impl SequentialRun<'_> {
         Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Tells why there was no transfer; the answer is the exit code.
-    fn tell(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
-        let code = crate::run::tell(self.plan, self.reporter.progress(), error);
+    /// Reports the error that prevented the transfer. Returns the exit code.
+    fn report(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
+        let code = crate::run::report_setup_error(self.plan, self.reporter.progress(), error);
         self.write_out_unbegun(index, url, error)?;
         Ok(code)
     }
@@ -150,7 +150,7 @@ impl SequentialRun<'_> {
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
         match self.plan.global.persona.is_curl() && is_transfer {
-            true => self.reporter.print(self.reporter.tell_unusable(url, index as u64, error)),
+            true => self.reporter.print(self.reporter.report_unusable_url(url, index as u64, error)),
             false => Ok(()),
         }
     }
@@ -158,29 +158,29 @@ impl SequentialRun<'_> {
 
 /// Returns true if the error ends the whole run, as in curl: a setting that cannot be used, or an
 /// invalid URL that names a file or takes an upload or a query.
-fn ends_all(operation: &Operation, index: usize, upload: &UploadSource, error: &Error) -> bool {
+fn ends_all(operation: &Operation, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of(index) == OutputArg::RemoteName;
-    let is_named = matches!(upload, UploadSource::File(..)) || operation.stages[0].request.query.is_some();
+    let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
     error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
 }
 
 /// The upload to the URLs of a source.
-enum UploadSource {
+enum UrlUpload {
     Nothing,
     Stdin,
     /// A file, with the values of the globs in its name.
     File(OsString, GlobValues),
 }
 
-impl UploadSource {
-    /// The content, and the URL that it goes to: with the name of the file where that has to be
-    /// added.
+impl UrlUpload {
+    /// Returns the URL and the content of the upload. The file's name is appended to a URL without
+    /// a name.
     fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<UploadContent>)> {
         let request = &operation.stages[0].request;
         Ok(match self {
-            UploadSource::Nothing => (url.to_owned(), None),
-            UploadSource::Stdin => (url.to_owned(), Some(UploadContent::stdin(request)?)),
-            UploadSource::File(file, _) => {
+            UrlUpload::Nothing => (url.to_owned(), None),
+            UrlUpload::Stdin => (url.to_owned(), Some(UploadContent::stdin(request)?)),
+            UrlUpload::File(file, _) => {
                 let place = name_upload(url, file);
                 // A file is not opened for an invalid URL, as in curl.
                 if let Err(error) = target_of(&operation.stages[0], &place)
@@ -196,13 +196,13 @@ impl UploadSource {
 
 /// Returns the uploads to the URLs of the source at this index, in order. As in curl, each file
 /// goes to all of these URLs.
-fn uploads(operation: &Operation, index: usize) -> Result<Vec<UploadSource>> {
+fn uploads(operation: &Operation, index: usize) -> Result<Vec<UrlUpload>> {
     Ok(match operation.upload_of(index) {
-        None | Some(UploadArg::Nothing) => vec![UploadSource::Nothing],
-        Some(UploadArg::Stdin { .. }) => vec![UploadSource::Stdin],
+        None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],
+        Some(UploadArg::Stdin { .. }) => vec![UrlUpload::Stdin],
         Some(UploadArg::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
-            Some(files) => glob(files)?.iter().map(|file| UploadSource::File(file.url.into(), file.parts)).collect(),
-            None => vec![UploadSource::File(files.clone(), GlobValues::default())],
+            Some(files) => glob(files)?.iter().map(|file| UrlUpload::File(file.url.into(), file.parts)).collect(),
+            None => vec![UrlUpload::File(files.clone(), GlobValues::default())],
         },
     })
 }

@@ -15,7 +15,7 @@ use nix::sys::signal::{SigSet, Signal, raise};
 /// The signals that a run waits for.
 pub(crate) struct Signals {
     set: SigSet,
-    /// The number of the one that came; 0 before.
+    /// The number of the received signal; 0 before.
     caught: Arc<AtomicI32>,
 }
 

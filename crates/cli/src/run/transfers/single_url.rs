@@ -25,7 +25,7 @@ use crate::file_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFile, GlobalArgs, Operation, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
-    file_for, file_options, has_its_name, options_for, shows_content, standard_output,
+    claims_name, file_for, file_options, options_for, shows_content, standard_output,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{refuse_login, target_of};
@@ -34,7 +34,7 @@ use crate::run::report::progress::ProgressReporter;
 use crate::run::report::reporter::Reporter;
 use crate::run::report::transfer_report::TransferReport;
 
-/// One URL to fetch, or to send something to.
+/// One URL to fetch or to upload to.
 pub(crate) struct UrlJob<'a> {
     /// The URL.
     pub(crate) url: &'a str,
@@ -49,7 +49,7 @@ pub(crate) struct UrlJob<'a> {
     pub(crate) upload: Option<UploadContent>,
 }
 
-/// Fetches it; the answer is the exit code.
+/// Runs the transfer. Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     global: &GlobalArgs,
@@ -85,7 +85,7 @@ pub(crate) fn run(
     let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts)?;
     let output = operation.output_of(job.index);
     if let Some(file) = &file
-        && !has_its_name(operation, reporter.names(), output, file, url)?
+        && !claims_name(operation, reporter.names(), output, file, url)?
     {
         if global.shows_notes() {
             print_error_line(&format!("Note: skips transfer, \"{}\" exists locally", file.display()));
@@ -120,7 +120,7 @@ pub(crate) fn run(
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
     if let Some(ContinueAt::Offset(offset)) = stage.request.continue_at {
-        reporter.progress().goes_on_at(offset);
+        reporter.progress().set_resume_offset(offset);
     }
     let outcome = match local {
         Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
@@ -156,15 +156,15 @@ fn conclude(
     }
     let query = operation.stages[0].request.query.as_ref();
     let queried = query.map_or(Cow::Borrowed(url), |query| Cow::Owned(append_query(url, query)));
-    let told = TransferReport { url: &queried, number: index as u64, stage: 0, method, file, outcome };
+    let report = TransferReport { url: &queried, number: index as u64, stage: 0, method, file, outcome };
     // It may be a local file that was written to.
     let to_output = file.is_none() && !file_url::is_file_url(url);
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
-    reporter.print(reporter.tell(&told).filter(|_| !is_unwritable))?;
+    reporter.print(reporter.report(&report).filter(|_| !is_unwritable))?;
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
-/// Shows how far a body is, and notes the name that its file got.
+/// A sink that reports progress, and stores the name of the body's file.
 struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,
@@ -213,7 +213,7 @@ impl Sink for ProgressSink {
     fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         let partial = self.sink.partial(target);
         if let Some(partial) = &partial {
-            self.progress.goes_on_at(partial.gap.start);
+            self.progress.set_resume_offset(partial.gap.start);
         }
         partial
     }
@@ -249,7 +249,7 @@ impl Sink for ProgressSink {
     }
 }
 
-/// Shows bytes that parts of a file are written with.
+/// Reports the progress of a file that is written in parts.
 struct ProgressCounter(Arc<ProgressReporter>);
 
 impl ByteCounter for ProgressCounter {

@@ -28,18 +28,18 @@ pub(crate) struct StateStores {
 }
 
 /// The wait for another process' lock after which a message says so.
-const TOLD_AFTER: Duration = Duration::from_secs(5);
+const NOTICE_AFTER: Duration = Duration::from_secs(5);
 
 /// Saves a file whose lock another process may hold. Waits for the lock until the deadline.
-fn patiently(
+fn save_with_notice(
     deadline: Option<Instant>,
-    tells: &dyn Fn(&Error),
+    notify: &dyn Fn(&Error),
     save: &dyn Fn(Option<Instant>) -> Result<()>,
 ) -> Result<()> {
-    let soon = Instant::now() + TOLD_AFTER;
+    let soon = Instant::now() + NOTICE_AFTER;
     match save(Some(deadline.map_or(soon, |at| at.min(soon)))) {
         Err(error) if error.is_timeout() && deadline.is_none_or(|at| at > soon) => {
-            tells(&error);
+            notify(&error);
             save(deadline)
         }
         outcome => outcome,
@@ -134,7 +134,7 @@ impl StateStores {
     }
 
     /// The jars that an operation writes, and where to.
-    fn kept<'s>(
+    fn written_jars<'s>(
         &'s self,
         operation: &Operation,
     ) -> impl Iterator<Item = (&'s CookieArgs, &'s Path, &'s SharedCookieJar)> {
@@ -153,32 +153,33 @@ impl StateStores {
 
     /// Prints the jars of `-c -`. Returns the errors of the jars that could not be written.
     pub(crate) fn print(&self, operation: &Operation) -> Vec<Error> {
-        let jars = self.kept(operation).filter(|(_, path, _)| is_output(path));
+        let jars = self.written_jars(operation).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
 
     /// Writes an operation's stores to their files, so that the next operation may read them.
-    /// Returns the errors of the files that could not be written. Calls `tells` with the reason
+    /// Returns the errors of the files that could not be written. Calls `notify` with the reason
     /// when another process holds a lock for long.
-    pub(crate) fn save(&self, operation: &Operation, tells: &dyn Fn(&Error)) -> Vec<Error> {
+    pub(crate) fn save(&self, operation: &Operation, notify: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
-        let patiently = |save: &dyn Fn(Option<Instant>) -> Result<()>| patiently(self.deadline(operation), tells, save);
-        for (args, path, jar) in self.kept(operation).filter(|(_, path, _)| !is_output(path)) {
+        let save_with_notice =
+            |save: &dyn Fn(Option<Instant>) -> Result<()>| save_with_notice(self.deadline(operation), notify, save);
+        for (args, path, jar) in self.written_jars(operation).filter(|(_, path, _)| !is_output(path)) {
             // Cookies that were not read are not kept, as in curl: a new login has none of the old
             // session.
             let is_fresh = args.as_curl && !args.files.iter().any(|file| file == path);
             let save = |by| if is_fresh { jar.replace_by(path, by) } else { jar.save_by(path, by) };
-            failed.extend(patiently(&save).err());
+            failed.extend(save_with_notice(&save).err());
         }
         for (store, hsts) in &self.hsts {
             if let StoreArg::File(path) = store {
-                failed.extend(patiently(&|by| hsts.save_by(path, by)).err());
+                failed.extend(save_with_notice(&|by| hsts.save_by(path, by)).err());
             }
         }
         for (store, alt_svc) in &self.alt_svc {
             if let StoreArg::File(path) = store {
-                failed.extend(patiently(&|by| alt_svc.save_by(path, by)).err());
+                failed.extend(save_with_notice(&|by| alt_svc.save_by(path, by)).err());
             }
         }
         failed

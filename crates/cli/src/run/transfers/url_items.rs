@@ -13,7 +13,7 @@ use haul_policy::target::{Origin, Scheme};
 use crate::checksum::ChecksumList;
 use crate::file_access::stdin;
 use crate::plan::{NetrcArg, Operation, UrlSource, append_query};
-use crate::run::engine_options::output_options::{file_for, has_its_name, options_for};
+use crate::run::engine_options::output_options::{claims_name, file_for, options_for};
 use crate::run::engine_options::target_url::{refuse_login, target_of};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::checksums;
@@ -26,7 +26,7 @@ const MAX_LINE: u64 = 8 << 20;
 /// The items of an operation, one after the other: no source is ever read ahead.
 pub(crate) struct UrlItems {
     operation: Operation,
-    /// Checksums of the files, and where they are from.
+    /// The list of checksums, and its URL or file name.
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
     current: OpenSource,
@@ -62,7 +62,7 @@ impl UrlItems {
         }
     }
 
-    /// The item of a URL; `None` if there is nothing to do for it.
+    /// Returns the item of a URL; `None` if the URL is skipped.
     fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<FleetItem>> {
         let url = self.prepared(url)?;
         let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
@@ -82,7 +82,7 @@ impl UrlItems {
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
         if is_shared || output.is_stdout() {
             if self.list.is_some() {
-                let message = "the checksums of many bodies are compared only where each goes to a file of its own";
+                let message = "a list of checksums requires a file for each body; use -O or -o with #1";
                 return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage_error::shown_url(url)));
             }
             return Ok(Some(BodyDestination::Output));
@@ -95,7 +95,7 @@ impl UrlItems {
         Ok(Some(match parsed {
             Ok(target) => match file_for(&self.operation, source, &target, url, parts)? {
                 Some(path) => {
-                    if !has_its_name(&self.operation, &self.names, output, &path, url)? {
+                    if !claims_name(&self.operation, &self.names, output, &path, url)? {
                         return Ok(None);
                     }
                     let list = self.list.as_ref();
@@ -126,7 +126,7 @@ impl UrlItems {
         Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
-    /// Opens the next source. `None` when there is no other.
+    /// Opens the next source. Returns `None` after the last one.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         let index = self.at;
         let source = self.operation.urls.get(index)?;
@@ -156,7 +156,7 @@ impl UrlItems {
         })
     }
 
-    fn pull(&mut self) -> Option<Result<FleetItem>> {
+    fn next_item(&mut self) -> Option<Result<FleetItem>> {
         loop {
             let found = match self.next_of_current() {
                 Some(found) => found,
@@ -191,10 +191,10 @@ impl Iterator for UrlItems {
     type Item = Result<FleetItem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let item = self.pull()?;
+        let item = self.next_item()?;
         // Only curl numbers URLs by their source; haul numbers transfers.
         if self.operation.in_place {
-            self.numbers.made(self.made, self.at.saturating_sub(1) as u64);
+            self.numbers.add(self.made, self.at.saturating_sub(1) as u64);
             self.made += 1;
         }
         Some(item)
