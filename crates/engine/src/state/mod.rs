@@ -8,7 +8,7 @@
 //! | [`alt_svc`] | where else origins are served; curl's `--alt-svc` file |
 //! | [`auth`] | credentials, and the challenges that they answer |
 //! | `locked_file` | a save that loses nothing |
-//! | `file_store` | what HSTS and Alt-Svc share |
+//! | `file_store` | the file and the lock of HSTS and Alt-Svc |
 //!
 //! The rules are `httphaul-policy`'s; here are the locks, the clock and the files. Each store is a handle: its clones share what
 //! it holds.
@@ -30,5 +30,7 @@ pub mod alt_svc;
 pub mod auth;
 pub mod cookie_jar;
 mod file_store;
+
+pub use file_store::StateCache;
 pub mod hsts;
 mod locked_file;
