@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
-enum Op {
+enum QueueOp {
     Push {
         host: u8,
         seq: u64,
@@ -44,37 +44,37 @@ enum Op {
     },
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+fn ops() -> impl Strategy<Value = Vec<QueueOp>> {
     let head = || prop_oneof![Just(None), (0..20u64).prop_map(Some)];
     let op = prop_oneof![
-        6 => (0..6u8, 0..20u64).prop_map(|(host, seq)| Op::Push { host, seq }),
-        5 => head().prop_map(|head| Op::Next { head }),
-        4 => (0..8usize, head()).prop_map(|(which, head)| Op::Done { which, head }),
-        2 => (0..8usize).prop_map(|which| Op::Release { which }),
-        2 => (0..8usize, 0..20u64).prop_map(|(which, nanos)| Op::Pause { which, nanos }),
-        2 => (0..15u64).prop_map(|nanos| Op::Wait { nanos }),
-        1 => (0..6usize).prop_map(|total| Op::Total { total }),
-        2 => (0..20u64).prop_map(|seq| Op::Remove { seq }),
+        6 => (0..6u8, 0..20u64).prop_map(|(host, seq)| QueueOp::Push { host, seq }),
+        5 => head().prop_map(|head| QueueOp::Next { head }),
+        4 => (0..8usize, head()).prop_map(|(which, head)| QueueOp::Done { which, head }),
+        2 => (0..8usize).prop_map(|which| QueueOp::Release { which }),
+        2 => (0..8usize, 0..20u64).prop_map(|(which, nanos)| QueueOp::Pause { which, nanos }),
+        2 => (0..15u64).prop_map(|nanos| QueueOp::Wait { nanos }),
+        1 => (0..6usize).prop_map(|total| QueueOp::Total { total }),
+        2 => (0..20u64).prop_map(|seq| QueueOp::Remove { seq }),
     ];
     vec(op, 0..120)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Job {
+struct QueuedJob {
     seq: u64,
     number: usize,
     host: u8,
 }
 
-struct Model {
+struct QueueModel {
     caps: QueueCaps,
     now: MonotonicTime,
-    waiting: Vec<Job>,
+    waiting: Vec<QueuedJob>,
     running: Vec<(u8, HostId)>,
     paused: HashMap<u8, MonotonicTime>,
 }
 
-impl Model {
+impl QueueModel {
     fn is_paused(&self, host: u8) -> bool {
         self.paused.get(&host).is_some_and(|until| *until > self.now)
     }
@@ -83,22 +83,22 @@ impl Model {
         self.running.iter().filter(|(on, _)| *on == host).count()
     }
 
-    fn awake(&self) -> impl Iterator<Item = Job> {
+    fn awake(&self) -> impl Iterator<Item = QueuedJob> {
         self.waiting.iter().copied().filter(|job| !self.is_paused(job.host))
     }
 
-    fn head(&self, head: Option<u64>) -> Option<Job> {
+    fn head(&self, head: Option<u64>) -> Option<QueuedJob> {
         let first = self.waiting.iter().copied().filter(|job| Some(job.seq) == head).min()?;
         (!self.is_paused(first.host)).then_some(first)
     }
 
-    fn next(&self, head: Option<u64>) -> Option<Job> {
+    fn next(&self, head: Option<u64>) -> Option<QueuedJob> {
         let room = self.running.len() < self.caps.total;
         let below = self.awake().filter(|job| self.running_on(job.host) < self.caps.per_host);
         self.head(head).or_else(|| below.min().filter(|_| room))
     }
 
-    fn next_for(&self, host: u8, head: Option<u64>) -> Option<Job> {
+    fn next_for(&self, host: u8, head: Option<u64>) -> Option<QueuedJob> {
         let first = self.awake().filter(|job| job.host == host).min()?;
         if let Some(head) = self.head(head).filter(|job| job.host == host) {
             return Some(head);
@@ -110,24 +110,24 @@ impl Model {
         (!yields && !over).then_some(first)
     }
 
-    fn take(&mut self, job: Job) {
+    fn take(&mut self, job: QueuedJob) {
         self.waiting.retain(|other| *other != job);
     }
 }
 
-fn run(caps: QueueCaps, ops: &[Op]) -> Result<(), TestCaseError> {
-    let mut queue: JobQueue<Job, u8> = JobQueue::new(caps);
+fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
+    let mut queue: JobQueue<QueuedJob, u8> = JobQueue::new(caps);
     let caps = queue.caps();
     let mut model =
-        Model { caps, now: MonotonicTime(0), waiting: Vec::new(), running: Vec::new(), paused: HashMap::new() };
+        QueueModel { caps, now: MonotonicTime(0), waiting: Vec::new(), running: Vec::new(), paused: HashMap::new() };
     for (number, op) in ops.iter().enumerate() {
         match *op {
-            Op::Push { host, seq } => {
-                let job = Job { seq, number, host };
+            QueueOp::Push { host, seq } => {
+                let job = QueuedJob { seq, number, host };
                 queue.push(&host, seq, job);
                 model.waiting.push(job);
             }
-            Op::Next { head } => {
+            QueueOp::Next { head } => {
                 let expected = model.next(head);
                 let got = queue.next(model.now, head);
                 prop_assert_eq!(got.map(|(_, seq, job)| (seq, job)), expected.map(|job| (job.seq, job)));
@@ -138,7 +138,7 @@ fn run(caps: QueueCaps, ops: &[Op]) -> Result<(), TestCaseError> {
                     prop_assert!(!above || Some(seq) == head, "only the head goes above a cap");
                 }
             }
-            Op::Done { which, head } => {
+            QueueOp::Done { which, head } => {
                 let Some((host, id)) = model.running.get(which).copied() else { continue };
                 let expected = model.next_for(host, head);
                 let got = queue.next_for(id, model.now, head);
@@ -151,12 +151,12 @@ fn run(caps: QueueCaps, ops: &[Op]) -> Result<(), TestCaseError> {
                     }
                 }
             }
-            Op::Release { which } => {
+            QueueOp::Release { which } => {
                 if which < model.running.len() {
                     queue.release(model.running.remove(which).1);
                 }
             }
-            Op::Pause { which, nanos } => {
+            QueueOp::Pause { which, nanos } => {
                 if let Some((host, id)) = model.running.get(which).copied() {
                     let until = model.now + Duration::from_nanos(nanos);
                     queue.pause(id, until);
@@ -164,12 +164,12 @@ fn run(caps: QueueCaps, ops: &[Op]) -> Result<(), TestCaseError> {
                     *known = until.max(*known);
                 }
             }
-            Op::Wait { nanos } => model.now = model.now + Duration::from_nanos(nanos),
-            Op::Total { total } => {
+            QueueOp::Wait { nanos } => model.now = model.now + Duration::from_nanos(nanos),
+            QueueOp::Total { total } => {
                 queue.set_total(total);
                 model.caps.total = total.max(1);
             }
-            Op::Remove { seq } => {
+            QueueOp::Remove { seq } => {
                 let first = model.waiting.iter().copied().filter(|job| job.seq == seq).min();
                 prop_assert_eq!(queue.remove(seq), first);
                 first.into_iter().for_each(|job| model.take(job));
@@ -193,7 +193,7 @@ fn run(caps: QueueCaps, ops: &[Op]) -> Result<(), TestCaseError> {
 }
 
 /// Returns every pushed job once, and then remembers no host.
-fn drain(mut queue: JobQueue<Job, u8>, mut model: Model) -> Result<(), TestCaseError> {
+fn drain(mut queue: JobQueue<QueuedJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
     while !queue.is_empty() {
         match queue.next(model.now, None) {
             Some((id, _, job)) => {

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 /// The model's idea of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Peer {
+struct ChainPeer {
     tls: bool,
     host: usize,
     port: u16,
@@ -31,15 +31,15 @@ const HOSTS: [[&str; 3]; 4] = [
 ];
 
 #[derive(Clone, Debug)]
-struct Step {
-    peer: Peer,
+struct ChainStep {
+    peer: ChainPeer,
     spelling: usize,
-    form: Form,
+    form: ReferenceForm,
     status: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum ReferenceForm {
     Absolute,
     /// With a user and password of the server's choice.
     WithUserinfo,
@@ -50,21 +50,18 @@ enum Form {
     Empty,
 }
 
-fn peers() -> impl Strategy<Value = Peer> {
-    (any::<bool>(), 0..HOSTS.len(), prop_oneof![Just(80), Just(443), Just(8080)]).prop_map(|(tls, host, port)| Peer {
-        tls,
-        host,
-        port,
-    })
+fn peers() -> impl Strategy<Value = ChainPeer> {
+    (any::<bool>(), 0..HOSTS.len(), prop_oneof![Just(80), Just(443), Just(8080)])
+        .prop_map(|(tls, host, port)| ChainPeer { tls, host, port })
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<ChainStep>> {
     let form = prop_oneof![
-        4 => Just(Form::Absolute), 2 => Just(Form::WithUserinfo), 2 => Just(Form::SchemeRelative),
-        1 => Just(Form::Path), 1 => Just(Form::Query), 1 => Just(Form::Empty),
+        4 => Just(ReferenceForm::Absolute), 2 => Just(ReferenceForm::WithUserinfo), 2 => Just(ReferenceForm::SchemeRelative),
+        1 => Just(ReferenceForm::Path), 1 => Just(ReferenceForm::Query), 1 => Just(ReferenceForm::Empty),
     ];
     let status = prop_oneof![Just(300u16), Just(301), Just(302), Just(303), Just(307), Just(308)];
-    let step = (peers(), 0..3usize, form, status).prop_map(|(peer, spelling, form, status)| Step {
+    let step = (peers(), 0..3usize, form, status).prop_map(|(peer, spelling, form, status)| ChainStep {
         peer,
         spelling,
         form,
@@ -73,7 +70,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..7)
 }
 
-impl Peer {
+impl ChainPeer {
     fn url(self, userinfo: &str, spelling: usize) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}:{}", self.reference(userinfo, spelling))
@@ -91,19 +88,19 @@ impl Peer {
     }
 }
 
-impl Step {
+impl ChainStep {
     /// The Location, and whom a correct client talks to next.
-    fn location(&self, from: Peer) -> (String, Peer) {
+    fn location(&self, from: ChainPeer) -> (String, ChainPeer) {
         match self.form {
-            Form::Absolute => (self.peer.url("", self.spelling), self.peer),
-            Form::WithUserinfo => (self.peer.url("mallory:evil@", self.spelling), self.peer),
-            Form::SchemeRelative => {
-                let peer = Peer { tls: from.tls, ..self.peer };
+            ReferenceForm::Absolute => (self.peer.url("", self.spelling), self.peer),
+            ReferenceForm::WithUserinfo => (self.peer.url("mallory:evil@", self.spelling), self.peer),
+            ReferenceForm::SchemeRelative => {
+                let peer = ChainPeer { tls: from.tls, ..self.peer };
                 (peer.reference("", self.spelling), peer)
             }
-            Form::Path => ("/q/./r".to_owned(), from),
-            Form::Query => ("?x=//evil.example/".to_owned(), from),
-            Form::Empty => ("#f".to_owned(), from),
+            ReferenceForm::Path => ("/q/./r".to_owned(), from),
+            ReferenceForm::Query => ("?x=//evil.example/".to_owned(), from),
+            ReferenceForm::Empty => ("#f".to_owned(), from),
         }
     }
 }
@@ -131,9 +128,9 @@ fn user_fields() -> Vec<(String, Vec<u8>)> {
 /// Runs a chain; calls `check` with each hop and the model's peers: the one asked, and the first.
 fn run(
     rules: &RedirectRules,
-    first: Peer,
-    steps: &[Step],
-    mut check: impl FnMut(&RedirectedRequest, &[String], Peer) -> Result<(), TestCaseError>,
+    first: ChainPeer,
+    steps: &[ChainStep],
+    mut check: impl FnMut(&RedirectedRequest, &[String], ChainPeer) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {
     let fields = user_fields();
     let mut peer = first;

@@ -198,7 +198,7 @@ proptest! {
 
 /// Operations on jars that share a file.
 #[derive(Clone, Debug)]
-enum Op {
+enum StoreOp {
     Set { jar: usize, name: usize, value: u8 },
     Remove { jar: usize, name: usize },
     Save { jar: usize },
@@ -215,9 +215,9 @@ proptest! {
     /// nothing that others saved is lost.
     #[test]
     fn jars_sharing_a_file_keep_all_changes(ops in vec(prop_oneof![
-        3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| Op::Set { jar, name, value }),
-        1 => (0..3usize, 0..6usize).prop_map(|(jar, name)| Op::Remove { jar, name }),
-        2 => (0..3usize).prop_map(|jar| Op::Save { jar }),
+        3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| StoreOp::Set { jar, name, value }),
+        1 => (0..3usize, 0..6usize).prop_map(|(jar, name)| StoreOp::Remove { jar, name }),
+        2 => (0..3usize).prop_map(|jar| StoreOp::Save { jar }),
     ], 0..40)) {
         let at = Target::parse("http://h.example/").unwrap();
         let initial = b"h.example\tFALSE\t/\tFALSE\t0\tn0\tinitial\n";
@@ -234,12 +234,12 @@ proptest! {
         let mut on_disk: Vec<Vec<String>> = vec![vec![key(0)]; 3];
         for op in ops {
             match op {
-                Op::Set { jar, name, value } => {
+                StoreOp::Set { jar, name, value } => {
                     jars[jar].set(&at, format!("n{name}={value}").as_bytes(), NOW).unwrap();
                     seen[jar].insert(key(name), value.to_string());
                     pending[jar].insert(key(name), Some(value.to_string()));
                 }
-                Op::Remove { jar, name } => {
+                StoreOp::Remove { jar, name } => {
                     jars[jar].set(&at, format!("n{name}=; Max-Age=0").as_bytes(), NOW).unwrap();
                     if seen[jar].remove(&key(name)).is_some() {
                         if on_disk[jar].contains(&key(name)) {
@@ -249,7 +249,7 @@ proptest! {
                         }
                     }
                 }
-                Op::Save { jar } => {
+                StoreOp::Save { jar } => {
                     let changes = jars[jar].changes();
                     let mut disk = CookieStore::new();
                     disk.load(netscape::read(&file, NOW).cookies);

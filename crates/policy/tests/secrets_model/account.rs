@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::Receiver;
+use super::SecretReceiver;
 
 /// Ways to write each host. The second is under the first; the last two are the own machine.
 pub(super) const HOSTS: [[&str; 2]; 5] = [
@@ -19,13 +19,13 @@ pub(super) const NETRC: &str =
 const PROXY_SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Peer {
+pub(super) struct ModelPeer {
     pub(super) tls: bool,
     pub(super) host: usize,
     pub(super) port: u16,
 }
 
-impl Peer {
+impl ModelPeer {
     pub(super) fn url(self, userinfo: &str, spelling: usize) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{userinfo}{}:{}/p", HOSTS[self.host][spelling], self.port)
@@ -38,7 +38,7 @@ impl Peer {
 
 /// The secrets that the user gave.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(super) struct SecretsWorld {
     pub(super) user: bool,
     pub(super) url_user: bool,
     pub(super) bearer: bool,
@@ -49,7 +49,7 @@ pub(super) struct World {
     pub(super) tunnel: bool,
 }
 
-impl World {
+impl SecretsWorld {
     pub(super) fn proxy_url(&self, which: usize) -> Option<String> {
         let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
         Some(format!("{scheme}://proxy{which}:proxy{which}-pw@proxy{which}.example"))
@@ -61,7 +61,7 @@ impl World {
     }
 
     /// The proxy for a peer, and whether it is sent the request itself.
-    fn proxy(&self, peer: Peer) -> Option<(usize, bool)> {
+    fn proxy(&self, peer: ModelPeer) -> Option<(usize, bool)> {
         let which = usize::from(peer.tls);
         let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
         let direct = self.no_proxy.iter().any(|host| *host == peer.host || (*host, peer.host) == (0, 1));
@@ -85,7 +85,7 @@ pub(super) struct CookieSet {
 }
 
 impl CookieSet {
-    pub(super) fn field(self, from: Peer, number: usize) -> String {
+    pub(super) fn field(self, from: ModelPeer, number: usize) -> String {
         let own = HOSTS[from.host][0];
         let domain = match self.domain {
             DomainAttribute::None => String::new(),
@@ -98,7 +98,7 @@ impl CookieSet {
     }
 
     /// The hosts that may see it; `None` if it must be refused.
-    fn audience(self, from: Peer) -> Option<Vec<usize>> {
+    fn audience(self, from: ModelPeer) -> Option<Vec<usize>> {
         let below = |host: usize| if host == 0 { vec![0, 1] } else { vec![host] };
         if self.secure && !from.is_private() {
             return None;
@@ -114,8 +114,8 @@ impl CookieSet {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) peer: Peer,
+pub(super) struct ModelStep {
+    pub(super) peer: ModelPeer,
     pub(super) spelling: usize,
     /// A path alone.
     pub(super) stays: bool,
@@ -124,8 +124,8 @@ pub(super) struct Step {
     pub(super) cookies: Vec<CookieSet>,
 }
 
-impl Step {
-    pub(super) fn location(&self, from: Peer) -> (String, Peer) {
+impl ModelStep {
+    pub(super) fn location(&self, from: ModelPeer) -> (String, ModelPeer) {
         if self.stays {
             return ("/q".to_owned(), from);
         }
@@ -134,27 +134,27 @@ impl Step {
     }
 }
 
-pub(super) struct Account<'w> {
-    world: &'w World,
-    first: Peer,
-    from: Peer,
-    peer: Peer,
+pub(super) struct SecretsAccount<'w> {
+    world: &'w SecretsWorld,
+    first: ModelPeer,
+    from: ModelPeer,
+    peer: ModelPeer,
     /// A server has put a user of its own into the URL at some time: what is sent to the first
     /// origin may be that one's.
     foreign_user: bool,
     cookies: Vec<(String, Vec<usize>, bool)>,
 }
 
-impl<'w> Account<'w> {
-    pub(super) fn new(world: &'w World, first: Peer) -> Account<'w> {
-        Account { world, first, from: first, peer: first, foreign_user: false, cookies: Vec::new() }
+impl<'w> SecretsAccount<'w> {
+    pub(super) fn new(world: &'w SecretsWorld, first: ModelPeer) -> SecretsAccount<'w> {
+        SecretsAccount { world, first, from: first, peer: first, foreign_user: false, cookies: Vec::new() }
     }
 
-    pub(super) fn peer(&self) -> Peer {
+    pub(super) fn peer(&self) -> ModelPeer {
         self.peer
     }
 
-    pub(super) fn moved(&mut self, to: Peer, userinfo: bool) {
+    pub(super) fn moved(&mut self, to: ModelPeer, userinfo: bool) {
         (self.from, self.peer) = (self.peer, to);
         self.foreign_user |= userinfo;
     }
@@ -170,7 +170,7 @@ impl<'w> Account<'w> {
     /// All secrets there are, and whether the origin now asked may see each; `None` where it may
     /// but need not.
     fn of_origin(&self) -> Vec<(String, Option<bool>)> {
-        let World { user, url_user, bearer, netrc, .. } = *self.world;
+        let SecretsWorld { user, url_user, bearer, netrc, .. } = *self.world;
         let is_first = self.peer == self.first;
         let overheard = !is_first && !self.peer.tls && (self.from.tls || self.first.tls);
         let mut secrets = vec![
@@ -193,11 +193,11 @@ impl<'w> Account<'w> {
     }
 
     /// Compares what a receiver could read with what it may.
-    pub(super) fn check(&self, receiver: Receiver, text: &str) -> Result<(), TestCaseError> {
+    pub(super) fn check(&self, receiver: SecretReceiver, text: &str) -> Result<(), TestCaseError> {
         let proxy = self.world.proxy(self.peer);
         let sees_request = match receiver {
-            Receiver::Origin => true,
-            Receiver::Proxy(which) => {
+            SecretReceiver::Origin => true,
+            SecretReceiver::Proxy(which) => {
                 prop_assert_eq!(proxy.map(|(proxy, _)| proxy), Some(which), "the wrong proxy is asked");
                 proxy.is_some_and(|(_, forwards)| forwards)
             }
@@ -212,7 +212,7 @@ impl<'w> Account<'w> {
             }
         }
         for which in 0..2 {
-            let own = receiver == Receiver::Proxy(which);
+            let own = receiver == SecretReceiver::Proxy(which);
             let scheme = PROXY_SCHEMES.get(self.world.proxies[which]).copied().unwrap_or_default();
             // SOCKS 4 has no password, only the user.
             prop_assert_eq!(

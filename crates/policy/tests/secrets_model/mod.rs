@@ -19,13 +19,13 @@ use haul_policy::secrets::fields_for;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use account::{CookieSet, DomainAttribute, HOSTS, NETRC, Peer, Step, World};
+use account::{CookieSet, DomainAttribute, HOSTS, ModelPeer, ModelStep, NETRC, SecretsWorld};
 
 const NOW: u64 = 1_800_000_000;
 
 /// The receivers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Receiver {
+pub(crate) enum SecretReceiver {
     Origin,
     /// The one for http (0) or https (1).
     Proxy(usize),
@@ -45,13 +45,13 @@ fn readable(fields: &[(String, Vec<u8>)]) -> String {
 
 /// The messages of one request.
 fn messages(
-    world: &World,
+    world: &SecretsWorld,
     environment: &ProxyEnvironment,
     jar: &CookieStore,
     target: &Target,
     secrets: SecretHandling,
     downgraded: bool,
-) -> Vec<(Receiver, String)> {
+) -> Vec<(SecretReceiver, String)> {
     let user = world.user.then(|| Credentials::new("cli", "cli-pw").unwrap());
     let netrc = if world.netrc { NetrcLookup::Optional(NETRC.as_bytes()) } else { NetrcLookup::Off };
     let given = UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), netrc };
@@ -65,7 +65,7 @@ fn messages(
     let line = ("line".to_owned(), absolute_form(target).into_bytes());
     let request = readable(&[&[line][..], &fields].concat());
 
-    let Some(url) = environment.proxy_for(target) else { return vec![(Receiver::Origin, request)] };
+    let Some(url) = environment.proxy_for(target) else { return vec![(SecretReceiver::Origin, request)] };
     let proxy = Proxy::parse(url).unwrap();
     let authorization = proxy.credentials().map(Credentials::basic);
     let to_proxy = match proxy.route(target, world.tunnel) {
@@ -74,7 +74,7 @@ fn messages(
         ProxyMode::Socks => socks(&proxy, target),
     };
     let which = usize::from(target.scheme().as_str() == "https");
-    vec![(Receiver::Proxy(which), to_proxy), (Receiver::Origin, request)]
+    vec![(SecretReceiver::Proxy(which), to_proxy), (SecretReceiver::Origin, request)]
 }
 
 /// All that a SOCKS proxy which asks for everything is told.
@@ -95,7 +95,7 @@ fn socks(proxy: &Proxy, target: &Target) -> String {
     String::from_utf8_lossy(&told).into_owned()
 }
 
-fn run(world: &World, first: Peer, steps: &[Step]) -> Result<(), TestCaseError> {
+fn run(world: &SecretsWorld, first: ModelPeer, steps: &[ModelStep]) -> Result<(), TestCaseError> {
     let variable = |name: &str| match name {
         "http_proxy" => world.proxy_url(0),
         "https_proxy" => world.proxy_url(1),
@@ -104,7 +104,7 @@ fn run(world: &World, first: Peer, steps: &[Step]) -> Result<(), TestCaseError> 
     };
     let environment = ProxyEnvironment::read(variable);
     let rules = RedirectRules::default();
-    let mut account = account::Account::new(world, first);
+    let mut account = account::SecretsAccount::new(world, first);
     let mut jar = CookieStore::new();
     let mut target = Target::parse(&first.url(if world.url_user { "alice:url-pw@" } else { "" }, 0)).unwrap();
     let origin = target.origin();
@@ -128,21 +128,21 @@ fn run(world: &World, first: Peer, steps: &[Step]) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-fn worlds() -> impl Strategy<Value = World> {
+fn worlds() -> impl Strategy<Value = SecretsWorld> {
     let proxies = [0..7usize, 0..7usize];
     let given = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (given, proxies, vec(0..HOSTS.len(), 0..3), any::<bool>()).prop_map(|(given, proxies, no_proxy, tunnel)| {
         let (user, url_user, bearer, netrc) = given;
-        World { user, url_user, bearer, netrc, proxies, no_proxy, tunnel }
+        SecretsWorld { user, url_user, bearer, netrc, proxies, no_proxy, tunnel }
     })
 }
 
-fn peers() -> impl Strategy<Value = Peer> {
+fn peers() -> impl Strategy<Value = ModelPeer> {
     (any::<bool>(), 0..HOSTS.len(), prop_oneof![3 => Just(None), 1 => Just(Some(8080))])
-        .prop_map(|(tls, host, port)| Peer { tls, host, port: port.unwrap_or(if tls { 443 } else { 80 }) })
+        .prop_map(|(tls, host, port)| ModelPeer { tls, host, port: port.unwrap_or(if tls { 443 } else { 80 }) })
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
     let domain = prop_oneof![
         Just(DomainAttribute::None),
         Just(DomainAttribute::Own),
@@ -151,8 +151,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     ];
     let cookie = (domain, any::<bool>()).prop_map(|(domain, secure)| CookieSet { domain, secure });
     let step = (peers(), 0..2usize, any::<bool>(), prop_oneof![4 => Just(false), 1 => Just(true)], vec(cookie, 0..3));
-    let step =
-        step.prop_map(|(peer, spelling, stays, userinfo, cookies)| Step { peer, spelling, stays, userinfo, cookies });
+    let step = step.prop_map(|(peer, spelling, stays, userinfo, cookies)| ModelStep {
+        peer,
+        spelling,
+        stays,
+        userinfo,
+        cookies,
+    });
     vec(step, 1..7)
 }
 
