@@ -163,7 +163,7 @@ pub(crate) fn decoder_for(head: &haul::ResponseHead) -> Option<BodyDecoder> {
 }
 
 impl Sink for BytesSink {
-    fn takes_coded(&mut self, _coding: &[u8]) -> bool {
+    fn takes_encoded(&mut self, _coding: &[u8]) -> bool {
         true
     }
 

@@ -141,8 +141,8 @@ impl Sink for NotModifiedSink {
         self.sink.moved(bytes);
     }
 
-    fn cannot_write(&self, error: io::Error) -> Error {
-        self.sink.cannot_write(error)
+    fn write_error(&self, error: io::Error) -> Error {
+        self.sink.write_error(error)
     }
 
     fn partial(&mut self, target: &Target) -> Option<PartialContent> {

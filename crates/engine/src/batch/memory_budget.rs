@@ -160,8 +160,8 @@ impl BudgetedSink {
 }
 
 impl Sink for BudgetedSink {
-    fn takes_coded(&mut self, coding: &[u8]) -> bool {
-        self.sink.takes_coded(coding)
+    fn takes_encoded(&mut self, coding: &[u8]) -> bool {
+        self.sink.takes_encoded(coding)
     }
 
     fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {

@@ -98,7 +98,7 @@ impl BodyDelivery {
     pub fn begin(&mut self, begin: &BodyInfo<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
         let decoder = match coding {
             b"" => Ok(None),
-            coding if self.search.is_none() && self.sink.takes_coded(coding) => Ok(None),
+            coding if self.search.is_none() && self.sink.takes_encoded(coding) => Ok(None),
             coding => BodyDecoder::new(coding, limits),
         };
         if before.is_empty() && decoder.is_err() {

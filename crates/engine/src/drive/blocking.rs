@@ -409,7 +409,7 @@ impl ActiveExchange {
         let limited = match self.waits {
             WaitMode::InPoll => Ok(()),
             WaitMode::InReceive => {
-                self.connection.stream().socket().limit_waits(until.map(|at| at.saturating_duration_since(now)))
+                self.connection.stream().socket().set_timeouts(until.map(|at| at.saturating_duration_since(now)))
             }
         };
         // The server may have answered before it closed: look before giving up.
@@ -439,7 +439,7 @@ impl ActiveExchange {
     fn has_to_wait(&self) -> bool {
         self.waits == WaitMode::InPoll
             && self.is_drained
-            && !self.connection.stream().has_ahead()
+            && !self.connection.stream().has_buffered_input()
             && !self.connection.has_pending_results()
     }
 

@@ -310,7 +310,7 @@ impl FleetRun {
 fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     let mut secretless = RequestOptions::clone(options);
     secretless.authorization = None;
-    secretless.auth = secretless.auth.without_first();
+    secretless.auth = secretless.auth.without_origin_credentials();
     secretless.cookie = None;
     secretless.tls.identity = None;
     secretless.tls.passphrase = None;

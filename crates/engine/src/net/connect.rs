@@ -99,7 +99,7 @@ impl ConnectOptions {
     /// Returns true if both options make the same connection, so that a pooled one serves either.
     /// Ignores `attempt_delay` and `timeout`: they do not affect a connection that stands.
     #[must_use]
-    pub fn make_the_same(&self, other: &Self) -> bool {
+    pub fn make_equal_connections(&self, other: &Self) -> bool {
         let Self {
             attempt_delay: _,
             timeout: _,
@@ -123,7 +123,7 @@ impl ConnectOptions {
     }
 
     /// A copy of these options with the default `attempt_delay` and `timeout`.
-    pub(super) fn but_for_time(&self) -> Self {
+    pub(super) fn without_timeouts(&self) -> Self {
         let Self { attempt_delay, timeout, .. } = Self::default();
         Self { attempt_delay, timeout, ..self.clone() }
     }
@@ -214,11 +214,11 @@ impl ConnectRace {
         }
     }
 
-    fn tell_attempt(&self, peer: &SocketAddr) {
+    fn trace_attempt(&self, peer: &SocketAddr) {
         self.tell(|| format!("  Trying {peer}..."));
     }
 
-    fn tell_failure(&self, peer: &SocketAddr, error: &io::Error) {
+    fn trace_failure(&self, peer: &SocketAddr, error: &io::Error) {
         self.tell(|| format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), system_words(error)));
     }
 
@@ -243,7 +243,7 @@ impl ConnectRace {
         opened: &mut dyn FnMut(BorrowedFd<'_>),
     ) -> RaceStatus {
         if now >= self.deadline {
-            return RaceStatus::Failed(self.out_of_time());
+            return RaceStatus::Failed(self.time_out());
         }
         match unix.connect(true) {
             Ok(socket) => {
@@ -284,12 +284,12 @@ impl ConnectRace {
             }
         }
         if now >= self.deadline {
-            return RaceStatus::Failed(self.out_of_time());
+            return RaceStatus::Failed(self.time_out());
         }
         while (attempt_now || now >= self.next_attempt)
             && let Some(peer) = self.waiting.pop_front()
         {
-            self.tell_attempt(&peer);
+            self.trace_attempt(&peer);
             match start(&peer, &self.bind) {
                 Ok((socket, AttemptStart::Connected)) => {
                     opened(socket.as_fd());
@@ -355,7 +355,7 @@ impl ConnectRace {
     /// Keeps the most informative failure: an address's answer before an attempt that this machine
     /// could not even start.
     fn lost(&mut self, peer: SocketAddr, error: io::Error) {
-        self.tell_failure(&peer, &error);
+        self.trace_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));
         if replace || self.could_not_bind {
             self.could_not_bind = false;
@@ -364,7 +364,7 @@ impl ConnectRace {
     }
 
     /// Ends the race and returns the error for a time limit that ran out.
-    pub(super) fn out_of_time(&mut self) -> Error {
+    pub(super) fn time_out(&mut self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.waiting.front().copied());
         let port = port.map_or(0, |peer| peer.port());
         self.racing.clear();
@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_take_turns() {
+    fn address_families_are_interleaved() {
         let list = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
         let order = interleave(list(&["[::1]:1", "[::2]:1", "[::3]:1", "1.0.0.1:1", "1.0.0.2:1"]));
         assert_eq!(order, list(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1", "[::3]:1"]));
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn the_failure_that_tells_most_is_kept() {
+    fn most_informative_failure_is_kept() {
         let mut connector = ConnectRace::new("h", Vec::new(), &ConnectOptions::default(), Instant::now());
         let peer = "127.0.0.1:9".parse().unwrap();
         for (os, kept) in [

@@ -86,7 +86,7 @@ impl Http2Tunnel {
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] then, and [`io::ErrorKind::BrokenPipe`] where the tunnel is closed.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.is_held() {
+        if self.waits_for_proxy() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.waiting.extend_from_slice(bytes);
@@ -95,7 +95,7 @@ impl Http2Tunnel {
 
     /// Returns true if [`AHEAD`] bytes wait. If all output was sent, the proxy has to respond
     /// first.
-    pub(super) fn is_held(&self) -> bool {
+    pub(super) fn waits_for_proxy(&self) -> bool {
         self.waiting.len() >= AHEAD
     }
 

@@ -260,7 +260,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_is_sent_is_marked() {
+    fn sent_packets_are_marked() {
         let options = ConnectOptions { type_of_service: Some(0xb8), priority: Some(5), ..ConnectOptions::default() };
         for peer in ["127.0.0.1:9", "[::1]:9"] {
             let peer = peer.parse().unwrap();

@@ -73,7 +73,7 @@ impl ConnectionKey {
                 // The protocol with the proxy is part of `via`.
                 tls: None,
                 family: options.family,
-                connect: options.connect.but_for_time(),
+                connect: options.connect.without_timeouts(),
                 prior_knowledge: false,
                 liberties: options.liberties,
                 via,
@@ -97,7 +97,7 @@ impl ConnectionKey {
             alternative: alternative.map(|other| other.protocol),
             tls,
             family: options.family,
-            connect: options.connect.but_for_time(),
+            connect: options.connect.without_timeouts(),
             prior_knowledge: options.prior_knowledge,
             liberties: options.liberties,
             via,
@@ -119,7 +119,7 @@ impl ConnectionKey {
     }
 
     /// An https proxy on the way, as session tickets see it.
-    pub(super) fn proxy_place(&self, proxy: &Proxy) -> SessionKey {
+    pub(super) fn proxy_session_key(&self, proxy: &Proxy) -> SessionKey {
         let before = self.via.hop().and_then(|hop| {
             let preproxy = hop.preproxy.clone()?;
             Some(ProxyRoute::Tunnel(Arc::new(ProxyHop { proxy: preproxy, preproxy: None, ..ProxyHop::clone(hop) })))
@@ -164,7 +164,7 @@ impl ConnectionKey {
             return *self == Self::new(target, options);
         }
         if self.family != options.family
-            || !self.connect.make_the_same(&options.connect)
+            || !self.connect.make_equal_connections(&options.connect)
             || self.liberties != options.liberties
         {
             return false;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_the_key_keeps_connections_apart() {
+    fn every_part_of_the_key_separates_connections() {
         let options = RequestOptions::default();
         let unverified = RequestOptions { tls: TlsOptions { verify: false, ..options.tls.clone() }, ..options.clone() };
         let keys = [
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_a_connection_may_take_to_be_made_does_not_keep_it_from_others() {
+    fn connect_timeout_is_not_part_of_the_key() {
         let options = RequestOptions::default();
         let mut hasty = options.clone();
         (hasty.connect.timeout, hasty.connect.attempt_delay) = (Duration::from_secs(1), Duration::from_millis(10));
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_carries_another_host_only_if_all_else_is_the_same() {
+    fn connection_carries_another_host_if_all_else_matches() {
         let options = RequestOptions::default();
         let change = |change: &dyn Fn(&mut RequestOptions)| {
             let mut changed = options.clone();
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_spoke_or_closed_or_aged_is_not_handed_out() {
+    fn dirty_closed_or_old_connection_is_not_reused() {
         let pool = ConnectionPool::default();
         let key = key("http://a/", &RequestOptions::default());
         let now = Instant::now();
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pool_gives_back_what_was_there_longest() {
+    fn full_pool_returns_its_oldest_connection() {
         let limits = PoolLimits { connections: 3, per_key: 2, ..PoolLimits::default() };
         let pool = ConnectionPool::new(limits);
         let (a, b) = (key("http://a/", &RequestOptions::default()), key("http://b/", &RequestOptions::default()));

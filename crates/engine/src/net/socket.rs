@@ -240,7 +240,7 @@ impl Socket {
     ///
     /// # Errors
     /// Those of `setsockopt(2)`.
-    pub fn limit_waits(&self, most: Option<Duration>) -> io::Result<()> {
+    pub fn set_timeouts(&self, most: Option<Duration>) -> io::Result<()> {
         for (armed, which) in self.armed.iter().zip([SocketTimeout::Receive, SocketTimeout::Send]) {
             if !fits(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
                 self.arm(which, most)?;
@@ -252,7 +252,7 @@ impl Socket {
     /// Sets the timeout of receives or of sends, by the option that every system has: rustix takes Linux's newer one, for which
     /// gVisor answers that it was set, and waits for ever.
     fn arm(&self, which: SocketTimeout, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = timeout.map(at_least_a_tick);
+        let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
         if armed.load(Ordering::Relaxed) != timeout.map_or(0, micros) {
             let option = match which {
@@ -345,7 +345,7 @@ pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
 }
 
 /// A timeout of zero would mean "for ever" to the system.
-fn at_least_a_tick(timeout: Duration) -> Duration {
+fn at_least_one_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
 }
 

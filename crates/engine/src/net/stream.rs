@@ -88,21 +88,21 @@ impl ConnectionStream {
     /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]) properly. For
     /// plain HTTP through an https proxy, the TLS of the proxy connection decides.
     #[must_use]
-    pub fn end_is_said(&self) -> bool {
-        self.tls.is_none() && self.transport.end_is_said()
+    pub fn ended_properly(&self) -> bool {
+        self.tls.is_none() && self.transport.ended_properly()
     }
 
     /// Returns true if a receive yields bytes that have already left the socket. A driver must not
     /// wait for the socket then: the wait may never end.
     #[must_use]
-    pub fn has_ahead(&self) -> bool {
-        self.transport.has_ahead()
+    pub fn has_buffered_input(&self) -> bool {
+        self.transport.has_buffered_input()
     }
 
     /// Returns true if output waits for the proxy rather than for room in the socket.
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.transport.is_held()
+    pub fn waits_for_proxy(&self) -> bool {
+        self.transport.waits_for_proxy()
     }
 
     /// The protocol that was agreed on in the TLS handshake (RFC 7301), if any.
@@ -201,7 +201,7 @@ impl ConnectionStream {
                 if let Some(secured) = &mut self.tls {
                     secured.partial.clear();
                 }
-                Ok(ReceiveOutcome::Bytes { filled: kept + n, more: n == room || self.transport.leaves_some() })
+                Ok(ReceiveOutcome::Bytes { filled: kept + n, more: n == room || self.transport.may_have_more() })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReceiveOutcome::WouldBlock),
             Err(error) => Err(error),

@@ -129,14 +129,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fields_lie_where_the_kernel_has_them() {
+    fn tcp_info_fields_match_the_kernel_layout() {
         assert_eq!(std::mem::offset_of!(TcpInfo, pacing_rate), 104);
         assert_eq!(std::mem::offset_of!(TcpInfo, delivery_rate), 160);
         assert_eq!(std::mem::offset_of!(TcpInfo, bytes_sent), 200);
     }
 
     #[test]
-    fn counts_what_was_moved() {
+    fn tcp_info_counts_moved_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn no_counts_without_tcp() {
+    fn non_tcp_socket_has_no_tcp_info() {
         assert_eq!(read(UdpSocket::bind("127.0.0.1:0").unwrap()), None);
     }
 }

@@ -133,7 +133,7 @@ impl Transport {
 
     /// Returns true if a receive yields something without a read from the socket. Do not wait for
     /// the socket then.
-    pub(super) fn has_ahead(&self) -> bool {
+    pub(super) fn has_buffered_input(&self) -> bool {
         self.ahead.1 < self.ahead.0.len()
             || self
                 .outer
@@ -143,21 +143,21 @@ impl Transport {
 
     /// Returns true if the socket may hold more input although a receive did not fill its buffer. A
     /// wait for further input would last for ever then.
-    pub(super) fn leaves_some(&self) -> bool {
-        self.has_ahead() || !self.is_drained
+    pub(super) fn may_have_more(&self) -> bool {
+        self.has_buffered_input() || !self.is_drained
     }
 
     /// Returns true if the peer that opened the tunnel announced the end of the stream.
-    pub(super) fn end_is_said(&self) -> bool {
+    pub(super) fn ended_properly(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsEnd::Ended { is_said: true })))
     }
 
     /// Returns true if a tunnel accepts no output although the socket has room: the proxy has to
     /// respond first.
-    pub(super) fn is_held(&self) -> bool {
-        self.outer
-            .as_ref()
-            .is_some_and(|outer| !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Http2Tunnel::is_held))
+    pub(super) fn waits_for_proxy(&self) -> bool {
+        self.outer.as_ref().is_some_and(|outer| {
+            !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Http2Tunnel::waits_for_proxy)
+        })
     }
 
     /// Receives; 0 is the end.

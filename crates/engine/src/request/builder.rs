@@ -422,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_goes_behind_what_there_is_and_before_the_fragment() {
+    fn query_is_added_before_the_fragment() {
         for (url, whole) in [
             ("http://h/a", "http://h/a?x=1"),
             ("http://h/a?", "http://h/a?x=1"),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_content_are_taken_as_programs_have_them() {
+    fn builder_accepts_common_string_types() {
         use std::borrow::Cow;
 
         let client = Client::builder().header(String::from("X-Client"), "1").build();
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_mistake_is_reported() {
+    fn builder_reports_the_first_mistake() {
         let client = Client::new();
         assert_eq!(client.get("ftp://h/").build().unwrap_err().kind(), ErrorKind::UnsupportedScheme);
         assert_eq!(client.get("http://h:x/").build().unwrap_err().kind(), ErrorKind::Url);

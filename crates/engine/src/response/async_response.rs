@@ -98,12 +98,12 @@ impl Future for ResponseFuture {
                     let request = request?;
                     let limits = request.options.decode_limits;
                     let (intake, outlet) = body_buffer::pair();
-                    let at_end = outlet.at_end();
+                    let on_end = outlet.on_end();
                     let body = request.own.content(&request.options);
                     let feeders = body.map(RequestBody::feeders).unwrap_or_default();
                     let executor = Arc::clone(self.client.executor());
                     let id = executor.submit(&self.client, request, |_| {
-                        (Box::new(intake), Box::new(move |outcome, _| at_end(outcome)))
+                        (Box::new(intake), Box::new(move |outcome, _| on_end(outcome)))
                     });
                     self.state = ResponseFutureState::Waiting(
                         RunningExchange { executor, id, outlet, is_over: false, feeders },
@@ -112,7 +112,7 @@ impl Future for ResponseFuture {
                 }
                 ResponseFutureState::Waiting(mut under_way, limits) => {
                     under_way.feed(context);
-                    let Some(begun) = under_way.outlet.begun_or(context.waker()) else {
+                    let Some(begun) = under_way.outlet.poll_begun(context.waker()) else {
                         self.state = ResponseFutureState::Waiting(under_way, limits);
                         return Poll::Pending;
                     };
@@ -165,7 +165,7 @@ impl AsyncResponse {
         if let Some(error) = &self.broken {
             return Poll::Ready(Err(error.again()));
         }
-        self.poll_bring(context).map_err(|error| {
+        self.poll_fill_once(context).map_err(|error| {
             let error = error.with_url(self.url());
             self.broken = Some(error.again());
             error
@@ -173,7 +173,7 @@ impl AsyncResponse {
     }
 
     /// Polls for bytes like [`poll_fill`](Self::poll_fill), without recording failures.
-    fn poll_bring(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
+    fn poll_fill_once(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         self.under_way.feed(context);
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
@@ -182,7 +182,7 @@ impl AsyncResponse {
             if self.under_way.is_over {
                 return Poll::Ready(Ok(false));
             }
-            match self.under_way.outlet.next_or(context.waker()) {
+            match self.under_way.outlet.poll_next(context.waker()) {
                 NextChunk::Piece(piece) => self.unpacker.put(piece),
                 NextChunk::End(outcome) => {
                     self.under_way.is_over = true;

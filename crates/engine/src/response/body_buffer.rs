@@ -84,7 +84,7 @@ fn wake(mut held: MutexGuard<'_, BodyBufferState>) {
 }
 
 impl Sink for BodyBufferSink {
-    fn takes_coded(&mut self, coding: &[u8]) -> bool {
+    fn takes_encoded(&mut self, coding: &[u8]) -> bool {
         lock(&self.0).coding = coding.to_vec();
         true
     }
@@ -147,7 +147,7 @@ impl Sink for BodyBufferSink {
 
 impl BodyBufferReader {
     /// The driver is on another thread, and this is what it says at the end.
-    pub(crate) fn at_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
+    pub(crate) fn on_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);
         move |outcome| {
@@ -158,7 +158,7 @@ impl BodyBufferReader {
     }
 
     /// Returns the response once it has begun, or its failure. Otherwise keeps the waker.
-    pub(crate) fn begun_or(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
+    pub(crate) fn poll_begun(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
             // The response cannot be discarded for a retry from now on.
@@ -173,14 +173,14 @@ impl BodyBufferReader {
     }
 
     /// Returns the next bytes or the end. Otherwise keeps the waker.
-    pub(crate) fn next_or(&self, waker: &Waker) -> NextChunk {
+    pub(crate) fn poll_next(&self, waker: &Waker) -> NextChunk {
         if let Some(piece) = self.take() {
             return NextChunk::Piece(piece);
         }
         let mut held = lock(&self.0);
         if !held.pieces.is_empty() {
             drop(held);
-            return self.next_or(waker);
+            return self.poll_next(waker);
         }
         if let Some(end) = held.end.take() {
             return NextChunk::End(end);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn charsets_are_found_and_hostile_parameters_do_no_harm() {
+    fn charset_is_found_among_hostile_parameters() {
         for (field, wanted) in [
             ("text/html;charset=UTF-8", Some("UTF-8")),
             ("text/html; CHARSET = utf-8 ; x", Some("utf-8")),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_decoded_by_mark_then_charset_then_as_utf8() {
+    fn text_decoding_prefers_mark_then_charset() {
         assert_eq!(decode(b"\xe9".to_vec(), Some("latin1")), "\u{e9}");
         assert_eq!(decode("\u{feff}\u{e9}".into(), Some("latin1")), "\u{e9}");
         assert_eq!(decode(b"\xff\xfea\0".to_vec(), None), "a");

@@ -196,12 +196,12 @@ impl Response {
     fn fill(&mut self) -> Result<bool> {
         match &self.source {
             RemainingBody::Broken(error) => Err(error.again()),
-            _ => self.bring().map_err(|error| self.broke(error)),
+            _ => self.fill_once().map_err(|error| self.fail(error)),
         }
     }
 
     /// Ends the body with this error. Further reads report it again.
-    fn broke(&mut self, error: Error) -> Error {
+    fn fail(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let RemainingBody::Here(exchanges) =
             std::mem::replace(&mut self.source, RemainingBody::Broken(error.again()))
@@ -212,7 +212,7 @@ impl Response {
     }
 
     /// Receives more bytes like `fill`, without handling failures.
-    fn bring(&mut self) -> Result<bool> {
+    fn fill_once(&mut self) -> Result<bool> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
                 return Ok(true);
@@ -244,7 +244,7 @@ impl Response {
     /// Reads to the end of the body, collecting it.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
-            return Err(self.broke(inherited()));
+            return Err(self.fail(inherited()));
         }
         if let RemainingBody::Here(exchanges) = &mut self.source
             && let Some(end) = exchanges.advance(&self.client, || false)

@@ -164,8 +164,8 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         self.sink.bytes(lease)
     }
 
-    fn cannot_write(&self, error: io::Error) -> Error {
-        self.sink.cannot_write(error)
+    fn write_error(&self, error: io::Error) -> Error {
+        self.sink.write_error(error)
     }
 
     fn partial(&mut self, _target: &Target) -> Option<super::PartialContent> {

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn appending_keeps_the_borders() {
+    fn appended_lists_keep_their_boundaries() {
         let (mut a, mut b) = (MatchList::default(), MatchList::default());
         a.push(b"x");
         b.push(b"yy");

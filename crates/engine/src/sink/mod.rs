@@ -101,7 +101,7 @@ pub trait Sink: Any + Send {
     /// Returns whether the sink decodes the body itself, whose content has this coding (the fields'
     /// values, joined by commas). If so, the sink gets the bytes as they were received. Called
     /// before [`Sink::begin`]. Default no.
-    fn takes_coded(&mut self, _coding: &[u8]) -> bool {
+    fn takes_encoded(&mut self, _coding: &[u8]) -> bool {
         false
     }
 
@@ -157,7 +157,7 @@ pub trait Sink: Any + Send {
     fn moved(&mut self, _bytes: u64) {}
 
     /// Returns the error for a failure to move bytes to that descriptor.
-    fn cannot_write(&self, error: io::Error) -> Error {
+    fn write_error(&self, error: io::Error) -> Error {
         Error::with_source(ErrorKind::Write, "failed to write the output", error)
     }
 

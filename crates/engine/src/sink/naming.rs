@@ -88,7 +88,7 @@ pub(super) fn with_temporary_name<T>(
 /// file can take the target's place, though the target itself may be written. Causes are: the
 /// target is a mount point; its directory takes no new file, or is sticky and the file another
 /// user's; or the target belongs to another project's quota.
-pub(crate) fn is_in_the_way(error: &io::Error) -> bool {
+pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
 }

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_null_device_is_and_only_for_writing() {
+    fn null_device_is_detected_for_writing_only() {
         let for_writing = |path: &str| File::options().write(true).open(path).unwrap();
         assert!(is_null(for_writing("/dev/null")));
         assert!(!is_null(File::open("/dev/null").unwrap()));

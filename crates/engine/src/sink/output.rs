@@ -76,7 +76,7 @@ pub struct DescriptorWriter {
     backlog: Vec<u8>,
     done: usize,
     /// Number of further bytes to examine, if only text is accepted.
-    telling: usize,
+    unchecked: usize,
 }
 
 impl DescriptorWriter {
@@ -102,7 +102,7 @@ impl DescriptorWriter {
             Ok(FileType::CharacterDevice) if is_null(&fd) => WriteMethod::Nowhere,
             _ => WriteMethod::Direct,
         };
-        Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, telling: 0 }
+        Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, unchecked: 0 }
     }
 
     /// Accepts only text if the output is a terminal: a NUL among the first 2,000 bytes is an
@@ -113,17 +113,17 @@ impl DescriptorWriter {
         // For a pipe or a socket the system call is saved.
         let may_be = self.way == WriteMethod::Direct
             && fstat(&self.file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
-        self.telling = if may_be && rustix::termios::isatty(&self.file) { TELLING } else { 0 };
+        self.unchecked = if may_be && rustix::termios::isatty(&self.file) { TELLING } else { 0 };
         self
     }
 
     fn look_at(&mut self, bytes: &[u8]) -> Result<()> {
-        let first = &bytes[..bytes.len().min(self.telling)];
+        let first = &bytes[..bytes.len().min(self.unchecked)];
         if first.contains(&0) {
             let message = "binary content is not printed on a terminal: -o FILE saves it, -o - insists";
             return Err(Error::new(ErrorKind::Write, message));
         }
-        self.telling -= first.len();
+        self.unchecked -= first.len();
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl DescriptorWriter {
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<OutputRoom> {
         let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < SMALL;
-        if small || self.telling > 0 || self.flush()? == OutputRoom::Full {
+        if small || self.unchecked > 0 || self.flush()? == OutputRoom::Full {
             return pieces.iter().try_fold(OutputRoom::Free, |_, piece| self.write(piece));
         }
         while !pieces.is_empty() {
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_pipe_does_not_hold_up_and_loses_nothing() {
+    fn full_pipe_does_not_block_and_loses_nothing() {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut output = DescriptorWriter::new(writer.into());
         let piece: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rwf_nowait_a_pipe_is_still_never_waited_for() {
+    fn pipe_without_rwf_nowait_never_blocks() {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut output = DescriptorWriter { way: WriteMethod::Poll, ..DescriptorWriter::new(writer.into()) };
         while output.write(&[7; 50_000]).unwrap() == OutputRoom::Free {}
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_written_in_order_into_a_pipe_that_fills_up() {
+    fn pieces_keep_their_order_in_a_full_pipe() {
         for way in [WriteMethod::Nowait, WriteMethod::Poll, WriteMethod::Direct] {
             let (mut reader, writer) = io::pipe().unwrap();
             let reading = std::thread::spawn(move || {
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn small_writes_are_gathered() {
+    fn small_writes_are_buffered() {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut output = DescriptorWriter::new(writer.into());
         for _ in 0..100 {
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_reader_is_a_write_error() {
+    fn closed_reader_causes_a_write_error() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let mut output = DescriptorWriter::new(writer.into());

@@ -277,7 +277,7 @@ impl Drop for PartialFile {
             let _ = self.file.set_len(self.total);
         }
         for gap in progress.note.done.gaps(self.total) {
-            reservation::give_back(&self.file, gap.start, gap.end - gap.start);
+            reservation::release_blocks(&self.file, gap.start, gap.end - gap.start);
         }
         self.write_note(&mut progress);
     }

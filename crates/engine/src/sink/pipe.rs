@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_is_widened_once_and_a_file_never() {
+    fn pipe_is_widened_once_and_file_never() {
         let (_reader, writer) = std::io::pipe().unwrap();
         assert!(widen(&writer));
         assert!(!widen(&writer), "it is as wide as it gets");

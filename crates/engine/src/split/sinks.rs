@@ -73,7 +73,7 @@ impl Sink for FilePartSink {
         self.coordinator.on_written(self.id, bytes);
     }
 
-    fn cannot_write(&self, error: io::Error) -> Error {
+    fn write_error(&self, error: io::Error) -> Error {
         self.error(error)
     }
 

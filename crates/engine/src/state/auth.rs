@@ -117,7 +117,7 @@ impl AuthOptions {
     }
 
     /// Returns a copy without the credentials that are bound to the first target's origin.
-    pub(crate) fn without_first(&self) -> Self {
+    pub(crate) fn without_origin_credentials(&self) -> Self {
         Self { user: None, bearer: None, ..self.clone() }
     }
 
@@ -152,7 +152,7 @@ impl AuthOptions {
     }
 
     /// Returns the value of Authorization that is sent without a challenge.
-    pub(crate) fn in_advance(
+    pub(crate) fn preemptive_authorization(
         &self,
         identity: &RequestCredentials,
         ask: &AuthRequest<'_>,

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::sink::naming::is_in_the_way;
+use crate::sink::naming::prevents_replacement;
 use crate::{Error, ErrorKind, Result};
 
 /// Maximum number of bytes read of such a file. The stores' own limits keep files far below.
@@ -75,7 +75,7 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
         return Ok(());
     }
     match replaceable(path, file).map(|target| replace(&target, file, &new)) {
-        Some(Err(error)) if !is_in_the_way(&error) => Err(error),
+        Some(Err(error)) if !prevents_replacement(&error) => Err(error),
         Some(Ok(())) => Ok(()),
         Some(Err(_)) | None => write_in_place(file, &new),
     }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_threads_that_add_a_line_lose_none() {
+    fn concurrent_updates_lose_no_line() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("lines");
         std::thread::scope(|scope| {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_one_and_a_device_is_not_replaced() {
+    fn links_and_devices_are_not_replaced() {
         let place = tempfile::tempdir().unwrap();
         let (real, link) = (place.path().join("real"), place.path().join("link"));
         fs::write(&real, "old").unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_named() {
+    fn write_error_names_the_path() {
         let error = update(Path::new("/nonexistent/jar"), None, |_| Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Write);
         assert!(error.to_string().contains("/nonexistent/jar"), "{error}");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_is_waited_for_then_named() {
+    fn held_lock_is_awaited_then_reported() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("jar");
         fs::write(&path, "old").unwrap();

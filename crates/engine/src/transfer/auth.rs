@@ -81,7 +81,7 @@ impl Transfer {
         };
         let ask = AuthRequest { target: &self.current.target, method: &self.current.method, content };
         let auth = &self.options.auth;
-        let answer = auth.in_advance(&identity, &ask).map_err(refused)?;
+        let answer = auth.preemptive_authorization(&identity, &ask).map_err(refused)?;
         let allowed = auth.allowed_for(&identity);
         // Bearer credentials are not remembered.
         let token = identity.bearer.as_deref().filter(|_| self.auth.answers > 0 && allowed.bearer && answer.is_none());

@@ -185,7 +185,7 @@ impl Transfer {
 
     /// Returns the error for a failure to write to the descriptor of [`Transfer::direct`].
     #[must_use]
-    pub fn cannot_write(&self, error: io::Error) -> Error {
-        self.body.sink().cannot_write(error)
+    pub fn write_error(&self, error: io::Error) -> Error {
+        self.body.sink().write_error(error)
     }
 }

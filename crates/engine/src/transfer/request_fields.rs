@@ -128,7 +128,7 @@ impl Transfer {
         let (uri, fields) = hop.forwarded(&self.current.method, spelled.unwrap_or(&self.current.target))?;
         let forwarded = ForwardedRequest { uri: Some(uri), fields };
         self.proxy_auth.is_answered = forwarded.get("Proxy-Authorization").is_some();
-        if !self.proxy_auth.is_answered && hop.is_to_ask() {
+        if !self.proxy_auth.is_answered && hop.awaits_challenge() {
             self.withhold_content();
         }
         Ok(forwarded)

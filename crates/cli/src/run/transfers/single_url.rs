@@ -206,8 +206,8 @@ impl Sink for ProgressSink {
         self.sink.moved(bytes);
     }
 
-    fn cannot_write(&self, error: std::io::Error) -> Error {
-        self.sink.cannot_write(error)
+    fn write_error(&self, error: std::io::Error) -> Error {
+        self.sink.write_error(error)
     }
 
     fn partial(&mut self, target: &Target) -> Option<PartialContent> {

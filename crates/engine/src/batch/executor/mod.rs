@@ -87,8 +87,9 @@ impl Executor {
         let (sink, done) = prepare(id);
         let host = state.queue.push(&request.target.origin(), id, ());
         let due = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
-            let is_held = || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
-            self.counts == TimedWait::All || is_held()
+            let waits_for_proxy =
+                || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
+            self.counts == TimedWait::All || waits_for_proxy()
         });
         state.due.extend(due.map(|at| (at, id)));
         state.waiting.insert(id, WaitingRequest { request, sink, done, since, due });

@@ -197,7 +197,7 @@ impl Worker {
         if connection.has_output() {
             let _ = connection.pump();
         }
-        let was_held = connection.stream().is_held();
+        let was_held = connection.stream().waits_for_proxy();
         let mut finished = std::mem::take(&mut self.scratch.finished);
         for turn in 1.. {
             let Some(ConnectionSlot { state: ConnectionState::Open(connection), paused, peer_closed: ended, .. }) =

@@ -152,7 +152,7 @@ impl Connecting {
             ConnectPhase::Resolving | ConnectPhase::Over => {
                 Error::new(ErrorKind::Timeout, format!("resolving timed out: {}", self.key.host))
             }
-            ConnectPhase::Racing { race, .. } => race.out_of_time(),
+            ConnectPhase::Racing { race, .. } => race.time_out(),
             ConnectPhase::Staging { stages, .. } => {
                 let name = stages.front().map_or_else(|| "the connection".to_owned(), |stage| stage.name());
                 Error::new(ErrorKind::Timeout, format!("{name} timed out"))
@@ -258,7 +258,7 @@ impl Connecting {
                     self.phase = ConnectPhase::Staging { wire, stages };
                     return Ok(ConnectProgress::Waits);
                 }
-                Err(_) if wire.wants_another && self.reopened < MAX_REOPENED => {
+                Err(_) if wire.needs_new_connection && self.reopened < MAX_REOPENED => {
                     self.reopened += 1;
                     self.phase = ConnectPhase::Resolving;
                     return Ok(ConnectProgress::Advanced);

@@ -351,7 +351,7 @@ impl ResolverInner {
     /// Looks up a name, caches the answer, and wakes all who wait for it.
     fn answer(&self, name: &str) -> Answer {
         let answer = match self.look_up(name) {
-            Ok(addresses) if addresses.is_empty() => Err(LookupFailure::of_the_name("the name has no address")),
+            Ok(addresses) if addresses.is_empty() => Err(LookupFailure::about_name("the name has no address")),
             Ok(mut addresses) => {
                 let mut seen = std::collections::HashSet::new();
                 addresses.retain(|address| seen.insert(*address));
@@ -400,10 +400,10 @@ impl ResolverState {
             return Some(Ok(Arc::from([IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])));
         }
         if is_below(name, "invalid") {
-            return Some(Err(LookupFailure::of_the_name("the name is reserved for what does not exist")));
+            return Some(Err(LookupFailure::about_name("the name is reserved for what does not exist")));
         }
         if is_onion(name) {
-            return Some(Err(LookupFailure::of_the_name(".onion names are not looked up (RFC 7686)")));
+            return Some(Err(LookupFailure::about_name(".onion names are not looked up (RFC 7686)")));
         }
         match self.names.get(name) {
             Some(CachedName::Known { answer, until }) if *until > now => Some(answer.clone()),
@@ -436,7 +436,7 @@ impl From<&io::Error> for LookupFailure {
 }
 
 impl LookupFailure {
-    fn of_the_name(text: &str) -> Self {
+    fn about_name(text: &str) -> Self {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 }

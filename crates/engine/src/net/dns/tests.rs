@@ -26,7 +26,7 @@ fn ready(lookup: LookupStatus) -> Result<Arc<[IpAddr]>> {
 }
 
 #[test]
-fn concurrent_lookups_of_one_name_are_one() {
+fn concurrent_lookups_of_one_name_are_merged() {
     let (resolver, gate) = gated(|_| Ok(vec![v4(1), v4(1)]));
     let (told, hear) = mpsc::channel();
     for number in 0..5 {
@@ -47,7 +47,7 @@ fn concurrent_lookups_of_one_name_are_one() {
 }
 
 #[test]
-fn at_most_eight_threads_ask() {
+fn lookups_use_at_most_eight_threads() {
     let (gate, words) = mpsc::channel::<()>();
     let words = Mutex::new(words);
     let asking = Arc::new(AtomicUsize::new(0));
@@ -75,7 +75,7 @@ fn at_most_eight_threads_ask() {
 }
 
 #[test]
-fn answers_expire_failures_sooner() {
+fn failures_expire_sooner_than_answers() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |host| match host {
         "good.test" => Ok(vec![v4(1)]),
         _ => Err(io::Error::other("no such name")),
@@ -95,7 +95,7 @@ fn answers_expire_failures_sooner() {
 }
 
 #[test]
-fn answers_may_be_kept_for_ever() {
+fn answers_can_be_kept_for_ever() {
     let options = DnsOptions { ttl: Duration::MAX, negative_ttl: Duration::MAX };
     let resolver = Resolver::with_lookup(options, |host| match host {
         "good.test" => Ok(vec![v4(1)]),
@@ -110,7 +110,7 @@ fn answers_may_be_kept_for_ever() {
 }
 
 #[test]
-fn a_look_up_that_panics_is_a_failure_to_all_who_wait() {
+fn panicking_lookup_fails_for_all_waiters() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| panic!("the program's own"));
     let soon = Instant::now() + Duration::from_secs(60);
     for deadline in [None, Some(soon)] {
@@ -124,7 +124,7 @@ fn a_look_up_that_panics_is_a_failure_to_all_who_wait() {
 }
 
 #[test]
-fn a_lack_of_descriptors_keeps_its_number() {
+fn lack_of_descriptors_keeps_its_errno() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
     let error = resolver.resolve("a.test", 80, AddressFamily::Any, None).unwrap_err();
     assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
@@ -133,7 +133,7 @@ fn a_lack_of_descriptors_keeps_its_number() {
 }
 
 #[test]
-fn the_deadline_ends_the_wait_and_the_answer_is_kept() {
+fn deadline_ends_the_wait_and_keeps_the_answer() {
     let (resolver, gate) = gated(|_| Ok(vec![v4(7)]));
     let error = resolver.resolve("slow.test", 80, AddressFamily::Any, Some(Instant::now())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -144,7 +144,7 @@ fn the_deadline_ends_the_wait_and_the_answer_is_kept() {
 }
 
 #[test]
-fn without_a_deadline_no_thread_is_started() {
+fn lookup_without_deadline_starts_no_thread() {
     let here = thread::current().id();
     let resolver = Resolver::with_lookup(DnsOptions::default(), move |_| {
         assert_eq!(thread::current().id(), here);
@@ -155,7 +155,7 @@ fn without_a_deadline_no_thread_is_started() {
 }
 
 #[test]
-fn families() {
+fn addresses_are_filtered_by_family() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1), v4(2)]));
     assert_eq!(resolver.resolve("a.test", 80, AddressFamily::V4, None).unwrap().len(), 2);
     let error = resolver.resolve("a.test", 80, AddressFamily::V6, None).unwrap_err();
@@ -168,7 +168,7 @@ fn families() {
 }
 
 #[test]
-fn overrides_as_curl_writes_them() {
+fn overrides_are_parsed_like_curl() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(200)]));
     for spec in ["a.test:80:127.0.0.1", "*:80:127.0.0.9,[::1]", "+soon.test:80:127.0.0.3", "[::1]:80:127.0.0.4"] {
         resolver.add_override(spec).unwrap();
@@ -192,7 +192,7 @@ fn overrides_as_curl_writes_them() {
 }
 
 #[test]
-fn the_number_of_names_is_bounded() {
+fn number_of_cached_names_is_bounded() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1)]));
     for number in 0..2 * MAX_NAMES + 10 {
         resolver.resolve(&format!("{number}.test"), 80, AddressFamily::Any, None).unwrap();

@@ -77,7 +77,7 @@ impl ProxyRoute {
         let elsewhere = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
         let manner = proxy.route(target, given.tunnel || elsewhere);
         let hop = Arc::new(ProxyHop {
-            tls: (proxy.kind() == ProxyKind::Https).then(|| tls_with(given)),
+            tls: (proxy.kind() == ProxyKind::Https).then(|| proxy_tls_options(given)),
             proxy,
             preproxy,
             auth: given.auth,
@@ -124,7 +124,7 @@ impl ProxyRoute {
 }
 
 /// TLS with an https proxy.
-fn tls_with(given: &ProxyOptions) -> TlsOptions {
+fn proxy_tls_options(given: &ProxyOptions) -> TlsOptions {
     let mut tls = given.tls.clone();
     if given.http2 {
         tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -155,14 +155,14 @@ impl ProxyHop {
         let uri = absolute_form(target);
         let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
         let mut fields = forward_fields(authorization.as_deref(), &self.fields);
-        self.leave_out(&mut fields);
+        self.remove_unwanted(&mut fields);
         // The request has its own: another Host is that of a CONNECT.
         fields.retain(|(name, _)| !name.eq_ignore_ascii_case("Host"));
         Ok((uri, fields))
     }
 
     /// Removes the generated fields that are not to be sent to the proxy.
-    pub(in crate::net) fn leave_out(&self, fields: &mut Fields) {
+    pub(in crate::net) fn remove_unwanted(&self, fields: &mut Fields) {
         let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
         let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");
         let is_given = |name: &str| self.fields.iter().any(|(field, _)| is(name, field));
@@ -171,7 +171,7 @@ impl ProxyHop {
 
     /// Returns true if the credentials can be sent only after a challenge of the proxy.
     #[must_use]
-    pub fn is_to_ask(&self) -> bool {
+    pub fn awaits_challenge(&self) -> bool {
         self.auth != ProxyAuth::Basic && self.proxy.credentials().is_some()
     }
 

@@ -102,7 +102,7 @@ mod tests {
         [(RecordCipher::Aes128Gcm, 16), (RecordCipher::Aes256Gcm, 32), (RecordCipher::ChaCha20Poly1305, 32)];
 
     #[test]
-    fn what_one_library_seals_the_other_opens() {
+    fn each_library_opens_what_the_other_seals() {
         let plain: Vec<u8> = (0..20_000_u32).map(|n| (n % 251) as u8).collect();
         for (cipher, len) in CIPHERS {
             let key = &plain[7..7 + len];
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_changed_bit_anywhere_is_found() {
+    fn changed_bit_is_detected_at_any_position() {
         for (cipher, len) in CIPHERS {
             for make in [RecordAead::aws_lc, RecordAead::ring] {
                 let aead = make(cipher, &vec![9; len]).unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_length_is_none() {
+    fn key_of_wrong_length_is_refused() {
         for make in [RecordAead::aws_lc, RecordAead::ring] {
             assert!(
                 make(RecordCipher::Aes128Gcm, &[0; 32]).is_none() && make(RecordCipher::Aes256Gcm, &[0; 16]).is_none()

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_told_of_as_by_curl() {
+    fn certificate_lines_equal_curls() {
         let expected = [
             "Server certificate:",
             " subject: C=US; CN=a.example",
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn details_have_curls_names() {
+    fn certificate_details_have_curls_names() {
         let details = certificate_details(made().der());
         let of = |wanted| details.iter().find(|(name, _)| *name == wanted).unwrap().1.as_str();
         assert_eq!((of("Subject"), of("Issuer")), ("C = US, CN = a.example", "C = US, CN = a.example"));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_not_told_of() {
+    fn unreadable_certificate_has_no_lines() {
         let certificate = made();
         let der = certificate.der();
         for cut in 0..der.len() {

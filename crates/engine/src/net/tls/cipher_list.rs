@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_in_openssls_manner_name_kinds_of_suites() {
+    fn openssl_lists_select_kinds_of_suites() {
         let held = |list: &str| {
             let words: Vec<_> = list.split(':').map(str::to_owned).collect();
             SUITES[..6].iter().map(|&(_, suite)| u8::from(is_listed(&words, suite))).collect::<Vec<_>>()
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn suites_of_a_version_that_is_not_spoken_are_passed_over() {
+    fn suites_of_unused_versions_are_ignored() {
         let nonsense = Some(vec!["NONSENSE".to_owned()]);
         let of_12 =
             TlsOptions { max_version: TlsVersion::V1_2, tls13_ciphers: nonsense.clone(), ..TlsOptions::default() };

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_key_is_refused_wherever_it_breaks() {
+    fn malformed_keys_are_refused() {
         let pem = b"text\n-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIBvTBXBgkqhkiG9w0BBQ0w\n-----END ENCRYPTED PRIVATE KEY-----\n";
         assert_eq!(section(pem, "ENCRYPTED PRIVATE KEY"), Some(&b"\nMIIBvTBXBgkqhkiG9w0BBQ0w\n"[..]));
         let passphrase = Passphrase::new("x");

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_common_name_is_the_host_or_a_wildcard_for_its_first_label() {
+    fn common_name_is_the_host_or_a_wildcard() {
         for (common, name) in [
             ("localhost", "localhost"),
             ("LocalHost", "localhost"),

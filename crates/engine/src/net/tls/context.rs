@@ -309,7 +309,7 @@ impl ContextCache {
     ) -> Result<(Arc<dyn CertificateCheck>, FileStamps)> {
         let trust = TrustSource::of(options);
         let stamps = FileStamps::of(watched_files::of_trust(options));
-        if let Some(made) = self.checks.get(&trust).filter(|made| !made.stamps.differ_from(&stamps)) {
+        if let Some(made) = self.checks.get(&trust).filter(|made| !made.stamps.differs_from(&stamps)) {
             return Ok((Arc::clone(&made.value), made.stamps.clone()));
         }
         let check = trust.check(provider, &[])?;

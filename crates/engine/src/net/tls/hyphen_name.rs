@@ -85,7 +85,7 @@ impl HyphenName {
 
     /// Returns true if the certificate has this name among its alternative names, or a wildcard for
     /// its first label.
-    fn is_named_by(&self, certificate: &CertificateDer<'_>) -> bool {
+    fn matches_certificate(&self, certificate: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = Certificate::from_der(certificate) else { return false };
         let Ok(Some((_, names))) = certificate.tbs_certificate().get_extension::<SubjectAltName>() else {
             return false;
@@ -226,7 +226,7 @@ impl CertificateCheck for HyphenNameCheck {
             Err(error) => return Err(error),
             Ok(()) => {}
         }
-        match name.is_named_by(chain.end_entity) {
+        match name.matches_certificate(chain.end_entity) {
             true => Ok(()),
             false => Err(Error::InvalidCertificate(CertificateError::NotValidForName)),
         }
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stand_in_differs_in_hyphens_at_the_ends_of_labels() {
+    fn stand_in_differs_only_in_outer_hyphens() {
         for (host, stand_in) in [
             ("-a.example", Some("xa.example")),
             ("a-.example", Some("ax.example")),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn real_name_takes_the_place_of_the_stand_in() {
+    fn real_name_replaces_the_stand_in() {
         let name = HyphenName::of("-a.example").unwrap();
         let hello = [&b"\x01xa.example"[..], &server_name("xa.example"), b"rest"].concat();
         let spelled = [&b"\x01xa.example"[..], &server_name("-a.example"), b"rest"].concat();

@@ -36,23 +36,23 @@ pub fn system_bundle() -> Option<PathBuf> {
 }
 
 /// The system's bundle alone, if that can be said: where the environment names directories and no file, it cannot.
-pub(super) fn of_bundle() -> Option<Vec<CertificateDer<'static>>> {
+pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     let path = match std::env::var_os("SSL_CERT_FILE") {
         Some(file) => file.into(),
         None if std::env::var_os("SSL_CERT_DIR").is_some() => return None,
         None => system_bundle()?,
     };
-    quickly(&fs::read(path).ok()?)
+    parse_plain_list(&fs::read(path).ok()?)
 }
 
 /// The certificates in a file.
-pub(super) fn of_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
-    of_pem(&fs::read(path).map_err(pem::Error::Io)?)
+pub(super) fn certificates_in_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
+    certificates_in_pem(&fs::read(path).map_err(pem::Error::Io)?)
 }
 
 /// The certificates in PEM.
-pub(super) fn of_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
-    match quickly(bytes) {
+pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
+    match parse_plain_list(bytes) {
         Some(certificates) => Ok(certificates),
         None => CertificateDer::pem_slice_iter(bytes).collect(),
     }
@@ -60,14 +60,14 @@ pub(super) fn of_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::
 
 /// Parses a plain list of certificates in PEM (RFC 7468 section 5), with text between them; anything else is left to a full parser, which takes ten
 /// times as long.
-fn quickly(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(BEGIN), memchr::memmem::Finder::new(END));
     let mut certificates = Vec::new();
     let mut text = Vec::new();
     let mut rest = bytes;
     while let Some(at) = begin.find(rest) {
         let (before, behind) = rest.split_at(at);
-        let stands_alone = before.last().is_none_or(|byte| *byte == b'\n') && !holds_a_section(before);
+        let stands_alone = before.last().is_none_or(|byte| *byte == b'\n') && !contains_section(before);
         let length = end.find(behind)?;
         let body = behind.get(BEGIN.len()..length).filter(|_| stands_alone)?;
         if !matches!(body.first(), Some(b'\r' | b'\n')) || body.last() != Some(&b'\n') {
@@ -83,10 +83,10 @@ fn quickly(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
         certificates.push(STANDARD.decode(&text).ok()?.into());
         rest = &behind[length + END.len()..];
     }
-    (!certificates.is_empty() && !holds_a_section(rest)).then_some(certificates)
+    (!certificates.is_empty() && !contains_section(rest)).then_some(certificates)
 }
 
-fn holds_a_section(bytes: &[u8]) -> bool {
+fn contains_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION).is_some()
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_read_once_and_only_where_no_issuer_is_known() {
+    fn other_roots_are_read_once_for_unknown_issuers() {
         let unknown = || Some(CertificateError::UnknownIssuer);
         assert_eq!(judged(None, Some(None)), (true, 0));
         assert_eq!(judged(Some(CertificateError::Expired), Some(None)), (false, 0));
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(judged(unknown(), None), (false, 1));
     }
 
-    fn patiently(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    fn parse_strictly(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
         CertificateDer::pem_slice_iter(bytes).collect::<Result<_, _>>().ok()
     }
 
@@ -208,35 +208,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_quickly_is_what_is_read_patiently() {
+    fn fast_pem_parser_agrees_with_the_strict_one() {
         for line_end in ["\n", "\r\n"] {
             let bytes = bundle(line_end);
-            assert_eq!(quickly(&bytes).expect("it is plain").len(), 7);
-            assert_eq!(quickly(&bytes), patiently(&bytes));
+            assert_eq!(parse_plain_list(&bytes).expect("it is plain").len(), 7);
+            assert_eq!(parse_plain_list(&bytes), parse_strictly(&bytes));
         }
         let whole = bundle("\n");
         for end in 0..whole.len() {
-            if let Some(read) = quickly(&whole[..end]) {
-                assert_eq!(Some(read), patiently(&whole[..end]), "the first {end} bytes");
+            if let Some(read) = parse_plain_list(&whole[..end]) {
+                assert_eq!(Some(read), parse_strictly(&whole[..end]), "the first {end} bytes");
             }
         }
     }
 
     #[test]
-    fn what_is_broken_is_left_to_patience() {
+    fn malformed_pem_is_left_to_the_strict_parser() {
         let whole = bundle("\n");
         for at in 0..whole.len() {
             for byte in [b'\n', b'-', b'=', b' ', b'!', 0, b'A'] {
                 let mut broken = whole.clone();
                 broken[at] = byte;
-                if let Some(read) = quickly(&broken) {
-                    assert_eq!(Some(read), patiently(&broken), "{byte} at {at}");
+                if let Some(read) = parse_plain_list(&broken) {
+                    assert_eq!(Some(read), parse_strictly(&broken), "{byte} at {at}");
                 }
             }
         }
         for other in [&b""[..], b"text", b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n"] {
-            assert!(quickly(other).is_none());
-            assert!(quickly(&[&whole, other].concat()).is_none() || !holds_a_section(other));
+            assert!(parse_plain_list(other).is_none());
+            assert!(parse_plain_list(&[&whole, other].concat()).is_none() || !contains_section(other));
         }
     }
 }

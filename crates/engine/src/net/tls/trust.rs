@@ -67,7 +67,7 @@ impl TrustSource {
             TrustSource::Anyone => Arc::new(AcceptAnyCheck::new(provider.signature_verification_algorithms)),
             TrustSource::System => {
                 let none = || Error::new(ErrorKind::CaFile, "no usable CA certificate in the system's bundle");
-                let bundle = system_roots::of_bundle()
+                let bundle = system_roots::bundle_certificates()
                     .and_then(|certificates| trusting(certificates, provider, revoked, none).ok());
                 match bundle {
                     Some(bundle) => {
@@ -83,12 +83,12 @@ impl TrustSource {
             TrustSource::Given { file, directory, pem, common_name } => {
                 let mut certificates = Vec::new();
                 if let Some(pem) = pem {
-                    certificates.extend(system_roots::of_pem(pem.text()).map_err(|error| {
+                    certificates.extend(system_roots::certificates_in_pem(pem.text()).map_err(|error| {
                         Error::with_source(ErrorKind::CaFile, "cannot use the CA certificates in memory", error)
                     })?);
                 }
                 if let Some(file) = file {
-                    certificates.extend(system_roots::of_file(file).map_err(|error| {
+                    certificates.extend(system_roots::certificates_in_file(file).map_err(|error| {
                         let message = format!("cannot use the CA certificates in {}", file.display());
                         Error::with_source(ErrorKind::CaFile, message, error)
                     })?);

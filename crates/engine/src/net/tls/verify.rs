@@ -68,7 +68,7 @@ impl ChainCheck {
     }
 
     /// Returns true if the subject's common name is the name, and common names are allowed here.
-    fn names_by_subject(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
+    fn has_common_name(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
         let (end_entity, intermediates) = chain;
         self.common_name
             && common_name::names(end_entity, name)
@@ -159,7 +159,7 @@ impl CertificateCheck for ChainCheck {
         }
         // The name is examined last.
         match verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name) {
-            Err(refusal) if !self.names_by_subject((end_entity, intermediates), server_name) => Err(refusal),
+            Err(refusal) if !self.has_common_name((end_entity, intermediates), server_name) => Err(refusal),
             _ => Ok(()),
         }
     }

@@ -42,7 +42,7 @@ impl FileStamps {
 
     /// Returns true if a file was replaced or written to since. A missing file does not count as
     /// changed: its last content stays in use.
-    pub(super) fn differ_from(&self, now: &Self) -> bool {
+    pub(super) fn differs_from(&self, now: &Self) -> bool {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }
 
@@ -106,6 +106,6 @@ impl<T> FileBacked<T> {
             return true;
         }
         self.looked = Instant::now();
-        !self.stamps.differ_from(&FileStamps::of(paths))
+        !self.stamps.differs_from(&FileStamps::of(paths))
     }
 }

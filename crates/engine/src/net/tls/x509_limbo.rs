@@ -78,7 +78,7 @@ fn is_ours(case: &Value) -> bool {
 
 #[test]
 #[ignore = "needs limbo.json of x509-limbo: LIMBO=FILE sh scripts/x509-limbo.sh"]
-fn x509_limbo_accepts_no_chain_that_it_must_reject() {
+fn x509_limbo_chains_are_rejected_as_required() {
     let read = |variable: &str| {
         let path = std::env::var(variable).unwrap_or_else(|_| panic!("{variable} names no file"));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))

@@ -23,26 +23,26 @@ impl FileSink {
                 give_ownership(&file);
                 self.sync_content(&file)?;
                 naming::unnamed::give_name(&file, &target, clobber, self.options.sync)
-                    .or_else(|why| self.copy_over(&file, why))
+                    .or_else(|why| self.copy_into_target(&file, why))
             }
             OpenFile::Beside(file, beside) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
-                naming::give_name(&beside, &target, clobber).or_else(|why| self.copy_over(&file, why))
+                naming::give_name(&beside, &target, clobber).or_else(|why| self.copy_into_target(&file, why))
             }
             OpenFile::Partial(writer) => {
                 let partial = writer.partial();
                 give_ownership(partial.file());
                 naming::give_name(partial.path(), &target, clobber).or_else(|why| {
-                    let copied = self.copy_over(partial.file(), why);
+                    let copied = self.copy_into_target(partial.file(), why);
                     // Without its note no later run can use the file.
                     partial.remove();
                     copied
                 })
             }
-            OpenFile::Elsewhere(file) => return self.copy_over(&file, Errno::BUSY.into()).map(drop),
+            OpenFile::Elsewhere(file) => return self.copy_into_target(&file, Errno::BUSY.into()).map(drop),
             OpenFile::InPlace(file) => {
-                self.cut_behind(&file)?;
+                self.truncate_rest(&file)?;
                 return self.sync_content(&file);
             }
             OpenFile::Null(file) => return self.sync_content(&file),
@@ -59,8 +59,8 @@ impl FileSink {
 
     /// Truncates a file that was continued before its end and received less than it had there, so
     /// that no old bytes remain behind the new ones.
-    fn cut_behind(&self, mut file: &File) -> io::Result<()> {
-        if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.adds_to_file() {
+    fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
+        if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
             return Ok(());
         }
         let end = file.stream_position()?;
@@ -76,7 +76,7 @@ impl FileSink {
     }
 
     /// Returns whether the body is appended to an existing regular file.
-    pub(super) fn adds_to_file(&self) -> bool {
+    pub(super) fn appends_to_file(&self) -> bool {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }
 
@@ -87,7 +87,7 @@ impl FileSink {
             (Some(hasher), _) => Ok(hasher.finish()),
             (None, OpenFile::Partial(writer)) => checksum.of(writer.partial().file()),
             // Nothing was missing: no response has begun.
-            (None, OpenFile::Closed) if self.adds_to_file() => {
+            (None, OpenFile::Closed) if self.appends_to_file() => {
                 File::open(&self.path).and_then(|file| checksum.of(&file))
             }
             (None, state) => match state.file() {

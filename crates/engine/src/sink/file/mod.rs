@@ -125,7 +125,7 @@ impl FileSink {
     }
 
     /// Opens the file if that was put off until there is something to write.
-    fn open_due(&mut self) -> Result<()> {
+    fn open_postponed(&mut self) -> Result<()> {
         if matches!(self.state, OpenFile::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
             self.state = OpenFile::InPlace(Arc::new(file));
@@ -210,7 +210,7 @@ impl Sink for FileSink {
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
         // A file that is appended to is read at the end, from its beginning.
         let in_passing =
-            matches!(self.state, OpenFile::Due | OpenFile::InPlace(_) | OpenFile::Null(_)) && !self.adds_to_file();
+            matches!(self.state, OpenFile::Due | OpenFile::InPlace(_) | OpenFile::Null(_)) && !self.appends_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(ExpectedChecksum::hasher);
         self.space = SpaceReservation::default();
@@ -236,21 +236,21 @@ impl Sink for FileSink {
             self.state = self.open(None).map_err(|error| self.error(error))?;
         }
         if !lease.bytes().is_empty() {
-            self.open_due()?;
+            self.open_postponed()?;
         }
         self.reserve_ahead();
         self.space.wrote(lease.bytes().len() as u64);
         match (&mut self.state, lease.bytes()) {
             (OpenFile::Null(_), _) => Ok(()),
             (OpenFile::Partial(writer), bytes) => writer.write(bytes),
-            (OpenFile::Elsewhere(_), bytes) => self.write_elsewhere(bytes),
+            (OpenFile::Elsewhere(_), bytes) => self.write_temporary(bytes),
             (state, bytes) => state.file().map_or(Ok(()), |mut file| file.write_all(bytes)),
         }
         .map_err(|error| self.error(error))
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        self.open_due()?;
+        self.open_postponed()?;
         if let Some(hasher) = &mut self.hasher {
             pieces.iter().for_each(|piece| hasher.update(piece));
         }
@@ -259,7 +259,7 @@ impl Sink for FileSink {
         match &mut self.state {
             OpenFile::Null(_) => Ok(()),
             OpenFile::Partial(writer) => writer.write_pieces(pieces),
-            OpenFile::Elsewhere(_) => pieces.iter().try_for_each(|piece| self.write_elsewhere(piece)),
+            OpenFile::Elsewhere(_) => pieces.iter().try_for_each(|piece| self.write_temporary(piece)),
             state => state.file().map_or(Ok(()), |file| write_all(file, pieces)),
         }
         .map_err(|error| self.error(error))
@@ -282,7 +282,7 @@ impl Sink for FileSink {
         }
     }
 
-    fn cannot_write(&self, error: io::Error) -> Error {
+    fn write_error(&self, error: io::Error) -> Error {
         self.error(error)
     }
 
@@ -365,7 +365,7 @@ impl Sink for FileSink {
             return Ok(());
         }
         // Content of no bytes is a file, too.
-        self.open_due()?;
+        self.open_postponed()?;
         self.check()?;
         let state = std::mem::replace(&mut self.state, OpenFile::Closed);
         self.give_name(state).map_err(|error| self.error(error))?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::naming::{self, Clobber, is_in_the_way};
+use super::naming::{self, Clobber, prevents_replacement};
 use super::open_file::{DeviceFile, OpenFile};
 use super::partial::{PartWriter, PartialFile};
 use super::reservation::{WORTH_RESERVING, is_full};
@@ -57,7 +57,7 @@ impl FileSink {
             return Ok(OpenFile::InPlace(Arc::new(file)));
         }
         let length = begin.and_then(|begin| begin.length);
-        let Some(target) = self.target.clone() else { return self.open_elsewhere(length, Errno::BUSY.into()) };
+        let Some(target) = self.target.clone() else { return self.open_temporary(length, Errno::BUSY.into()) };
         let parent = naming::directory_of(&target);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
             return partial.map(OpenFile::Partial);
@@ -72,7 +72,7 @@ impl FileSink {
         // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
         match naming::with_temporary_name(parent, |path| options.open(path)) {
             Ok((file, path)) => Ok(OpenFile::Beside(file, path)),
-            Err(error) if self.replaced.is_some() && is_in_the_way(&error) => self.open_elsewhere(length, error),
+            Err(error) if self.replaced.is_some() && prevents_replacement(&error) => self.open_temporary(length, error),
             Err(error) => Err(error),
         }
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::FileSink;
-use super::naming::{Clobber, is_in_the_way};
+use super::naming::{Clobber, prevents_replacement};
 use super::open_file::OpenFile;
 use super::reservation::{SpaceReservation, allocate, fits, is_full};
 
@@ -77,7 +77,7 @@ impl FileSink {
         }
         let followed = found_by_link(fs::metadata(&self.path))?;
         if self.replaces() && followed.as_ref().is_none_or(Metadata::is_file) {
-            self.target = self.beyond_link(followed.as_ref(), makes)?;
+            self.target = self.link_target(followed.as_ref(), makes)?;
         }
         Ok(followed.map(|metadata| self.replaces_file(metadata)))
     }
@@ -92,7 +92,7 @@ impl FileSink {
     /// Returns the path of the file that the kernel opens through the link. Returns `None` if it
     /// has none, or if the link's text leads elsewhere than the kernel, which refuses other users'
     /// links in directories such as /tmp.
-    fn beyond_link(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
+    fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
             None if makes => {
@@ -119,8 +119,8 @@ impl FileSink {
     ///
     /// # Errors
     /// `why`, if the target may not be written either.
-    pub(super) fn open_elsewhere(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OpenFile> {
-        let Ok(target) = self.open_over() else { return Err(why) };
+    pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OpenFile> {
+        let Ok(target) = self.open_target() else { return Err(why) };
         match tempfile::tempfile() {
             Ok(file) if length.is_none_or(|length| fits(&file, length).is_ok()) => Ok(OpenFile::Elsewhere(file)),
             _ => self.directly(target),
@@ -139,14 +139,14 @@ impl FileSink {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(super) fn write_elsewhere(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write_temporary(&mut self, bytes: &[u8]) -> io::Result<()> {
         let OpenFile::Elsewhere(file) = &mut self.state else { return Ok(()) };
         let at = file.stream_position()?;
         match file.write_all(bytes) {
             Err(error) if is_full(&error) => {
                 file.set_len(at)?;
                 file.rewind()?;
-                let mut target = self.open_over()?;
+                let mut target = self.open_target()?;
                 target.set_len(0)?;
                 let OpenFile::Elsewhere(file) = &mut self.state else { return Ok(()) };
                 io::copy(file, &mut target)?;
@@ -164,11 +164,11 @@ impl FileSink {
     /// # Errors
     /// `why` where the target may not be written, or is not to be replaced; those of the file system. Where there is no room for
     /// the content the target is as it was.
-    pub(super) fn copy_over(&self, content: &File, why: io::Error) -> io::Result<PathBuf> {
-        if self.is_guarded || !self.replaces() || !is_in_the_way(&why) {
+    pub(super) fn copy_into_target(&self, content: &File, why: io::Error) -> io::Result<PathBuf> {
+        if self.is_guarded || !self.replaces() || !prevents_replacement(&why) {
             return Err(why);
         }
-        let Ok(target) = self.open_over() else { return Err(why) };
+        let Ok(target) = self.open_target() else { return Err(why) };
         let (old, length) = (target.metadata()?.len(), content.metadata()?.len());
         if let Err(full) = allocate(&target, 0, length) {
             // Blocks allocated so far are released.
@@ -184,7 +184,7 @@ impl FileSink {
     }
 
     /// Opens the target by its name and the kernel's rules, which hold fully for an open that may create.
-    fn open_over(&self) -> io::Result<File> {
+    fn open_target(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).read(self.options.checksum.is_some());
         options.mode(self.options.mode.unwrap_or(0o666)).open(&self.path)

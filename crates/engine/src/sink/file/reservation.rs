@@ -107,7 +107,7 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
 }
 
 /// Releases the blocks of a span without content, if the file system can do that.
-pub(in crate::sink) fn give_back(file: &File, at: u64, length: u64) {
+pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{FallocateFlags, fallocate};

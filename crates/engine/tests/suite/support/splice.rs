@@ -105,8 +105,8 @@ impl<S: Sink> Sink for WatchedSink<S> {
         self.look();
     }
 
-    fn cannot_write(&self, error: io::Error) -> Error {
-        self.sink.cannot_write(error)
+    fn write_error(&self, error: io::Error) -> Error {
+        self.sink.write_error(error)
     }
 
     fn restart(&mut self) -> bool {

@@ -193,7 +193,7 @@ impl H1Connection {
     /// Returns true if the connection is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let is_read = self.tail.is_empty() && !self.stream.has_ahead() && self.pipelined.is_empty();
+        let is_read = self.tail.is_empty() && !self.stream.has_buffered_input() && self.pipelined.is_empty();
         !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
@@ -324,7 +324,7 @@ impl H1Connection {
                 }
                 Err(error) => self.abort(error, now, finished),
             },
-            Ok(ReceiveOutcome::End) => self.on_peer_close(self.stream.end_is_said(), now, finished),
+            Ok(ReceiveOutcome::End) => self.on_peer_close(self.stream.ended_properly(), now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => ReceiveStatus::Interrupted,
             Err(error) => self.on_io_error(error, now, finished),
         }

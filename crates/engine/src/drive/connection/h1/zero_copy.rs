@@ -35,7 +35,7 @@ impl H1Connection {
     /// write to the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
         if self.direct == BodyRoute::Undecided {
-            let is_bare = !self.stream.is_secure() && !self.stream.has_ahead();
+            let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();
             let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
             if !granted {
                 return false;
@@ -55,7 +55,7 @@ impl H1Connection {
     /// # Errors
     /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
-        let sends = self.wants_room() && !self.stream.is_held();
+        let sends = self.wants_room() && !self.stream.waits_for_proxy();
         let socket = self.stream.as_fd();
         let pipe = match self.queue.front_mut() {
             Some(transfer) if self.direct == BodyRoute::Moved(ZeroCopyTarget::Pipe) => {
@@ -113,7 +113,7 @@ impl H1Connection {
             (Ok(()), Some(ZeroCopyStop::Socket(error))) => self.on_io_error(error, now, finished),
             (Ok(()), Some(ZeroCopyStop::Output(error))) => {
                 let Some(transfer) = self.queue.front() else { return self.close(now, finished) };
-                self.abort(transfer.cannot_write(error), now, finished)
+                self.abort(transfer.write_error(error), now, finished)
             }
         }
     }
@@ -127,7 +127,7 @@ impl H1Connection {
         finished: &mut FinishedTransfers,
     ) -> Option<ReceiveStatus> {
         let most = self.remaining().min(credit);
-        if most == 0 || self.stream.is_secure() || self.stream.has_ahead() || self.has_output() {
+        if most == 0 || self.stream.is_secure() || self.stream.has_buffered_input() || self.has_output() {
             return None;
         }
         let transfer = self.queue.front_mut()?;

@@ -210,7 +210,7 @@ impl H2Connection {
     /// Returns true if the connection is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_ahead()
+        !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_buffered_input()
     }
 
     /// Returns the number of responses received on the connection.
@@ -397,7 +397,7 @@ impl H2Connection {
     /// # Errors
     /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
-        let sends = self.has_output() && !self.stream.is_held();
+        let sends = self.has_output() && !self.stream.waits_for_proxy();
         // A stream that reached its rate limit receives nothing until its window is opened again at
         // this time.
         let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();

@@ -104,7 +104,7 @@ impl ConnectExchange {
         self.rounds += 1;
         self.is_unheard = true;
         let mut fields = connect_fields(&self.target, authorization.as_deref(), hop.user_agent.as_deref(), &hop.fields);
-        hop.leave_out(&mut fields);
+        hop.remove_unwanted(&mut fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         self.again = false;
         let request = RequestHead {
@@ -157,7 +157,7 @@ impl ConnectExchange {
         let mut at = 0;
         loop {
             let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(ConnectResult::More) };
-            let step = conn.step(Timestamp(0), &mut input[at..]).map_err(|error| broken(kind_of(error), error))?;
+            let step = conn.step(Timestamp(0), &mut input[at..]).map_err(|error| broken(error_kind(error), error))?;
             at += step.consumed;
             match step.event {
                 H1Event::NeedInput => {
@@ -174,7 +174,7 @@ impl ConnectExchange {
                         _ => Err(self.refused()),
                     };
                 }
-                H1Event::Head { head, .. } => self.hear_refusal(head)?,
+                H1Event::Head { head, .. } => self.on_refusal(head)?,
                 H1Event::Complete { reuse, .. } => {
                     if !self.again || reuse.is_err() {
                         return Err(self.refused());
@@ -206,7 +206,7 @@ impl ConnectExchange {
                     }
                     // Its other output is not used.
                     conn.reset(of, ErrorCode::CANCEL);
-                    self.hear_refusal(head)?;
+                    self.on_refusal(head)?;
                     self.ask()?;
                 }
                 h2::H2Event::Reset { reason, id: of, .. } if of == *id => {
@@ -234,7 +234,7 @@ impl ConnectExchange {
     /// # Errors
     /// The refusal, unless it is a challenge that can be answered: then the request is to be sent
     /// again.
-    fn hear_refusal(&mut self, head: ResponseHead) -> Result<()> {
+    fn on_refusal(&mut self, head: ResponseHead) -> Result<()> {
         self.status = head.status();
         let hop = &self.hop;
         self.again = self.status == 407
@@ -247,7 +247,7 @@ impl ConnectExchange {
     /// Returns true if the proxy has sent a challenge, or rejected the last answer, and this
     /// connection is of no further use. The challenge is known by now, so another connection may
     /// succeed.
-    pub(super) fn wants_another(&self) -> bool {
+    pub(super) fn needs_new_connection(&self) -> bool {
         self.again || (self.is_unheard && self.rounds > 1)
     }
 
@@ -267,7 +267,7 @@ impl ConnectExchange {
 
 /// The kind of an error of the protocol machine. A malformed head has its own exit code, from a
 /// proxy as from a server.
-fn kind_of(error: h1::H1Error) -> ErrorKind {
+fn error_kind(error: h1::H1Error) -> ErrorKind {
     match error {
         h1::H1Error::Field(_) | h1::H1Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,
         _ => ErrorKind::Receive,

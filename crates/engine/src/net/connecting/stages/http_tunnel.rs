@@ -58,7 +58,7 @@ impl ConnectionStage for HttpTunnelStage {
         let outcome = self.converse(wire, buffer);
         wire.connect_status = self.exchange.status;
         wire.connect_heads.append(&mut self.exchange.heads);
-        wire.wants_another = outcome.is_err() && self.exchange.wants_another();
+        wire.needs_new_connection = outcome.is_err() && self.exchange.needs_new_connection();
         outcome
     }
 

@@ -61,7 +61,7 @@ pub(super) fn list(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDequ
     for (index, proxy) in proxies.iter().enumerate() {
         let Some(hop) = key.via.hop() else { break };
         if let Some(options) = hop.tls.as_ref().filter(|_| proxy.kind() == ProxyKind::Https) {
-            stages.push_back(Box::new(TlsStage::with_proxy(options, key.proxy_place(proxy), proxy.host_text())));
+            stages.push_back(Box::new(TlsStage::with_proxy(options, key.proxy_session_key(proxy), proxy.host_text())));
         }
         // A forwarding proxy gets no request for a tunnel.
         let Some(address) = route.asked.get(index) else { break };

@@ -16,7 +16,7 @@ pub(in crate::net::connecting) struct StageIo {
     /// Heads of responses to CONNECT that were not reported yet.
     pub connect_heads: Vec<ResponseHead>,
     /// The proxy asked for credentials and closed: another connection may succeed.
-    pub wants_another: bool,
+    pub needs_new_connection: bool,
     outgoing: Vec<u8>,
     sent: usize,
 }
@@ -28,7 +28,7 @@ impl StageIo {
             stream,
             connect_status: 0,
             connect_heads: Vec::new(),
-            wants_another: false,
+            needs_new_connection: false,
             outgoing: Vec::new(),
             sent: 0,
         }
