@@ -199,8 +199,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some(item)
     }
 
-    /// Returns a slot of `host`. To [pause](JobQueue::pause) the host, do that before its last slot is
-    /// released: afterwards the host may be unknown.
+    /// Returns a slot of `host`. To [pause](JobQueue::pause) the host, do that before its last slot
+    /// is released: afterwards the host may be unknown.
     pub fn release(&mut self, host: HostId) {
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
@@ -232,8 +232,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
-    /// Returns the first end of a pause that holds jobs back: call [`next`](JobQueue::next) then, even
-    /// without a push or release.
+    /// Returns the first end of a pause that holds jobs back: call [`next`](JobQueue::next) then,
+    /// even without a push or release.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.paused.first().map(|(until, _)| (*until).max(now))
     }

@@ -197,8 +197,8 @@ fn has_secret_word(name: &str) -> bool {
     (0..bytes.len()).any(|at| !is_author(at) && SECRET_WORDS.iter().any(|word| begins(at, word)))
 }
 
-/// Returns `true` if a field that the user set may be sent. [`SecretHandling::Drop`] excludes secret
-/// fields with credentials, and Host, which names the first origin's host.
+/// Returns `true` if a field that the user set may be sent. [`SecretHandling::Drop`] excludes
+/// secret fields with credentials, and Host, which names the first origin's host.
 #[inline]
 pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))

@@ -1,8 +1,8 @@
 //! Monotonic time, passed in by the caller.
 //!
 //! A point in time is a number of nanoseconds since a moment that the caller chose. Sums saturate:
-//! no sum of durations overflows, and `MonotonicTime(u64::MAX)` means never. Rejected: `std::time::Instant`,
-//! which a test cannot choose.
+//! no sum of durations overflows, and `MonotonicTime(u64::MAX)` means never. Rejected:
+//! `std::time::Instant`, which a test cannot choose.
 //!
 //! ```
 //! use core::time::Duration;

@@ -65,8 +65,8 @@ impl ResponseHead {
         ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
-    /// Parses a head from the bytes of [`ResponseHead::raw`], received from another process or read from a
-    /// file. Returns `None` if they are not a head.
+    /// Parses a head from the bytes of [`ResponseHead::raw`], received from another process or read
+    /// from a file. Returns `None` if they are not a head.
     pub fn from_raw(raw: &[u8]) -> Option<ResponseHead> {
         // Offsets have 32 bits.
         (raw.len() <= u32::MAX as usize).then(|| crate::h1::reread(raw))?

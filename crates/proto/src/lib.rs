@@ -19,8 +19,8 @@
 //! # Body bytes are not copied
 //!
 //! A body event is a range of the caller's buffer. If a body of known length has nothing but
-//! payload left, [`h1::H1Machine::direct_body`] lets the driver move the bytes from the socket to their
-//! destination itself.
+//! payload left, [`h1::H1Machine::direct_body`] lets the driver move the bytes from the socket to
+//! their destination itself.
 //!
 //! # Purity
 //!

@@ -130,7 +130,8 @@ impl fmt::Debug for RequestHead<'_> {
 pub enum RequestError {
     /// The connection takes no further request.
     Closed(CloseReason),
-    /// HTTP/1.1: [`max_pipeline`](crate::h1::H1Config::max_pipeline) requests are unanswered already.
+    /// HTTP/1.1: [`max_pipeline`](crate::h1::H1Config::max_pipeline) requests are unanswered
+    /// already.
     PipelineFull {
         /// The limit.
         limit: usize,

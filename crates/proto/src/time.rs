@@ -1,7 +1,7 @@
 //! Time as the machines see it: a number passed in by the caller.
 //!
-//! No machine of this crate reads a clock. A driver converts its monotonic clock to a [`Timestamp`] and
-//! passes it in; a test passes any numbers and so has virtual time for free.
+//! No machine of this crate reads a clock. A driver converts its monotonic clock to a [`Timestamp`]
+//! and passes it in; a test passes any numbers and so has virtual time for free.
 //!
 //! ```
 //! use core::time::Duration;

@@ -7,9 +7,10 @@
 //!  └────┴────┴────┴────┘                     winner   the others are closed
 //! ```
 //!
-//! [`ConnectRace`] owns the sockets of the race and knows no loop: its caller watches each socket that it is shown and calls
-//! [`ConnectRace::step`] when one of them, or the timer, fires.
-//! (A blocking `connect(2)` with a timeout would be a system call less, on Linux alone; gVisor waits in it for ever.)
+//! [`ConnectRace`] owns the sockets of the race and has no event loop: the caller watches each socket
+//! and calls [`ConnectRace::step`] when one of them, or the timer, fires. (A
+//! blocking `connect(2)` with a timeout would be a system call less, on Linux alone; gVisor waits
+//! in it for ever.)
 //!
 //! ```
 //! use haul::net::connect::{RaceStatus, ConnectOptions, ConnectRace};
@@ -49,12 +50,12 @@ use crate::{Error, ErrorKind};
 /// Options for making a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectOptions {
-    /// Head start of an attempt before the next address is tried beside it. Default 200 ms, as curl; RFC 8305 §5
-    /// wants 10 ms to 2 s.
+    /// Head start of an attempt before the next address is tried beside it. Default 200 ms, as
+    /// curl; RFC 8305 §5 wants 10 ms to 2 s.
     pub attempt_delay: Duration,
-    /// The longest the race may take, all addresses together. Default 300 s, as curl.
+    /// The time limit for the whole race, over all addresses. Default 300 s, as curl.
     pub timeout: Duration,
-    /// Probes on a silent connection. Default on, as curl; three system calls a connection.
+    /// Keep-alive probes on a silent connection. Default on, as curl; three system calls a connection.
     pub keepalive: Option<TcpKeepalive>,
     /// The interface or address that connections leave by (`--interface`). Default: the system's
     /// choice.
@@ -67,8 +68,8 @@ pub struct ConnectOptions {
     /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), on systems that have one.
     /// Default: the system's.
     pub priority: Option<u8>,
-    /// The local socket that all of them go to, whatever the URL says, and past any proxy (`--unix-socket`,
-    /// `--abstract-unix-socket`).
+    /// The Unix socket that all connections use, whatever the URL says, without any proxy
+    /// (`--unix-socket`, `--abstract-unix-socket`).
     pub unix_socket: Option<UnixSocketAddress>,
     /// Starts each connection with a line of the PROXY protocol, version 1, which names both ends
     /// (`--haproxy-protocol`). Default no.
@@ -145,9 +146,10 @@ pub enum RaceStatus {
         /// The address of the peer.
         peer: SocketAddr,
     },
-    /// A socket of the local machine, still non-blocking.
+    /// A connected Unix socket, still non-blocking.
     Local(Socket),
-    /// No address took the connection ([`ErrorKind::Connect`]), or time ran out ([`ErrorKind::Timeout`]).
+    /// No address took the connection ([`ErrorKind::Connect`]), or time ran out
+    /// ([`ErrorKind::Timeout`]).
     Failed(Error),
 }
 
@@ -164,7 +166,7 @@ pub struct ConnectRace {
     bind: LocalBinding,
     unix: Option<UnixSocketAddress>,
     failure: Option<(SocketAddr, io::Error)>,
-    /// The failure that is kept is that of leaving from here.
+    /// True if `failure` is about binding the local address.
     could_not_bind: bool,
     /// The trace that receives each attempt.
     trace: Option<Arc<dyn TransferObserver>>,
@@ -182,8 +184,9 @@ impl ConnectRace {
         self.waiting.iter()
     }
 
-    /// A race that the first [`step`](Self::step) starts. The addresses come in the order of preference (the
-    /// system's resolver sorts by RFC 6724); the families are interleaved here. `host` is for messages only.
+    /// Prepares a race. The first [`step`](Self::step) starts it. The addresses come in the order
+    /// of preference (the system's resolver sorts by RFC 6724); the race interleaves the families.
+    /// `host` is for messages only.
     #[must_use]
     pub fn new(host: &str, addresses: Vec<SocketAddr>, options: &ConnectOptions, now: Instant) -> Self {
         Self {
@@ -222,13 +225,13 @@ impl ConnectRace {
         self.tell(|| format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), system_words(error)));
     }
 
-    /// Makes all sockets leave from here.
+    /// Binds all sockets to this local address.
     #[must_use]
     pub fn from(self, bind: LocalBinding) -> Self {
         Self { bind, ..self }
     }
 
-    /// No race: a socket of the local machine.
+    /// Connects to a Unix socket instead of racing addresses.
     #[must_use]
     pub fn local(socket: UnixSocketAddress, options: &ConnectOptions, now: Instant) -> Self {
         let mut connector = Self::new(&socket.to_string(), Vec::new(), options, now);
@@ -259,8 +262,8 @@ impl ConnectRace {
         }
     }
 
-    /// Advances the race: which attempts succeeded or failed, and which comes next. `opened` is shown each new socket, once. A socket that left the
-    /// race is closed already.
+    /// Advances the race: collects the results of attempts and starts the next one. Calls `opened`
+    /// once for each new socket. Sockets that left the race are closed already.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> RaceStatus {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_local(&unix, now, opened);
@@ -302,7 +305,8 @@ impl ConnectRace {
                     break;
                 }
                 Err(AttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
-                    // Those in the race may still win; this address had no chance yet, so it keeps its place.
+                    // Those in the race may still win; this address had no chance yet, so it keeps
+                    // its place.
                     self.waiting.push_front(peer);
                     self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
@@ -338,7 +342,7 @@ impl ConnectRace {
         }
     }
 
-    /// The sockets in the race, to be waited for until writable.
+    /// Returns the sockets in the race. Wait until one of them is writable.
     pub fn pending_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.racing.iter().map(|attempt| attempt.socket.as_fd())
     }
@@ -380,7 +384,7 @@ impl ConnectRace {
     }
 }
 
-/// Puts a port to each address.
+/// Returns each address with this port.
 #[must_use]
 pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
     addresses.iter().map(|&address| SocketAddr::new(address, port)).collect()
@@ -408,7 +412,8 @@ fn start(peer: &SocketAddr, bind: &LocalBinding) -> std::result::Result<(Socket,
     }
 }
 
-/// The families in turn, beginning with that of the first address; within a family the order stays (RFC 8305 §4).
+/// Interleaves the families, beginning with that of the first address. Within a family, the order
+/// stays (RFC 8305 §4).
 fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
     let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv4() == first_is_v4);

@@ -1,4 +1,5 @@
-//! A tunnel through a proxy that speaks HTTP/2: the bytes of one stream of the connection with it (RFC 9113 §8.5).
+//! A tunnel through a proxy that speaks HTTP/2: the bytes of one stream of the connection with it
+//! (RFC 9113 §8.5).
 //!
 //! ```text
 //!  reader ◀── DATA of the stream ◀── machine ◀── [TLS with the proxy] ◀── socket
@@ -23,12 +24,12 @@ const WINDOW: u32 = 4 << 20;
 /// The number of bytes that the writer may write ahead of the proxy's window.
 const AHEAD: usize = 64 << 10;
 
-/// A tunnel that is open.
+/// An open tunnel.
 #[derive(Debug)]
 pub(super) struct Http2Tunnel {
     conn: Box<H2Machine>,
     id: RequestId,
-    /// Given by the writer, and beyond the proxy's window.
+    /// Bytes from the writer that the proxy's window does not admit yet.
     waiting: Vec<u8>,
 }
 
@@ -75,7 +76,7 @@ impl Http2Tunnel {
         Ok(taken)
     }
 
-    /// The reader took this many bytes.
+    /// Records that the reader took this many bytes.
     pub(super) fn release(&mut self, n: usize) {
         self.conn.release(clock::time(Instant::now()), self.id, n as u64);
     }
@@ -84,7 +85,8 @@ impl Http2Tunnel {
     /// window.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] then, and [`io::ErrorKind::BrokenPipe`] where the tunnel is closed.
+    /// [`io::ErrorKind::WouldBlock`] then, and [`io::ErrorKind::BrokenPipe`] where the tunnel is
+    /// closed.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.waits_for_proxy() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -99,7 +101,7 @@ impl Http2Tunnel {
         self.waiting.len() >= AHEAD
     }
 
-    /// Bytes for the proxy, if there are any.
+    /// Returns bytes to send to the proxy, if there are any.
     pub(super) fn output(&mut self) -> Option<&[u8]> {
         Some(self.conn.output()).filter(|output| !output.is_empty())
     }

@@ -1,4 +1,4 @@
-//! The last words of a connection that is closed over unread input.
+//! Closes a connection with unread input so that the peer still receives the last output.
 //!
 //! A socket that is closed with unread input, or receives some later, resets the connection. The
 //! peer may then lose what it has not read yet, such as the GOAWAY that gives the reason (RFC 9113
@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::socket::Socket;
 
-/// At most this many bytes are dropped.
+/// The largest number of bytes of input that are dropped.
 const MOST: usize = 1 << 20;
-/// The peer has so long to read and to end its direction.
+/// The time for the peer to read the output and to end its direction.
 const TIME: Duration = Duration::from_millis(250);
 
 /// Ends the sending direction, and drops input until the peer has ended its own.

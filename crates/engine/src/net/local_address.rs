@@ -1,5 +1,5 @@
-//! The near end of a connection: by which interface, from which address and ports it leaves; and sockets of the local
-//! machine, which have no far end elsewhere.
+//! The near end of a connection: by which interface, from which address and ports it leaves; and
+//! sockets of the local machine, which have no far end elsewhere.
 //!
 //! ```
 //! use haul::net::local_address::{LocalInterface, PortRange};
@@ -32,8 +32,9 @@ pub struct LocalInterface {
 }
 
 impl LocalInterface {
-    /// Reads curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`, `ifhost!NAME!ADDRESS_OR_NAME`, or one without a mark:
-    /// the interface of that name if there is one, else an address or a name.
+    /// Reads curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`,
+    /// `ifhost!NAME!ADDRESS_OR_NAME`, or one without a mark: the interface of that name if there is
+    /// one, else an address or a name.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] when a part is empty.
@@ -61,12 +62,12 @@ fn no_interface() -> Error {
     Error::new(ErrorKind::Setup, "not an interface, address or host name to leave from")
 }
 
-/// Ports to leave from, tried from the first on.
+/// A range of local ports, tried from the first on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PortRange {
-    /// The first.
+    /// The first port.
     pub first: u16,
-    /// The last that is tried.
+    /// The last port.
     pub last: u16,
 }
 
@@ -93,7 +94,7 @@ pub struct LocalBinding {
     pub device: Option<String>,
     /// Addresses: that of the peer's family is used.
     pub addresses: Option<Vec<IpAddr>>,
-    /// Ports.
+    /// The local ports.
     pub ports: Option<PortRange>,
     /// The type of service.
     pub type_of_service: Option<u8>,
@@ -123,7 +124,8 @@ impl LocalBinding {
         let mut address =
             self.addresses.as_ref().map(|addresses| fitting(addresses.iter().copied(), peer)).transpose()?;
         if let Some(device) = &self.device {
-            // Without the right to bind to it (older kernels, other systems), its address is used instead.
+            // Without the right to bind to it (older kernels, other systems), its address is used
+            // instead.
             if bind_device(socket, device).is_err() && address.is_none() {
                 address = Some(fitting(addresses_of(device), peer)?);
             }
@@ -156,7 +158,7 @@ impl LocalBinding {
         }
     }
 
-    /// The error of a connection that could not leave from here.
+    /// Returns the error for a socket that could not be bound.
     pub(super) fn failed(&self, peer: SocketAddr, error: io::Error) -> Error {
         let from = match (&self.device, &self.addresses, self.ports) {
             (Some(device), _, _) => format!("by {device}"),
@@ -171,7 +173,7 @@ impl LocalBinding {
     }
 }
 
-/// The address of the peer's family; for a link-local peer a link-local one.
+/// Returns the address of the peer's family; for a link-local peer, a link-local one.
 fn fitting(addresses: impl Iterator<Item = IpAddr>, peer: &SocketAddr) -> io::Result<IpAddr> {
     let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let peer_is_local = is_local(&peer.ip());
@@ -212,7 +214,7 @@ fn addresses_of(device: &str) -> impl Iterator<Item = IpAddr> {
     all.filter(move |interface| interface.name == device).map(|interface| interface.ip())
 }
 
-/// A socket of the local machine.
+/// The address of a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum UnixSocketAddress {
     /// A path (`--unix-socket`).
@@ -232,7 +234,7 @@ impl UnixSocketAddress {
         }
     }
 
-    /// A connection to it.
+    /// Connects to the socket.
     pub(super) fn connect(&self, nonblocking: bool) -> io::Result<Socket> {
         let address = self.address()?;
         let socket = Socket::open_local(nonblocking)?;

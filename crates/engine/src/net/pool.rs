@@ -1,11 +1,12 @@
-//! Idle connections, by everything that makes a connection another connection.
+//! Idle connections, each under the key of all settings that it was made with.
 //!
-//! The [`ConnectionKey`] is the security boundary: two requests share a connection only if scheme, host, port, every TLS setting,
-//! the proxies with their credentials, and every setting of how to connect, but for its time, are equal. A connection with unread or unsolicited bytes never comes back here,
-//! and before one is handed out a peek makes sure that it is silent and open.
+//! The [`ConnectionKey`] is the security boundary: two requests share a connection only if scheme,
+//! host, port, every TLS setting, the proxies with their credentials, and every setting of how to
+//! connect, but for its time, are equal. A connection with unread or unsolicited bytes never comes
+//! back here, and before one is handed out a peek makes sure that it is silent and open.
 //!
-//! While a worker has work for a connection it keeps it; the pool is where connections lie between runs and where one
-//! worker leaves them for another.
+//! While a worker has work for a connection it keeps it; the pool is where connections lie between
+//! runs and where one worker leaves them for another.
 
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -49,7 +50,7 @@ pub struct ConnectionKey {
     /// The options that the connection is made with, such as interface, local ports and Unix
     /// socket. The connect timeout is left out: it belongs to each request.
     pub connect: ConnectOptions,
-    /// HTTP/2 is spoken without being agreed on.
+    /// Uses HTTP/2 without negotiation.
     pub prior_knowledge: bool,
     /// Deviations from HTTP/1.1.
     pub liberties: Liberties,
@@ -58,7 +59,7 @@ pub struct ConnectionKey {
 }
 
 impl ConnectionKey {
-    /// The key for a request to this target.
+    /// Makes the key of a request to this target.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
         let via = ProxyRoute::of(target, options);
@@ -104,7 +105,7 @@ impl ConnectionKey {
         }
     }
 
-    /// The server, as session tickets see it.
+    /// Returns the key of the server in the cache of session tickets.
     #[must_use]
     pub fn place(&self) -> SessionKey {
         SessionKey {
@@ -118,7 +119,7 @@ impl ConnectionKey {
         }
     }
 
-    /// An https proxy on the way, as session tickets see it.
+    /// Returns the key of an https proxy on the route in the cache of session tickets.
     pub(super) fn proxy_session_key(&self, proxy: &Proxy) -> SessionKey {
         let before = self.via.hop().and_then(|hop| {
             let preproxy = hop.preproxy.clone()?;
@@ -212,7 +213,8 @@ fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     }
 }
 
-/// Limits for a pool, and for idle connections held by each event loop (at most 64 of all keys there).
+/// Limits for a pool, and for idle connections held by each event loop (at most 64 of all keys
+/// there).
 ///
 /// ```
 /// use haul::net::pool::PoolLimits;
@@ -244,7 +246,7 @@ impl Default for PoolLimits {
     }
 }
 
-/// A connection that lies idle.
+/// An idle connection.
 #[derive(Debug)]
 struct IdleConnection<C> {
     /// Host and port in short, to tell most others apart at once.
@@ -254,8 +256,8 @@ struct IdleConnection<C> {
     connection: C,
 }
 
-/// Idle connections of one client, the one used last at the end. A list: a look-up compares a number for each, which for
-/// the few hundred that may lie here is less than to hash a key.
+/// Idle connections of one client, the one used last at the end. A list: a look-up compares a
+/// number for each, which for the few hundred that may lie here is less than to hash a key.
 #[derive(Debug)]
 pub struct ConnectionPool<C> {
     idle: Mutex<Vec<IdleConnection<C>>>,
@@ -269,7 +271,7 @@ impl<C> Default for ConnectionPool<C> {
 }
 
 impl<C> ConnectionPool<C> {
-    /// An empty pool.
+    /// Makes an empty pool.
     #[must_use]
     pub fn new(limits: PoolLimits) -> Self {
         Self { idle: Mutex::default(), limits }
@@ -280,14 +282,14 @@ impl<C> ConnectionPool<C> {
         self.lock().drain(..).map(|idle| idle.connection).collect()
     }
 
-    /// Takes all connections out, unless another thread is at it: which in a forked child is for ever, if it was so in
-    /// the moment of the fork.
+    /// Takes all connections out, unless another thread is at it: which in a forked child is for
+    /// ever, if it was so in the moment of the fork.
     pub fn try_drain(&self) -> Vec<C> {
         let Ok(mut idle) = self.idle.try_lock() else { return Vec::new() };
         idle.drain(..).map(|idle| idle.connection).collect()
     }
 
-    /// Leaves an idle connection here. One that has no room is given back, to be closed.
+    /// Adds an idle connection. Returns a connection for which there is no room; close it.
     pub fn put(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);
@@ -314,8 +316,8 @@ impl<C> ConnectionPool<C> {
 }
 
 impl<C: AsFd> ConnectionPool<C> {
-    /// A connection for this key that is silent and open, the one used last first. Others that are found dead are
-    /// closed.
+    /// A connection for this key that is silent and open, the one used last first. Others that are
+    /// found dead are closed.
     pub fn take(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where(mark(&key.host, key.port), now, |other| other == key)
     }
@@ -352,7 +354,8 @@ impl<C: AsFd> ConnectionPool<C> {
     }
 }
 
-/// A number for a host and a port (FNV-1a). It may be the same for two of them, which costs a comparison of keys.
+/// A number for a host and a port (FNV-1a). It may be the same for two of them, which costs a
+/// comparison of keys.
 fn mark(host: &str, port: u16) -> u64 {
     let bytes = host.bytes().chain(port.to_ne_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -1,9 +1,10 @@
-//! A TCP socket with just the calls the drivers make, each of them one system call.
+//! A stream socket with just the calls that the drivers make, each one system call.
 //!
-//! The reactor and the blocking driver share it: the same [`Socket`] is non-blocking for the one and blocking for the
-//! other, and [`Socket::recv_nonblocking`] serves where a blocking socket must not wait. Sends never raise `SIGPIPE`.
-//! `TCP_NODELAY` is on from the start (RFC 9293 §3.7.4 allows to turn Nagle's algorithm off): a request leaves in one
-//! write, so there is nothing for it to gather, and waiting for a delayed ACK costs up to 40 ms.
+//! The reactor and the blocking driver share it: the same [`Socket`] is non-blocking for the one
+//! and blocking for the other, and [`Socket::recv_nonblocking`] serves where a blocking socket must
+//! not wait. Sends never raise `SIGPIPE`. `TCP_NODELAY` is on from the start (RFC 9293 §3.7.4
+//! allows to turn Nagle's algorithm off): a request leaves in one write, so there is nothing for it
+//! to gather, and waiting for a delayed ACK costs up to 40 ms.
 //!
 //! ```
 //! use haul::net::socket::{IdleSocketState, Socket, peek_idle};
@@ -37,7 +38,7 @@ const SEND: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 const SEND: SendFlags = SendFlags::empty();
 
-/// A TCP socket of our own, closed when dropped.
+/// A TCP or Unix stream socket, closed when dropped.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
@@ -63,8 +64,8 @@ pub struct TcpKeepalive {
     pub idle: Duration,
     /// Time between probes. Default 60 s, as curl.
     pub interval: Duration,
-    /// Unanswered probes that end the connection. Default the system's: 9 on Linux, which is curl's default, too. Setting it
-    /// is a system call more a connection.
+    /// Unanswered probes that end the connection. Default the system's: 9 on Linux, which is curl's
+    /// default, too. Setting it is a system call more a connection.
     pub count: Option<u32>,
 }
 
@@ -75,7 +76,8 @@ impl Default for TcpKeepalive {
 }
 
 impl Socket {
-    /// A new socket of the address's family: close-on-exec, without delay, and non-blocking if wanted so.
+    /// A new socket of the address's family: close-on-exec, without delay, and non-blocking if
+    /// wanted so.
     ///
     /// # Errors
     /// Those of `socket(2)`; `EMFILE` and `ENFILE` are what a caller may want to tell apart.
@@ -87,7 +89,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// A new socket of the local machine (`AF_UNIX`).
+    /// Opens a Unix socket (`AF_UNIX`).
     ///
     /// # Errors
     /// Those of `socket(2)`.
@@ -97,8 +99,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Connects to a socket of the local machine: done when it returns. A non-blocking one whose listener has too many
-    /// waiting fails with `WouldBlock`, and is to be tried again.
+    /// Connects to a socket of the local machine: done when it returns. A non-blocking one whose
+    /// listener has too many waiting fails with `WouldBlock`, and is to be tried again.
     ///
     /// # Errors
     /// Those of `connect(2)`.
@@ -117,8 +119,8 @@ impl Socket {
 
     /// The result of a [`connect`](Self::connect) in progress; `None` if it has not finished.
     ///
-    /// On Linux this asks by `connect(2)` itself, which answers at once in this state: one system call in place of
-    /// `poll`, `SO_ERROR` and `getpeername`.
+    /// On Linux this asks by `connect(2)` itself, which answers at once in this state: one system
+    /// call in place of `poll`, `SO_ERROR` and `getpeername`.
     #[cfg(target_os = "linux")]
     pub fn connect_result(&self, address: &SocketAddr) -> Option<io::Result<()>> {
         use rustix::io::Errno;
@@ -154,7 +156,7 @@ impl Socket {
         Ok(net::recv(&self.fd, buf, RecvFlags::DONTWAIT)?.1)
     }
 
-    /// Sends; how much was taken is the answer.
+    /// Sends bytes. Returns the number of bytes taken.
     ///
     /// # Errors
     /// Those of `send(2)`.
@@ -178,7 +180,7 @@ impl Socket {
         Ok(net::sendmsg(&self.fd, pieces, &mut net::SendAncillaryBuffer::default(), SEND)?)
     }
 
-    /// Ends our direction: the peer reads an end, we may go on receiving.
+    /// Ends the sending direction. Input can still be received.
     ///
     /// # Errors
     /// Those of `shutdown(2)`.
@@ -186,7 +188,7 @@ impl Socket {
         Ok(net::shutdown(&self.fd, net::Shutdown::Write)?)
     }
 
-    /// Makes calls wait or not.
+    /// Sets whether calls return at once or wait.
     ///
     /// # Errors
     /// Those of `ioctl(2)`.
@@ -194,10 +196,11 @@ impl Socket {
         Ok(rustix::io::ioctl_fionbio(&self.fd, nonblocking)?)
     }
 
-    /// Wakes readers only when this many bytes wait (or the end, or an error): fewer, larger reads of bulk data. 1 is
-    /// the system's default.
+    /// Wakes readers only when this many bytes wait (or the end, or an error): fewer, larger reads
+    /// of bulk data. 1 is the system's default.
     ///
-    /// Hazard: with fewer bytes than this still to come, and no end, a reader waits for ever; set it back to 1 first.
+    /// Hazard: with fewer bytes than this still to come, and no end, a reader waits for ever; set
+    /// it back to 1 first.
     ///
     /// # Errors
     /// Those of `setsockopt(2)`.
@@ -212,8 +215,8 @@ impl Socket {
     /// # Safety
     /// `T` is what the option reads.
     unsafe fn set<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the descriptor is open while `self` lives, and the pointer and the length name one valid `T`, which by this function's contract
-        // is what the option reads.
+        // SAFETY: the descriptor is open while `self` lives, and the pointer and the length name
+        // one valid `T`, which by this function's contract is what the option reads.
         let result = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
@@ -226,7 +229,8 @@ impl Socket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The longest a blocking receive waits; then it fails with `WouldBlock`. `None` is for ever.
+    /// Sets the time limit of a blocking receive, which then fails with `WouldBlock`. `None` waits
+    /// for ever.
     ///
     /// # Errors
     /// Those of `setsockopt(2)`.
@@ -249,8 +253,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sets the timeout of receives or of sends, by the option that every system has: rustix takes Linux's newer one, for which
-    /// gVisor answers that it was set, and waits for ever.
+    /// Sets the timeout of receives or of sends, by the option that every system has: rustix takes
+    /// Linux's newer one, for which gVisor answers that it was set, and waits for ever.
     fn arm(&self, which: SocketTimeout, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
@@ -270,7 +274,8 @@ impl Socket {
         Self { fd, armed: Default::default() }
     }
 
-    /// Turns keep-alive probes on. If the system does not support them, as in sandboxes, the connection is still used.
+    /// Turns keep-alive probes on. If the system does not support them, as in sandboxes, the
+    /// connection is still used.
     pub fn set_keepalive(&self, keepalive: TcpKeepalive) {
         let _ = sockopt::set_socket_keepalive(&self.fd, true);
         let _ = sockopt::set_tcp_keepidle(&self.fd, keepalive.idle.max(Duration::from_secs(1)));
@@ -288,12 +293,12 @@ impl Socket {
     /// Takes the pending error (`SO_ERROR`).
     ///
     /// # Errors
-    /// That error.
+    /// The pending error.
     pub fn take_error(&self) -> io::Result<()> {
         Ok(sockopt::socket_error(&self.fd)??)
     }
 
-    /// The address of the other side.
+    /// Returns the address of the peer.
     ///
     /// # Errors
     /// Those of `getpeername(2)`.
@@ -302,7 +307,7 @@ impl Socket {
         Ok(SocketAddr::try_from(address)?)
     }
 
-    /// The address of our side.
+    /// Returns the local address.
     ///
     /// # Errors
     /// Those of `getsockname(2)`.
@@ -322,14 +327,15 @@ impl Socket {
     }
 }
 
-/// The calls that have a timeout each.
+/// The calls that have a timeout.
 #[derive(Clone, Copy)]
 enum SocketTimeout {
     Receive,
     Send,
 }
 
-/// Looks, without waiting and without taking anything, whether an idle connection may be used again.
+/// Looks, without waiting and without taking anything, whether an idle connection may be used
+/// again.
 pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     use rustix::io::Errno;
     let mut byte = [0];

@@ -1,8 +1,8 @@
-//! A connected stream, plain or TLS, as the drivers see it: bytes in, bytes out, and the plaintext in the caller's
-//! buffer.
+//! A connected stream, plain or TLS, as the drivers see it: bytes in, bytes out, and the plaintext
+//! in the caller's buffer.
 //!
-//! Received TLS records are decrypted in place: the plaintext lies in the buffer that the ciphertext was read into.
-//! A record that came only in part stays here until the rest arrives.
+//! Received TLS records are decrypted in place: the plaintext lies in the buffer that the
+//! ciphertext was read into. A record that came only in part stays here until the rest arrives.
 
 use std::io;
 use std::net::SocketAddr;
@@ -53,7 +53,7 @@ pub enum ReceiveOutcome {
 }
 
 impl ConnectionStream {
-    /// A plain stream.
+    /// Makes a plain stream.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
         let number = STREAMS.fetch_add(1, Ordering::Relaxed);
@@ -66,13 +66,14 @@ impl ConnectionStream {
         self.tls = Some(Box::new(TlsLayer::new(tls)));
     }
 
-    /// The peer so far was a proxy, which has opened a tunnel: from now on this is a plain stream again, inside the previous one. It begins with
-    /// these bytes, which followed the proxy's answer.
+    /// The peer so far was a proxy, which has opened a tunnel: from now on this is a plain stream
+    /// again, inside the previous one. It begins with these bytes, which followed the proxy's
+    /// answer.
     pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         self.transport.nest(self.tls.take(), ahead, tunnel);
     }
 
-    /// The socket.
+    /// Returns the socket.
     #[must_use]
     pub fn socket(&self) -> &Socket {
         &self.transport.socket
@@ -85,8 +86,8 @@ impl ConnectionStream {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]) properly. For
-    /// plain HTTP through an https proxy, the TLS of the proxy connection decides.
+    /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]) properly.
+    /// For plain HTTP through an https proxy, the TLS of the proxy connection decides.
     #[must_use]
     pub fn ended_properly(&self) -> bool {
         self.tls.is_none() && self.transport.ended_properly()
@@ -130,8 +131,8 @@ impl ConnectionStream {
         self.tls.as_ref()?.tls.certificates()
     }
 
-    /// The result of the TLS handshake and the server's certificate, in lines for people; the cipher by its name of RFC 8446, section B.4, which is
-    /// not rustls's.
+    /// The result of the TLS handshake and the server's certificate, in lines for people; the
+    /// cipher by its name of RFC 8446, section B.4, which is not rustls's.
     #[must_use]
     pub fn agreed(&self) -> Vec<String> {
         let Some(tls) = self.tls.as_ref().map(|secured| &secured.tls) else { return Vec::new() };

@@ -48,8 +48,8 @@ pub fn read(fd: impl AsFd) -> Option<TcpCounters> {
 
     let mut info = TcpInfo::default();
     let mut len = size_of::<TcpInfo>() as libc::socklen_t;
-    // SAFETY: the descriptor is borrowed for the call, `info` is writable for `len` bytes, the kernel writes no more
-    // than that, and any bytes make a valid `TcpInfo` (integers only).
+    // SAFETY: the descriptor is borrowed for the call, `info` is writable for `len` bytes, the
+    // kernel writes no more than that, and any bytes make a valid `TcpInfo` (integers only).
     let result = unsafe {
         libc::getsockopt(
             fd.as_fd().as_raw_fd(),
@@ -89,8 +89,8 @@ const RTT: usize = 15;
 #[cfg(target_os = "linux")]
 const TOTAL_RETRANS: usize = 23;
 
-/// `struct tcp_info` of linux/tcp.h up to `tcpi_bytes_retrans`. Declared here because the one in the `libc` crate is
-/// cut short on some C libraries; the kernel only ever appends to it.
+/// `struct tcp_info` of linux/tcp.h up to `tcpi_bytes_retrans`. Declared here because the one in
+/// the `libc` crate is cut short on some C libraries; the kernel only ever appends to it.
 #[cfg(target_os = "linux")]
 #[repr(C)]
 #[derive(Default)]

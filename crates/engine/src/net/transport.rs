@@ -5,9 +5,10 @@
 //!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
 //! ```
 //!
-//! The record layer opens in place, so one layer costs no copy. Two do: what the outer one opens is copied once into the
-//! reader's buffer. Opening it there would need room for a partial record of each layer in front of every read, and who
-//! goes through an https proxy pays for two encryptions anyway.
+//! The record layer opens in place, so one layer costs no copy. Two do: what the outer one opens is
+//! copied once into the reader's buffer. Opening it there would need room for a partial record of
+//! each layer in front of every read, and who goes through an https proxy pays for two encryptions
+//! anyway.
 
 use std::io;
 use std::ops::Range;
@@ -19,7 +20,7 @@ use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 /// The size of one read of the outer layer's ciphertext.
 const WIRE: usize = 4 * MAX_RECORD;
 
-/// TLS and its bytes on their way.
+/// A TLS connection and its buffered ciphertext.
 #[derive(Debug)]
 pub(super) struct TlsLayer {
     pub(super) tls: TlsConnection,
@@ -40,7 +41,8 @@ impl TlsLayer {
         self.sent < self.outgoing.len()
     }
 
-    /// Adds the closing alert, if there is one: not after a truncated record, where it would not be a record.
+    /// Adds the closing alert, if there is one: not after a truncated record, where it would not be
+    /// a record.
     pub(super) fn close(&mut self) {
         if !self.has_output() {
             self.tls.take_output(&mut self.outgoing);
@@ -68,7 +70,8 @@ impl TlsLayer {
 #[derive(Debug)]
 pub(super) struct Transport {
     pub(super) socket: Socket,
-    /// Bytes that followed a proxy's answer and belong to the tunnel, and how many of them were taken.
+    /// Bytes that followed a proxy's answer and belong to the tunnel, and how many of them were
+    /// taken.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<ProxyTls>>,
     /// The last receive asked the socket, and had room for more than there was.
@@ -81,11 +84,11 @@ struct ProxyTls {
     /// The stream that is ours, where the proxy speaks HTTP/2.
     tunnel: Option<Http2Tunnel>,
     wire: Box<[u8]>,
-    /// Received and not opened yet.
+    /// The range of received ciphertext that is not opened yet.
     sealed: Range<usize>,
     /// The range of decrypted bytes that a tunnel has not taken yet.
     opened: Range<usize>,
-    /// For the reader.
+    /// The range of decrypted bytes for the reader.
     plain: Range<usize>,
     /// The proxy closed its side, or its bytes could not be decrypted.
     over: Option<ProxyTlsEnd>,
@@ -93,7 +96,8 @@ struct ProxyTls {
 
 #[derive(Debug)]
 enum ProxyTlsEnd {
-    /// `is_said`: by a `close_notify` or the end of the tunnel's stream, and not only by that of the connection.
+    /// `is_said`: by a `close_notify` or the end of the tunnel's stream, and not only by that of
+    /// the connection.
     Ended {
         is_said: bool,
     },
@@ -160,7 +164,7 @@ impl Transport {
         })
     }
 
-    /// Receives; 0 is the end.
+    /// Receives bytes; 0 is the end.
     pub(super) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.is_drained = false;
         let (bytes, taken) = &mut self.ahead;
@@ -208,7 +212,7 @@ impl Transport {
         self.outer.as_ref().is_some_and(|outer| outer.secured.has_output())
     }
 
-    /// The last words: of the TLS above, and of the one here. It does not wait.
+    /// Sends the closing alerts of the TLS layer above and of this one. Does not wait.
     pub(super) fn close(&mut self, above: Option<Box<TlsLayer>>) -> io::Result<()> {
         if self.outer.is_some() {
             self.socket.set_nonblocking(true)?;
@@ -269,7 +273,8 @@ impl ProxyTls {
             }
             *is_drained = self.sealed.end < self.wire.len();
         }
-        // A proxy that waits for its window must hear of it now. If it cannot, the next call finds out why.
+        // A proxy that waits for its window must hear of it now. If it cannot, the next call finds
+        // out why.
         if self.tunnel.is_some() {
             let _ = self.say(socket);
         }
@@ -311,7 +316,7 @@ impl ProxyTls {
         true
     }
 
-    /// Opens the next record. `false` where more has to come first.
+    /// Opens the next record. Returns false if more input is needed.
     fn open(&mut self) -> bool {
         if self.sealed.is_empty() {
             return false;

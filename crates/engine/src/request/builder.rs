@@ -186,7 +186,8 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the content: bytes and text in memory, or files, pieces and readers through the functions of [`RequestBody`].
+    /// Sets the content: bytes and text in memory, or files, pieces and readers through the
+    /// functions of [`RequestBody`].
     pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         self.own.body = Some(body.into());
         self
@@ -196,8 +197,9 @@ impl RequestBuilder {
     /// (RFC 9112 section 7.1). No more than the length is read. It cannot be sent a second time: a
     /// redirect that keeps the content, or a retry, fails.
     ///
-    /// Hazard: a reader that ends before its length breaks the connection. If the request runs beside others, a separate thread
-    /// reads it and ends with it; a reader that blocks for ever keeps its thread.
+    /// Hazard: a reader that ends before its length breaks the connection. If the request runs
+    /// beside others, a separate thread reads it and ends with it; a reader that blocks for ever
+    /// keeps its thread.
     pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
         if let Some(length) = length {
             self = self.header("Content-Length", length.to_string());
@@ -206,11 +208,13 @@ impl RequestBuilder {
         self.body(RequestBody::reader(reader.take(length.unwrap_or(u64::MAX))))
     }
 
-    /// Content that comes as a stream while it is sent, by chunks or with a length if that is known; a stream that gives fewer
-    /// bytes or more breaks the connection. Otherwise as
-    /// [`body_reader`](Self::body_reader). With [`send_async`](Self::send_async) it is polled by the task that awaits the response
-    /// and then its body, so it may use that task's runtime, and comes no further while neither is awaited. Elsewhere it is polled
-    /// by the thread that sends the request (of a batch one that carries others, too, and has no runtime). It must not block.
+    /// Content that comes as a stream while it is sent, by chunks or with a length if that is
+    /// known; a stream that gives fewer bytes or more breaks the connection. Otherwise as
+    /// [`body_reader`](Self::body_reader). With [`send_async`](Self::send_async) it is polled by
+    /// the task that awaits the response and then its body, so it may use that task's runtime, and
+    /// comes no further while neither is awaited. Elsewhere it is polled by the thread that sends
+    /// the request (of a batch one that carries others, too, and has no runtime). It must not
+    /// block.
     pub fn body_stream<S, B, E>(self, stream: S, length: Option<u64>) -> Self
     where
         S: Stream<Item = std::result::Result<B, E>> + Send + 'static,
@@ -273,8 +277,9 @@ impl RequestBuilder {
         self
     }
 
-    /// Sends user and password by Basic (RFC 7617), without waiting for a challenge, to this origin only. Replaces any earlier
-    /// `Authorization`. To answer challenges see [`RequestOptions::auth`].
+    /// Sends user and password by Basic (RFC 7617), without waiting for a challenge, to this origin
+    /// only. Replaces any earlier `Authorization`. To answer challenges see
+    /// [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
         self.authorized(basic_authorization(user.as_bytes(), password.as_bytes()))
     }
@@ -321,7 +326,8 @@ impl RequestBuilder {
         self.options(|options| options.jar = Some(jar))
     }
 
-    /// Changes any of the options. They are copied for this request; for many requests alike, build a client with them.
+    /// Changes any of the options. They are copied for this request; for many requests alike, build
+    /// a client with them.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(Arc::make_mut(&mut self.options));
         self
@@ -330,8 +336,8 @@ impl RequestBuilder {
     /// Builds the request.
     ///
     /// # Errors
-    /// [`ErrorKind::Url`] for a malformed URL, [`ErrorKind::UnsupportedScheme`] for a scheme other than http and https; or a
-    /// form or a value is not valid.
+    /// [`ErrorKind::Url`] for a malformed URL, [`ErrorKind::UnsupportedScheme`] for a scheme other
+    /// than http and https; or a form or a value is not valid.
     pub fn build(self) -> Result<Request> {
         self.split().1
     }
@@ -379,7 +385,8 @@ fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Targe
     parsed.map_err(|error| not_usable(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
-/// Before there is a connection: a server that takes one at a time would wait for a request that never comes.
+/// Before there is a connection: a server that takes one at a time would wait for a request that
+/// never comes.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",

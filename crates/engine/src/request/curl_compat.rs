@@ -23,8 +23,9 @@ pub struct CurlCompat {
     /// With [`include_head`](super::RequestOptions::include_head): include the proxies' answers to
     /// CONNECT.
     pub connect_heads: bool,
-    /// A retry starts over, from the first URL and method, and a response whose status asks for a retry is still delivered: in a file the next one
-    /// replaces it, elsewhere it follows it. If not set, only the failed request is sent again, and only the last response is delivered.
+    /// A retry starts over, from the first URL and method, and a response whose status asks for a
+    /// retry is still delivered: in a file the next one replaces it, elsewhere it follows it. If
+    /// not set, only the failed request is sent again, and only the last response is delivered.
     pub retries_whole: bool,
     /// Send content only after the server's challenge, if the credentials depend on a challenge:
     /// the first request has no content. If not set, only content that can be read once waits for

@@ -65,8 +65,8 @@ impl MultipartForm {
         self.source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part with its own type and fields. [`FormPartContent::Source`] in it is an index into the
-    /// sources that [`bytes`](Self::bytes) and similar methods added, from 0.
+    /// Adds a part with its own type and fields. [`FormPartContent::Source`] in it is an index into
+    /// the sources that [`bytes`](Self::bytes) and similar methods added, from 0.
     pub fn part(mut self, part: FormPart) -> Self {
         self.parts.push(part);
         self

@@ -1,5 +1,5 @@
-//! The settings of a request: the [`RequestOptions`] that many requests share, those of a single one ([`RequestOverrides`]), and how both are combined
-//! ([`RequestBuilder`]).
+//! The settings of a request: the [`RequestOptions`] that many requests share, those of a single
+//! one ([`RequestOverrides`]), and how both are combined ([`RequestBuilder`]).
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -64,23 +64,25 @@ pub trait RetryObserver: Send + Sync {
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
-    /// Fields to send; each replaces a field of the same name that the engine would send. Default: none.
+    /// Fields to send; each replaces a field of the same name that the engine would send. Default:
+    /// none.
     pub fields: Vec<(String, Vec<u8>)>,
     /// Names of fields that the engine must not add by itself. Default: none.
     pub without: Vec<String>,
     /// `User-Agent`. Default `haul/VERSION`; `None` sends none.
     pub user_agent: Option<Vec<u8>>,
-    /// A complete `Authorization` value, sent only to the first target's origin, where it takes precedence over
-    /// [`auth`](Self::auth). Default: none.
+    /// A complete `Authorization` value, sent only to the first target's origin, where it takes
+    /// precedence over [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
     /// Credentials. Default: user and password of the target, by Basic.
     pub auth: AuthOptions,
-    /// `Cookie`, sent only to the first target's origin, after the cookies from the jar. Default: none.
+    /// `Cookie`, sent only to the first target's origin, after the cookies from the jar. Default:
+    /// none.
     pub cookie: Option<Vec<u8>>,
     /// The jar in which cookies are kept and from which they are sent. Default: none.
     pub jar: Option<SharedCookieJar>,
-    /// Hosts that must be reached over TLS, for first targets and redirects. Nothing is learned over a connection whose
-    /// certificate was not verified. Default: none.
+    /// Hosts that must be reached over TLS, for first targets and redirects. Nothing is learned
+    /// over a connection whose certificate was not verified. Default: none.
     pub hsts: Option<HstsCache>,
     /// Store for Alt-Svc fields and source of the alternative services that are used. Default:
     /// none.
@@ -89,26 +91,28 @@ pub struct RequestOptions {
     pub referer: Option<Vec<u8>>,
     /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2). Default: none.
     pub range: Option<String>,
-    /// The content to send. If its length is known, `Content-Length` is set; otherwise it is sent in chunks. It is dropped if a
-    /// redirect changes the method. Default: none.
+    /// The content to send. If its length is known, `Content-Length` is set; otherwise it is sent
+    /// in chunks. It is dropped if a redirect changes the method. Default: none.
     pub body: Option<RequestBody>,
     /// `Content-Type` of the content; sent only together with it. Default: none.
     pub content_type: Option<String>,
-    /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). Only for
-    /// servers known to support partial uploads. Default: none.
+    /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110
+    /// section 14.5). Only for servers known to support partial uploads. Default: none.
     pub content_range: Option<String>,
     /// Time to wait for the server's consent before sending content of more than 1 MiB or of
     /// unknown length (`Expect: 100-continue`). Default 1 s; zero does not ask.
     pub expect_timeout: Duration,
     /// Ask for compressed content and decode it. Default no.
     ///
-    /// A request for a part ([`range`](Self::range), [`resume_from`](Self::resume_from) or a `Range` field) does not ask for
-    /// compression. Content that cannot be decoded ([`is_decodable`](crate::body::is_decodable)) is delivered as received, with
-    /// its `Content-Encoding`.
+    /// A request for a part ([`range`](Self::range), [`resume_from`](Self::resume_from) or a
+    /// `Range` field) does not ask for compression. Content that cannot be decoded
+    /// ([`is_decodable`](crate::body::is_decodable)) is delivered as received, with its
+    /// `Content-Encoding`.
     pub decode: bool,
     /// Limits for decoding. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
-    /// Deliver the heads of redirects and of the response before its body; of the redirects, only the first MiB. Default no.
+    /// Deliver the heads of redirects and of the response before its body; of the redirects, only
+    /// the first MiB. Default no.
     pub include_head: bool,
     /// With [`include_head`](Self::include_head): replace control characters and marks of text
     /// direction in the heads by `?`, for terminals. Default no.
@@ -127,8 +131,8 @@ pub struct RequestOptions {
     /// Continue a retry where the last attempt broke off, with a range, instead of starting over.
     /// Default yes.
     pub resume: bool,
-    /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS. A
-    /// forwarding proxy gets the same. Default: none.
+    /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section
+    /// 3.2): `*` for OPTIONS. A forwarding proxy gets the same. Default: none.
     pub request_target: Option<String>,
     /// Behaviours to copy from curl. Default: none.
     pub curl_compat: CurlCompat,
@@ -145,7 +149,8 @@ pub struct RequestOptions {
     pub read_timeout: Option<Duration>,
     /// Maximum size of a body in bytes, as announced and as received. Default: no limit.
     pub max_size: Option<u64>,
-    /// Deliver the content from this byte on; the server must support ranges (curl's `-C OFFSET`). Default: all of it.
+    /// Deliver the content from this byte on; the server must support ranges (curl's `-C OFFSET`).
+    /// Default: all of it.
     pub resume_from: Option<u64>,
     /// The part of the content that is delivered. Default: all of it.
     pub span: Option<ContentSpan>,
@@ -162,19 +167,21 @@ pub struct RequestOptions {
     pub family: AddressFamily,
     /// Settings for making connections. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
-    /// Rules for connecting somewhere else than to the target; the first match is used. Default: none.
+    /// Rules for connecting somewhere else than to the target; the first match is used. Default:
+    /// none.
     pub connect_to: Vec<ConnectToRule>,
-    /// Use HTTP/2 without negotiation (RFC 9113 section 3.3). Default no: over TLS it is negotiated if [`TlsOptions::alpn`]
-    /// offers `h2`.
+    /// Use HTTP/2 without negotiation (RFC 9113 section 3.3). Default no: over TLS it is negotiated
+    /// if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
     /// TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
     /// The proxies that are used. Default: none.
     pub proxy: Option<ProxyOptions>,
-    /// After a redirect, send the URL that redirected as `Referer`, instead of [`referer`](Self::referer). Default no.
+    /// After a redirect, send the URL that redirected as `Referer`, instead of
+    /// [`referer`](Self::referer). Default no.
     pub auto_referer: bool,
-    /// Decides by the head which content is wanted. Other content is not delivered, as if the server had answered 304; this is
-    /// for servers that ignore conditions. Default: all.
+    /// Decides by the head which content is wanted. Other content is not delivered, as if the
+    /// server had answered 304; this is for servers that ignore conditions. Default: all.
     pub wants: Option<Arc<dyn ContentFilter>>,
     /// An observer of the pauses before further tries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
@@ -182,12 +189,13 @@ pub struct RequestOptions {
     pub trace: Option<Arc<dyn TransferObserver>>,
     /// A hook that blocking calls ask during waits whether to continue. Default: none.
     pub interrupt: Option<Interrupt>,
-    /// Keep the heads of the redirects that were followed, for [`TransferOutcome::history`](crate::transfer::TransferOutcome::history).
-    /// Default no.
+    /// Keep the heads of the redirects that were followed, for
+    /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default no.
     pub keep_history: bool,
 }
 
-/// The settings of a single request among many that share their [`RequestOptions`], which are not copied for it.
+/// The settings of a single request among many that share their [`RequestOptions`], which are not
+/// copied for it.
 ///
 /// ```
 /// use haul::request::RequestOverrides;
@@ -250,8 +258,9 @@ pub enum ContentSpan {
     /// ranges, everything is delivered; likewise if the rest could not be requested later because
     /// the content has no validator (`Begin::validator`). `Begin::total` is the full length.
     Opening(u64),
-    /// The rest of content whose beginning is already there: from a byte on, for the given length and validator. Any answer but
-    /// a 206 with exactly these bytes fails ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
+    /// The rest of content whose beginning is already there: from a byte on, for the given length
+    /// and validator. Any answer but a 206 with exactly these bytes fails
+    /// ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
         /// Offset of the first byte.

@@ -138,8 +138,8 @@ impl Future for ResponseFuture {
 /// A response whose head has arrived. Its body is received as the program awaits it. The response
 /// is also a [`Stream`] of pieces.
 ///
-/// Reading the body to its end frees the connection for the next request. Dropping the response earlier closes the connection,
-/// or the HTTP/2 stream.
+/// Reading the body to its end frees the connection for the next request. Dropping the response
+/// earlier closes the connection, or the HTTP/2 stream.
 pub struct AsyncResponse {
     about: ResponseInfo,
     under_way: RunningExchange,
@@ -160,7 +160,8 @@ impl AsyncResponse {
     /// Waits for bytes to take ([`ready`](Self::ready)); `false` at the end of the body.
     ///
     /// # Errors
-    /// What breaks the exchange, or the decoding; and so again each time. (The [`Stream`] ends behind it.)
+    /// What breaks the exchange, or the decoding; and so again each time. (The [`Stream`] ends
+    /// behind it.)
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         if let Some(error) = &self.broken {
             return Poll::Ready(Err(error.again()));
@@ -260,7 +261,8 @@ impl AsyncResponse {
     /// Waits for the rest of the body, and parses it as JSON.
     ///
     /// # Errors
-    /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] for what is no JSON, or not
+    /// of this value.
     #[cfg(feature = "json")]
     pub async fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
         let url = self.url();

@@ -1,8 +1,9 @@
 //! The buffer of a [`Response`](super::Response)'s body between the driver, which fills it, and the
 //! program, which reads it.
 //!
-//! The driver's side is a sink ([`BodyBufferSink`]); the program's is an [`BodyBufferReader`]. Bodies whose content is coded lie here as they
-//! came, and are decoded as they are taken: what 100 KiB decode to may be 100 MiB.
+//! The driver's side is a sink ([`BodyBufferSink`]); the program's is an [`BodyBufferReader`].
+//! Bodies whose content is coded lie here as they came, and are decoded as they are taken: what 100
+//! KiB decode to may be 100 MiB.
 
 use std::collections::VecDeque;
 use std::io;
@@ -36,7 +37,7 @@ struct BodyBufferState {
     length: Option<u64>,
     /// The whole body in one piece, if the program wants it so.
     whole: Option<Vec<u8>>,
-    /// The program does not want the rest of the body.
+    /// True if the program does not want the rest of the body.
     is_given_up: bool,
     /// The driver that waits for room.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
@@ -146,7 +147,7 @@ impl Sink for BodyBufferSink {
 }
 
 impl BodyBufferReader {
-    /// The driver is on another thread, and this is what it says at the end.
+    /// Returns the function that a driver on another thread calls at the end of the transfer.
     pub(crate) fn on_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);

@@ -49,11 +49,13 @@ use response_decoder::ResponseDecoder;
 /// A response whose head has arrived. The program reads the body through [`Read`] or [`BufRead`],
 /// or as a whole. At most 256 KiB of it are buffered at a time, however long it is.
 ///
-/// Reading the body to its end frees the connection for the next request. Dropping the response earlier closes the connection.
-/// The time limit of the request ([`max_time`](crate::RequestOptions::max_time)) includes the body.
+/// Reading the body to its end frees the connection for the next request. Dropping the response
+/// earlier closes the connection. The time limit of the request
+/// ([`max_time`](crate::RequestOptions::max_time)) includes the body.
 ///
-/// What goes wrong while the body is read comes as an [`io::Error`] with the [`Error`] inside (`get_ref`, `into_inner`), or
-/// as the [`Error`] itself from the functions that read all of it. Who reads on is told again: what is broken has no end.
+/// What goes wrong while the body is read comes as an [`io::Error`] with the [`Error`] inside
+/// (`get_ref`, `into_inner`), or as the [`Error`] itself from the functions that read all of it.
+/// Further reads report the same error.
 pub struct Response {
     client: Client,
     about: ResponseInfo,
@@ -83,7 +85,8 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let limits = options.decode_limits;
     let path = BodyDelivery::new(Box::new(intake));
     let transfer = Transfer::with_particulars(target, options, own, path, Instant::now(), 0);
-    // Parts that come in another order would have to wait for a program that may never ask for them.
+    // Parts that come in another order would have to wait for a program that may never ask for
+    // them.
     let mut exchanges = BlockingTransfer::new(transfer, SplitOptions { connections: 1, ..SplitOptions::default() });
     let (outcome, source) = match exchanges.advance(client, || outlet.has_begun()) {
         None => (None, Some(exchanges)),
@@ -167,7 +170,8 @@ impl Response {
     /// Returns the rest of the body, parsed as JSON.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes); [`ErrorKind::ContentCoding`] if it is not valid JSON, or not for this type.
+    /// As [`bytes`](Self::bytes); [`ErrorKind::ContentCoding`] if it is not valid JSON, or not for
+    /// this type.
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
         let url = self.url();

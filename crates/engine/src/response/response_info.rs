@@ -99,7 +99,7 @@ impl ResponseInfo {
         check_status(&self.head, &self.target)
     }
 
-    /// The exchange has ended: all facts are known now. Returns the previous state.
+    /// Completes the facts at the end of the exchange. Returns its result.
     pub(super) fn complete(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;

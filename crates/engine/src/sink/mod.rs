@@ -1,8 +1,9 @@
 //! Destinations of bodies, and how they limit what they receive.
 //!
-//! A [`Sink`] gives *credit*: the number of bytes it can take now. A driver never reads more of a body than the credit,
-//! so a full sink stops the reads, the socket's buffer fills, and the peer's window closes. That one mechanism bounds
-//! memory everywhere. A sink without credit wakes the driver through the [`TransferWaker`] it was given.
+//! A [`Sink`] gives *credit*: the number of bytes it can take now. A driver never reads more of a
+//! body than the credit, so a full sink stops the reads, the socket's buffer fills, and the peer's
+//! window closes. That one mechanism bounds memory everywhere. A sink without credit wakes the
+//! driver through the [`TransferWaker`] it was given.
 //!
 //! | sink | for |
 //! |---|---|
@@ -129,8 +130,8 @@ pub trait Sink: Any + Send {
     /// When they cannot be written.
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()>;
 
-    /// Takes body bytes that lie in several places, such as the records of a TLS stream. A sink that writes may do so in
-    /// one call.
+    /// Takes body bytes that lie in several places, such as the records of a TLS stream. A sink
+    /// that writes may do so in one call.
     ///
     /// # Errors
     /// When they cannot be written.

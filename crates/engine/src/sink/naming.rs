@@ -166,7 +166,8 @@ pub(super) mod unnamed {
     /// Links the file as `target`, and returns the name that it got. A link cannot replace another
     /// file, but a rename can. The file therefore has another name for the moment between the two.
     ///
-    /// Where links are refused as such (a sandbox, Android), its content is copied to a file with a name.
+    /// Where links are refused as such (a sandbox, Android), its content is copied to a file with a
+    /// name.
     pub(in crate::sink) fn give_name(file: &File, target: &Path, clobber: Clobber, syncs: bool) -> io::Result<PathBuf> {
         let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
         let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);

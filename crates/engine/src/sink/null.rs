@@ -1,7 +1,7 @@
 //! Detects the null device. Bytes written to it are lost, so they need not be written.
 //!
-//! A download that is thrown away (`-o /dev/null`) is how people measure. Over TLS or HTTP/2 it would be a call of the
-//! system for each record or frame.
+//! A download that is thrown away (`-o /dev/null`) is how people measure. Over TLS or HTTP/2 it
+//! would be a call of the system for each record or frame.
 
 use std::os::fd::AsFd;
 

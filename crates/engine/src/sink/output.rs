@@ -1,13 +1,14 @@
 //! Standard output and similar descriptors. They are inherited and shared with other processes, so
 //! they are never made non-blocking; still, a full pipe must not block a driver.
 //!
-//! Each write is asked not to wait, by the means that the kind of descriptor has: `RWF_NOWAIT` for a pipe,
-//! `MSG_DONTWAIT` for a socket. Where the kernel's pipes do not know `RWF_NOWAIT` (Linux before 6.4), `poll` says whether
-//! there is room and at most `PIPE_BUF` bytes are written, which then cannot block (pipe(7)). Files, devices and
-//! terminals are written directly.
+//! Each write is asked not to wait, by the means that the kind of descriptor has: `RWF_NOWAIT` for
+//! a pipe, `MSG_DONTWAIT` for a socket. Where the kernel's pipes do not know `RWF_NOWAIT` (Linux
+//! before 6.4), `poll` says whether there is room and at most `PIPE_BUF` bytes are written, which
+//! then cannot block (pipe(7)). Files, devices and terminals are written directly.
 //!
-//! What could not be written stays here; the caller is told [`OutputRoom::Full`] and offers no more until [`DescriptorWriter::flush`]
-//! says [`OutputRoom::Free`]. Small writes are gathered, so a thousand small bodies are one system call.
+//! What could not be written stays here; the caller is told [`OutputRoom::Full`] and offers no more
+//! until [`DescriptorWriter::flush`] says [`OutputRoom::Free`]. Small writes are gathered, so a
+//! thousand small bodies are one system call.
 //!
 //! ```no_run
 //! use haul::sink::output::{DescriptorWriter, OutputRoom};
@@ -48,7 +49,8 @@ pub enum OutputRoom {
 const SMALL: usize = 16 << 10;
 /// Number of collected bytes at which they are written.
 const GATHERED: usize = 64 << 10;
-/// A write of at most this many bytes to a pipe that polls writable does not block (POSIX `PIPE_BUF` on Linux).
+/// A write of at most this many bytes to a pipe that polls writable does not block (POSIX
+/// `PIPE_BUF` on Linux).
 const PIPE_BUF: usize = 4096;
 /// Number of first bytes of an output that decide whether it is text, as in curl.
 const TELLING: usize = 2000;

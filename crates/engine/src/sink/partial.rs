@@ -1,4 +1,5 @@
-//! Files that a later run can complete: what there is of one lies beside its target, with a note of which bytes those are.
+//! Files that a later run can complete: what there is of one lies beside its target, with a note of
+//! which bytes those are.
 //!
 //! ```text
 //!  dir/.NAME.haul-part    content, in any order           a note in one of two slots, the newer one counts
@@ -6,13 +7,16 @@
 //!                         0                            total    +4 KiB   +8 KiB
 //! ```
 //!
-//! A process that is killed loses no page cache, so the note is written after the bytes it speaks of and needs no sync. A
-//! machine that goes down does lose it: a note from another boot counts only if the bytes were synced first. Two notes,
-//! written in turn, each with a checksum: one that was half written leaves the one before.
+//! A process that is killed loses no page cache, so the note is written after the bytes it speaks
+//! of and needs no sync. A machine that goes down does lose it: a note from another boot counts
+//! only if the bytes were synced first. Two notes, written in turn, each with a checksum: one that
+//! was half written leaves the one before.
 //!
-//! One file and not two: the note cannot be lost or mixed up, and a rename makes the content the target.
+//! One file and not two: the note cannot be lost or mixed up, and a rename makes the content the
+//! target.
 //!
-//! The file is locked (`flock`) while it is being written, so that two runs for one target do not meet in it.
+//! The file is locked (`flock`) while it is being written, so that two runs for one target do not
+//! meet in it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};
@@ -40,7 +44,7 @@ const NOTED_EVERY: u64 = 4 << 20;
 /// The same where bytes are synced before: a sync takes its time.
 const SYNCED_EVERY: u64 = 64 << 20;
 
-/// The file of a content that is not complete.
+/// A file with part of a content, which a later run can complete.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
@@ -82,8 +86,8 @@ impl PartialFile {
         (name.len() <= 255).then(|| target.with_file_name(name))
     }
 
-    /// The part of this target's content that an earlier run left; one of another content, or a damaged one, is removed. `None` also if another run
-    /// is using it.
+    /// The part of this target's content that an earlier run left; one of another content, or a
+    /// damaged one, is removed. `None` also if another run is using it.
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
@@ -100,10 +104,12 @@ impl PartialFile {
         Some(Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) })
     }
 
-    /// A new one. A disk that is too small for the whole is known before a byte is fetched; room is reserved as it is written.
+    /// A new one. A disk that is too small for the whole is known before a byte is fetched; room is
+    /// reserved as it is written.
     ///
     /// # Errors
-    /// Those of creating the file, and that there is no room for it; [`io::ErrorKind::WouldBlock`] when another run is at it.
+    /// Those of creating the file, and that there is no room for it; [`io::ErrorKind::WouldBlock`]
+    /// when another run is at it.
     pub fn create(
         path: &Path,
         mode: u32,
@@ -126,7 +132,8 @@ impl PartialFile {
             opened => opened?,
         };
         flock(&file, FlockOperation::NonBlockingLockExclusive).inspect_err(|&error| {
-            // A run that has locked it meanwhile writes to it; without locks (NFS without its daemon) it is useless.
+            // A run that has locked it meanwhile writes to it; without locks (NFS without its
+            // daemon) it is useless.
             if error != Errno::WOULDBLOCK {
                 let _ = fs::remove_file(path);
             }
@@ -150,7 +157,7 @@ impl PartialFile {
         Ok(partial)
     }
 
-    /// The existing part, for a transfer that completes it.
+    /// Returns the existing part, for a transfer that completes it.
     #[must_use]
     pub fn partial(&self) -> Option<PartialContent> {
         let progress = self.progress();
@@ -159,7 +166,7 @@ impl PartialFile {
         Some(PartialContent { gap, known: Some((self.total, note.validator.clone())) })
     }
 
-    /// The next bytes that are missing from here on.
+    /// Returns the next missing bytes from `from` on.
     #[must_use]
     pub fn gap(&self, from: u64) -> Option<Range<u64>> {
         self.progress().note.done.first_gap(from, self.total)
@@ -171,7 +178,7 @@ impl PartialFile {
         self.progress().note.done.clone()
     }
 
-    /// The length of the whole.
+    /// Returns the length of the whole content.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
@@ -183,13 +190,13 @@ impl PartialFile {
         &self.path
     }
 
-    /// The file, to be read.
+    /// Returns the file, for reading.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// A writer of these bytes.
+    /// Returns a writer for the bytes of `span`.
     ///
     /// # Errors
     /// If it cannot be opened again: each descriptor has its own position.
@@ -223,7 +230,8 @@ impl PartialFile {
         }
     }
 
-    /// A note that cannot be written makes a later run fetch more than it had to: no reason to fail this one.
+    /// A note that cannot be written makes a later run fetch more than it had to: no reason to fail
+    /// this one.
     fn write_note(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
@@ -232,7 +240,8 @@ impl PartialFile {
         let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
     }
 
-    /// The content is complete: the note is taken off, and the bytes are on the disk if that was asked for.
+    /// The content is complete: the note is taken off, and the bytes are on the disk if that was
+    /// asked for.
     ///
     /// # Errors
     /// Those of the file system; or that bytes are missing.
@@ -250,7 +259,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Removes the file, which is of no use any more.
+    /// Removes the file.
     pub fn remove(&self) {
         self.progress().is_over = true;
         // Another run may have removed it already.
@@ -272,7 +281,8 @@ impl Drop for PartialFile {
             let _ = fs::remove_file(&self.path);
             return;
         }
-        // Of what was reserved for the rest nothing stays. Behind the end of a file some systems give nothing back.
+        // Of what was reserved for the rest nothing stays. Behind the end of a file some systems
+        // give nothing back.
         if self.file.metadata().is_ok_and(|metadata| metadata.len() < self.total) {
             let _ = self.file.set_len(self.total);
         }
@@ -283,7 +293,8 @@ impl Drop for PartialFile {
     }
 }
 
-/// Opens and locks a file that some run of ours left: a regular one of this user, under no other name.
+/// Opens and locks a file that some run of ours left: a regular one of this user, under no other
+/// name.
 fn open_existing(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).ok()?;
@@ -313,7 +324,7 @@ fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
     Some(read)
 }
 
-/// Writes to a partial file from one place on.
+/// Writes to a partial file from one offset on.
 #[derive(Debug)]
 pub struct PartWriter {
     partial: Arc<PartialFile>,
@@ -323,7 +334,7 @@ pub struct PartWriter {
 }
 
 impl PartWriter {
-    /// Writes all of these.
+    /// Writes all of the pieces.
     ///
     /// # Errors
     /// Those of the file system.
@@ -335,7 +346,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Writes these.
+    /// Writes all of the bytes.
     ///
     /// # Errors
     /// Those of the file system.
@@ -346,7 +357,8 @@ impl PartWriter {
         Ok(())
     }
 
-    /// The descriptor that the next bytes may be written to past this writer, which then says so by [`PartWriter::moved`].
+    /// The descriptor that the next bytes may be written to past this writer, which then says so by
+    /// [`PartWriter::moved`].
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.space.ahead(&self.file);
         self.file.as_fd()
@@ -359,7 +371,7 @@ impl PartWriter {
         self.at += bytes;
     }
 
-    /// The file it writes to.
+    /// Returns the file that is written to.
     #[must_use]
     pub fn partial(&self) -> &Arc<PartialFile> {
         &self.partial

@@ -10,13 +10,13 @@
 
 use std::os::fd::AsFd;
 
-/// The most that the system allows everybody by default.
+/// The largest capacity that the system allows every user by default.
 #[cfg(target_os = "linux")]
 const WIDE: usize = 1 << 20;
 
-/// Makes a pipe as wide as may be: one of 64 KiB is full all the time, and each wake-up of its writer or its reader moves less.
-/// It may be shared with other processes, but its size is not visible to them. Returns whether it is larger now; if the system
-/// refuses, it stays as it was.
+/// Makes a pipe as wide as may be: one of 64 KiB is full all the time, and each wake-up of its
+/// writer or its reader moves less. It may be shared with other processes, but its size is not
+/// visible to them. Returns whether it is larger now; if the system refuses, it stays as it was.
 pub fn widen(pipe: impl AsFd) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)

@@ -1,8 +1,9 @@
 //! Credentials, and knowledge about the challenges that they answered.
 //!
-//! Where only Basic is allowed, or only a token, it goes along at once. Else the first request goes without, the server's
-//! challenge is answered, and from then on requests to the same protection space are answered in advance: a Digest's nonce is
-//! counted on, over all transfers that share the [`AuthOptions`], until the server has another.
+//! Where only Basic is allowed, or only a token, it goes along at once. Else the first request goes
+//! without, the server's challenge is answered, and from then on requests to the same protection
+//! space are answered in advance: a Digest's nonce is counted on, over all transfers that share the
+//! [`AuthOptions`], until the server has another.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -15,7 +16,8 @@
 //! # Ok::<(), haul_policy::auth::AuthError>(())
 //! ```
 //!
-//! What is remembered belongs to the [`AuthOptions`] and not to the client: who has other credentials has other answers.
+//! What is remembered belongs to the [`AuthOptions`] and not to the client: who has other
+//! credentials has other answers.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -28,7 +28,8 @@ use crate::{Result, clock};
 /// Maximum number of Set-Cookie fields read from one reply; curl's number. The rest is ignored.
 pub const MAX_PER_REPLY: usize = 50;
 
-/// Cookies for any number of requests at once; clones are the same jar. Limits are those of [`haul_policy::cookie`].
+/// Cookies for any number of requests at once; clones are the same jar. Limits are those of
+/// [`haul_policy::cookie`].
 #[derive(Clone, Default)]
 pub struct SharedCookieJar(Arc<JarInner>);
 
@@ -55,7 +56,8 @@ impl SharedCookieJar {
     /// Adds the cookies of a Netscape file (or of one with `Set-Cookie:` lines), and returns how
     /// many of its lines are no cookies. A missing file counts as empty.
     ///
-    /// For the file that [`SharedCookieJar::save`] will write. Of another, use [`SharedCookieJar::import`]: else its cookies are not saved.
+    /// For the file that [`SharedCookieJar::save`] will write. Of another, use
+    /// [`SharedCookieJar::import`]: else its cookies are not saved.
     ///
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read): it cannot be read.
@@ -65,8 +67,8 @@ impl SharedCookieJar {
         Ok(read.refused)
     }
 
-    /// Loads like [`SharedCookieJar::load`] from a file that is only read. Its cookies are saved together with
-    /// the others.
+    /// Loads like [`SharedCookieJar::load`] from a file that is only read. Its cookies are saved
+    /// together with the others.
     ///
     /// # Errors
     /// As [`SharedCookieJar::load`].
@@ -74,8 +76,8 @@ impl SharedCookieJar {
         Ok(self.import_text(&locked_file::read(path.as_ref())?))
     }
 
-    /// Loads like [`SharedCookieJar::import`], but binds `Set-Cookie:` lines without a domain to this host
-    /// alone.
+    /// Loads like [`SharedCookieJar::import`], but binds `Set-Cookie:` lines without a domain to
+    /// this host alone.
     ///
     /// # Errors
     /// As [`SharedCookieJar::load`].
@@ -98,10 +100,10 @@ impl SharedCookieJar {
         read.refused
     }
 
-    /// Saves the changes since [`SharedCookieJar::load`] or the last save into a Netscape file, with mode 0600.
-    /// Changes that other processes have saved there meanwhile are kept; if two set the same
-    /// cookie, the later save counts. A file that is not regular, such as `/dev/stdout`, receives
-    /// the changes as a complete file.
+    /// Saves the changes since [`SharedCookieJar::load`] or the last save into a Netscape file,
+    /// with mode 0600. Changes that other processes have saved there meanwhile are kept; if two set
+    /// the same cookie, the later save counts. A file that is not regular, such as `/dev/stdout`,
+    /// receives the changes as a complete file.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was.
@@ -109,12 +111,12 @@ impl SharedCookieJar {
         self.save_by(path, None)
     }
 
-    /// Saves like [`SharedCookieJar::save`]. Waits at most until this deadline for a lock that another process
-    /// holds on the file.
+    /// Saves like [`SharedCookieJar::save`]. Waits at most until this deadline for a lock that
+    /// another process holds on the file.
     ///
     /// # Errors
-    /// As [`SharedCookieJar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
-    /// tells it.
+    /// As [`SharedCookieJar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose
+    /// text names the process where the system tells it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().ignore_poison();
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
@@ -129,7 +131,8 @@ impl SharedCookieJar {
         Ok(())
     }
 
-    /// Writes the whole jar to a Netscape file, with mode 0600, replacing it. The deadline is that of [`SharedCookieJar::save_by`].
+    /// Writes the whole jar to a Netscape file, with mode 0600, replacing it. The deadline is that
+    /// of [`SharedCookieJar::save_by`].
     ///
     /// # Errors
     /// As [`SharedCookieJar::save_by`].

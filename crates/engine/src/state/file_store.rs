@@ -83,7 +83,8 @@ impl<T: FileStore> StateCache<T> {
     /// names the process where the system reveals it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let mut known = self.lock();
-        // The lock is held throughout: a save that fails must not forget, and these files are small.
+        // The lock is held throughout: a save that fails must not forget, and these files are
+        // small.
         locked_file::update(path.as_ref(), deadline, |text| {
             let now = clock::unix_now();
             let mut file = T::default();

@@ -7,12 +7,12 @@
 //!    └────────────────────────────┘
 //! ```
 //!
-//! The lock is on the file itself, and counts only if the file is still the one of that name once it is held. The rejected
-//! alternative is a lock file beside it, which stays behind, and needs rights in a directory that only has to be written
-//! for the rename.
+//! The lock is on the file itself, and counts only if the file is still the one of that name once
+//! it is held. The rejected alternative is a lock file beside it, which stays behind, and needs
+//! rights in a directory that only has to be written for the rename.
 //!
-//! A file that nothing can be renamed over (a mount point, a file in a directory that takes no new one) is written in place,
-//! under its lock.
+//! A file that nothing can be renamed over (a mount point, a file in a directory that takes no new
+//! one) is written in place, under its lock.
 //!
 //! Nothing is synced to the disk: a power cut may cost the last save, not what was there before it.
 
@@ -43,7 +43,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Replaces a file with the result of `change` on its text, readable only for its owner. Anything but a regular file is written to instead.
+/// Replaces a file with the result of `change` on its text, readable only for its owner. Anything
+/// but a regular file is written to instead.
 ///
 /// A lock that another process holds is waited for until the deadline.
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
@@ -61,8 +62,8 @@ fn cannot(kind: ErrorKind, what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(kind, format!("cannot {what} {}", path.display()), error)
 }
 
-/// Writes to a device or a FIFO. The kernel refuses other users' FIFOs in directories such as /tmp, but only to an open that may
-/// create.
+/// Writes to a device or a FIFO. The kernel refuses other users' FIFOs in directories such as /tmp,
+/// but only to an open that may create.
 fn write_special(path: &Path, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?.write_all(text)
 }

@@ -10,8 +10,8 @@
 //! | `locked_file` | a save that loses nothing |
 //! | `file_store` | the file and the lock of HSTS and Alt-Svc |
 //!
-//! The rules are `httphaul-policy`'s; here are the locks, the clock and the files. Each store is a handle: its clones share what
-//! it holds.
+//! The rules are `httphaul-policy`'s; here are the locks, the clock and the files. Each store is a
+//! handle: its clones share what it holds.
 //!
 //! ```no_run
 //! use haul::RequestOptions;

@@ -97,7 +97,8 @@ pub struct AltSvcStore {
     entries: Vec<AltSvcEntry>,
     /// Origins whose alternatives changed since the file was read.
     changed: Vec<(String, u16)>,
-    /// Alternatives that could not be reached, each with its origin. [`AltSvcStore::find`] skips them.
+    /// Alternatives that could not be reached, each with its origin. [`AltSvcStore::find`] skips
+    /// them.
     failed: Vec<((String, u16), AlternativeKey)>,
     style: StateFileStyle,
 }

@@ -120,8 +120,8 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
     }
 }
 
-/// The answers to one challenge. Keep one `DigestSession` for the lifetime of the server's nonce: it
-/// counts the uses. `Debug` shows no secret.
+/// The answers to one challenge. Keep one `DigestSession` for the lifetime of the server's nonce:
+/// it counts the uses. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct DigestSession {
     challenge: DigestChallenge,
@@ -143,8 +143,8 @@ impl DigestSession {
 
     /// Returns the value of Authorization or Proxy-Authorization for one request. `uri` is the
     /// request target as it is sent (for CONNECT `host:port`). `body_hash` is the hex digest of the
-    /// body by [`DigestAlgorithm::hasher`], which [`Qop::AuthInt`] needs; `None` means an empty body.
-    /// `cnonce` must be fresh for each request: see [`cnonce`].
+    /// body by [`DigestAlgorithm::hasher`], which [`Qop::AuthInt`] needs; `None` means an empty
+    /// body. `cnonce` must be fresh for each request: see [`cnonce`].
     pub fn authorize(
         &mut self,
         credentials: &Credentials,

@@ -56,8 +56,8 @@ pub struct RequestCredentials {
 }
 
 /// Returns the credentials for a request to `target`. `secrets` and `downgraded` come from the
-/// [`RedirectedRequest`](crate::redirect::RedirectedRequest) that led there ([`SecretHandling::Keep`] and `false` for the first
-/// request).
+/// [`RedirectedRequest`](crate::redirect::RedirectedRequest) that led there
+/// ([`SecretHandling::Keep`] and `false` for the first request).
 ///
 /// A netrc entry is bound to its host: each hop is looked up again, and nothing of one hop's entry
 /// is kept for the next (CVE-2024-11053). A hop from https to http gets no credentials.

@@ -233,7 +233,8 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
 }
 
 /// Checks the prefixes of §4.1.3 in any case, since servers that ignore case would take `__host-`
-/// for the real one. Sees only the stored parts; [`CookieStore::set`] checks that a Path was given at all.
+/// for the real one. Sees only the stored parts; [`CookieStore::set`] checks that a Path was given
+/// at all.
 fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

@@ -41,8 +41,8 @@ pub fn connect_authority(target: &Target) -> String {
 /// Returns the fields of a CONNECT in curl's order: Host, Proxy-Authorization, User-Agent,
 /// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`), which replace fields
 /// of the same name. `authorization` holds the proxy's credentials: by Digest from
-/// [`DigestSession`](crate::auth::DigestSession), else [`Credentials::basic`](crate::auth::Credentials::basic).
-/// The request itself contributes nothing.
+/// [`DigestSession`](crate::auth::DigestSession), else
+/// [`Credentials::basic`](crate::auth::Credentials::basic). The request itself contributes nothing.
 pub fn connect_fields(
     target: &Target,
     authorization: Option<&[u8]>,

@@ -1,7 +1,7 @@
 //! Errors of a peer, each with its own name.
 //!
-//! An [`H1Error`] ends the connection, since the start of the next response can no longer be known. A
-//! mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
+//! An [`H1Error`] ends the connection, since the start of the next response can no longer be known.
+//! A mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
 //!
 //! ```
 //! use haul_proto::h1::{H1Error, LengthFault, ResponseError};

@@ -2,9 +2,9 @@
 //!
 //! A driver calls, in this order: [`H1Machine::enqueue`], with [`H1Machine::send_body`] and
 //! [`H1Machine::finish_body`] as [`H1Machine::body_credit`] allows; then [`H1Machine::output`], and
-//! [`H1Machine::advance_output`] for the bytes that the socket took; then [`H1Machine::step`] with the bytes
-//! that the socket delivered, until [`H1Event::NeedInput`] or [`H1Event::Complete`]. `receive.rs` has
-//! the reading half; [`h1`](super) has the state diagram and an example.
+//! [`H1Machine::advance_output`] for the bytes that the socket took; then [`H1Machine::step`] with
+//! the bytes that the socket delivered, until [`H1Event::NeedInput`] or [`H1Event::Complete`].
+//! `receive.rs` has the reading half; [`h1`](super) has the state diagram and an example.
 
 use super::receive::ResponseReceiver;
 use super::request::{self, RequestProperties};
@@ -146,18 +146,19 @@ impl H1Machine {
         self.sender.output.pending()
     }
 
-    /// Records that the transport took `n` bytes of [`H1Machine::output`]. Call it before [`H1Machine::step`]
-    /// gets the bytes that answer them: a response to an unsent request is an error.
+    /// Records that the transport took `n` bytes of [`H1Machine::output`]. Call it before
+    /// [`H1Machine::step`] gets the bytes that answer them: a response to an unsent request is an
+    /// error.
     pub fn advance_output(&mut self, n: usize) {
         self.sender.output.advance(n);
     }
 
     /// Reads the next event from `input`, which begins at the first byte not consumed before.
     ///
-    /// Call `step` until [`H1Event::NeedInput`] (then read more) or [`H1Event::Complete`] (then call it
-    /// again if the connection is reused and more requests are [unanswered](H1Machine::unanswered)).
-    /// After `Complete` with a reason to close, after a tunnel and after an error, no more can be
-    /// read ([`ResponseError::Closed`]).
+    /// Call `step` until [`H1Event::NeedInput`] (then read more) or [`H1Event::Complete`] (then
+    /// call it again if the connection is reused and more requests are
+    /// [unanswered](H1Machine::unanswered)). After `Complete` with a reason to close, after a
+    /// tunnel and after an error, no more can be read ([`ResponseError::Closed`]).
     pub fn step(&mut self, now: Timestamp, input: &mut [u8]) -> Result<H1Step, H1Error> {
         self.handle_timeout(now);
         let result = self.receive(input);
@@ -215,9 +216,9 @@ impl H1Machine {
         self.receiver.direct()
     }
 
-    /// Records bytes moved under [`H1Machine::direct_body`]. Returns [`H1Event::Complete`] with the last
-    /// one, unless the rest of the request has to be sent first; then [`H1Machine::has_due`] becomes
-    /// true at that time.
+    /// Records bytes moved under [`H1Machine::direct_body`]. Returns [`H1Event::Complete`] with the
+    /// last one, unless the rest of the request has to be sent first; then [`H1Machine::has_due`]
+    /// becomes true at that time.
     ///
     /// To report more bytes than granted is a bug in the driver: debug builds panic, others count
     /// the grant.
@@ -243,8 +244,8 @@ impl H1Machine {
         self.receiver.started()
     }
 
-    /// Returns the time of the next timeout: call [`H1Machine::handle_timeout`] then. Only a request
-    /// that waits for `100 Continue` has one.
+    /// Returns the time of the next timeout: call [`H1Machine::handle_timeout`] then. Only a
+    /// request that waits for `100 Continue` has one.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.sender.hold_until()
     }

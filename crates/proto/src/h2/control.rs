@@ -156,9 +156,9 @@ impl H2Machine {
         }
     }
 
-    /// Returns the time of the next timeout: call [`H2Machine::handle_timeout`] then. There is one for
-    /// the acknowledgement of our SETTINGS, for a keep-alive PING, and for a body that waits for
-    /// `100 Continue`.
+    /// Returns the time of the next timeout: call [`H2Machine::handle_timeout`] then. There is one
+    /// for the acknowledgement of our SETTINGS, for a keep-alive PING, and for a body that waits
+    /// for `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.is_over() {
             return None;

@@ -29,8 +29,8 @@ pub enum H2Error {
         /// True if the input looks like an HTTP/1 response.
         http1: bool,
     },
-    /// The frame exceeds [`Config::max_frame_size`](super::H2Config::max_frame_size), or has a length
-    /// that its type cannot have.
+    /// The frame exceeds [`Config::max_frame_size`](super::H2Config::max_frame_size), or has a
+    /// length that its type cannot have.
     FrameSize {
         /// The frame's type.
         kind: u8,
@@ -56,7 +56,8 @@ pub enum H2Error {
     WindowOverflow,
     /// WINDOW_UPDATE has an increment of 0.
     ZeroIncrement,
-    /// The peer sent more useless frames of one kind than [`FloodLimits`](super::FloodLimits) allows.
+    /// The peer sent more useless frames of one kind than [`FloodLimits`](super::FloodLimits)
+    /// allows.
     Flood {
         /// The kind.
         of: FloodKind,

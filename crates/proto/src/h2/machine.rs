@@ -2,10 +2,10 @@
 //!
 //! A driver calls, in this order: [`H2Machine::enqueue`], with [`H2Machine::send_body`] and
 //! [`H2Machine::finish_body`] as [`H2Machine::body_credit`] allows; then [`H2Machine::output`], and
-//! [`H2Machine::advance_output`] for the bytes that the socket took; then [`H2Machine::step`] with the bytes
-//! that the socket delivered, until [`H2Event::NeedInput`]; and [`H2Machine::release`] for consumed
-//! payload. `receive.rs` reads, `control.rs` has frames about the connection, `send.rs` request
-//! bodies; [`h2`](super) has the state diagram and an example.
+//! [`H2Machine::advance_output`] for the bytes that the socket took; then [`H2Machine::step`] with
+//! the bytes that the socket delivered, until [`H2Event::NeedInput`]; and [`H2Machine::release`]
+//! for consumed payload. `receive.rs` reads, `control.rs` has frames about the connection,
+//! `send.rs` request bodies; [`h2`](super) has the state diagram and an example.
 
 use super::connection_state::{ClosedStreamAllowance, ConnectionTimers, PeerSettings};
 use super::flood_limits::FloodCounts;
@@ -146,8 +146,8 @@ impl H2Machine {
     }
 
     /// Raises the initial window of responses to this many bytes, also for open requests, if that
-    /// exceeds [`H2Config::stream_window`] and fits the connection's window. Never shrinks a window,
-    /// since the peer may be using all of it.
+    /// exceeds [`H2Config::stream_window`] and fits the connection's window. Never shrinks a
+    /// window, since the peer may be using all of it.
     pub fn widen(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
@@ -199,8 +199,8 @@ impl H2Machine {
         Ok(RequestId(u64::from(id)))
     }
 
-    /// Returns the bytes to send, in one piece. Call it after every round of [`H2Machine::step`] and
-    /// [`H2Machine::release`] too: window updates and acknowledgements collect here.
+    /// Returns the bytes to send, in one piece. Call it after every round of [`H2Machine::step`]
+    /// and [`H2Machine::release`] too: window updates and acknowledgements collect here.
     pub fn output(&self) -> &[u8] {
         self.output.pending()
     }

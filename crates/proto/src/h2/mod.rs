@@ -2,8 +2,8 @@
 //!
 //! The sibling of [`h1`](crate::h1), with the same words, heads and ids. The differences come from
 //! parallel responses: each call about a body names its request; payload is released with
-//! [`H2Machine::release`], because windows stop a peer; all input is always consumed, so a driver keeps
-//! no remainder; a single response can fail ([`H2Event::Reset`]).
+//! [`H2Machine::release`], because windows stop a peer; all input is always consumed, so a driver
+//! keeps no remainder; a single response can fail ([`H2Event::Reset`]).
 //!
 //! # States of a request
 //!
@@ -130,8 +130,8 @@ pub struct H2Config {
     /// The number of requests open at a time, if the peer allows as many. Default 1,000; each costs
     /// about 200 bytes.
     pub max_streams: u32,
-    /// The time for which a body waits for `100 Continue`, counted from [`H2Machine::enqueue`]. Default
-    /// 1 s, as in curl.
+    /// The time for which a body waits for `100 Continue`, counted from [`H2Machine::enqueue`].
+    /// Default 1 s, as in curl.
     pub expect_timeout: Duration,
     /// The time for the peer to acknowledge our SETTINGS, counted from the first call with a time.
     /// Default 30 s, because a server may acknowledge them only when it has something to send.

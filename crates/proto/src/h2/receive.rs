@@ -1,4 +1,5 @@
-//! The receiving half: frames and bodies. (Heads are in `header_blocks.rs`, the rest in `control.rs`.)
+//! The receiving half: frames and bodies. (Heads are in `header_blocks.rs`, the rest in
+//! `control.rs`.)
 //!
 //! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut.
 //! Other frames are decoded in place if they are complete in the input, else from a buffer. All

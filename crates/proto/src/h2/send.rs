@@ -26,10 +26,12 @@ impl H2Machine {
     }
 
     /// Appends body bytes to the output, in frames. Returns the number of bytes taken: all of them,
-    /// or as many as [`H2Machine::body_credit`] allowed. A body of known length ends with its last byte.
+    /// or as many as [`H2Machine::body_credit`] allowed. A body of known length ends with its last
+    /// byte.
     ///
-    /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice. The driver
-    /// chooses between several uploads; giving each a part in turn shares the connection's window.
+    /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice. The
+    /// driver chooses between several uploads; giving each a part in turn shares the connection's
+    /// window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
         let number = number(id);

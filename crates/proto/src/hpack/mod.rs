@@ -1,5 +1,5 @@
-//! HPACK, the compression of field sections in HTTP/2 (RFC 7541): an [`HpackEncoder`] and a [`HpackDecoder`],
-//! each with its own dynamic table.
+//! HPACK, the compression of field sections in HTTP/2 (RFC 7541): an [`HpackEncoder`] and a
+//! [`HpackDecoder`], each with its own dynamic table.
 //!
 //! ```text
 //!  fields ──▶ HpackEncoder ──▶ block ──(HEADERS, CONTINUATION)──▶ block ──▶ HpackDecoder ──▶ lines `name: value CR LF`
@@ -7,10 +7,11 @@
 //!               └─ the same entries, if every block is decoded, in order ┘
 //! ```
 //!
-//! The decoder writes its lines straight into the buffer that becomes a [`ResponseHead`](crate::ResponseHead), so a
-//! field is copied once: from the block, or from a table. Both tables keep all entries in one
-//! buffer; an insertion or an eviction moves two numbers. (Rejected: one allocation an entry, which
-//! costs two allocations for each new field of each response.)
+//! The decoder writes its lines straight into the buffer that becomes a
+//! [`ResponseHead`](crate::ResponseHead), so a field is copied once: from the block, or from a
+//! table. Both tables keep all entries in one buffer; an insertion or an eviction moves two
+//! numbers. (Rejected: one allocation an entry, which costs two allocations for each new field of
+//! each response.)
 //!
 //! The decoder does not limit the length of a field section: one byte can name a table entry of
 //! 4,096 bytes again and again. The caller counts after each line and applies its own limit. A line

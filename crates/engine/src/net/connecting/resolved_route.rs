@@ -31,8 +31,8 @@ enum RouteEntry {
 }
 
 impl ResolvedRoute {
-    /// Finds a key's way. `ask` looks a name up and answers with `None` while that is under way; then so does this, and is
-    /// to be called again.
+    /// Resolves the names on the route of a key. `ask` looks up a name; while it returns `None`,
+    /// the lookup is pending and so is the route: call this function again later.
     ///
     /// # Errors
     /// A name without an address, or a proxy that cannot be used.
@@ -67,7 +67,8 @@ impl ResolvedRoute {
         let proxies = proxies(key);
         let mut asked = Vec::with_capacity(proxies.len());
         for (place, proxy) in proxies.iter().enumerate() {
-            // Each proxy is asked for the next one, the last for the origin; one that forwards is asked for nothing.
+            // Each proxy is asked for the next one, the last for the origin; one that forwards is
+            // asked for nothing.
             let (host, port, kind) = match proxies.get(place + 1) {
                 Some(next) => (next.host_text(), next.port(), ErrorKind::ProxyResolve),
                 None if key.via.forwards().is_some() => break,
@@ -78,7 +79,8 @@ impl ResolvedRoute {
                 None if proxy.kind().resolves_names() => None,
                 None => {
                     let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
-                    // One is all that can be asked for, and IPv4 is what more proxies reach (SOCKS 4 nothing else).
+                    // One is all that can be asked for, and IPv4 is what more proxies reach (SOCKS
+                    // 4 nothing else).
                     let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
                     first.copied()
                 }
@@ -106,7 +108,8 @@ impl ResolvedRoute {
         Ok(Some(Self { entry: host.to_owned(), to: RouteEntry::Addresses(addresses), bind, asked }))
     }
 
-    /// The race to its first address; `spread` is which of them begins.
+    /// Returns the race to the first peer on the route. `spread` is the index of the address that
+    /// is tried first.
     #[must_use]
     pub(super) fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
         match &self.to {
@@ -121,12 +124,12 @@ impl ResolvedRoute {
     }
 }
 
-/// The proxies of a key's way, in their order.
+/// Returns the proxies on the route of a key, in order.
 pub(super) fn proxies(key: &ConnectionKey) -> Vec<&Proxy> {
     key.via.hop().map(|hop| hop.preproxy.iter().chain([&hop.proxy]).collect()).unwrap_or_default()
 }
 
-/// The address that a host is.
+/// Parses a host that is an address.
 pub(super) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }

@@ -1,8 +1,9 @@
-//! Names to addresses: cached, coalesced, and never on the loop.
+//! Looks up the addresses of names: cached, merged, and never on an event loop's thread.
 //!
-//! The system's own resolver (`getaddrinfo`) does the work, since only it knows the machine's files, search lists and
-//! address order (RFC 6724). It blocks, so it runs on helper threads: started on demand, at most eight, gone after
-//! five idle seconds. Concurrent lookups of one name are one lookup; answers are kept for a while, failures shortly.
+//! The system's own resolver (`getaddrinfo`) does the work, since only it knows the machine's
+//! files, search lists and address order (RFC 6724). It blocks, so it runs on helper threads:
+//! started on demand, at most eight, gone after five idle seconds. Concurrent lookups of one name
+//! are one lookup; answers are kept for a while, failures shortly.
 //!
 //! ```
 //! use haul::net::dns::{AddressFamily, Resolver};
@@ -15,11 +16,11 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Not asked at all: overrides (`--resolve`), IP literals, and `localhost` and `invalid` with the names below them
-//! (RFC 6761 §6.3 and §6.4). A failure with an [`io::Error`] below it is the resolver's own and may be gone soon; any other
-//! is an answer about the name.
-//! An asynchronous resolver of our own was not taken: it would have to repeat nsswitch, mDNS and search lists to give
-//! the answers users know from their other programs.
+//! Not asked at all: overrides (`--resolve`), IP literals, and `localhost` and `invalid` with the
+//! names below them (RFC 6761 §6.3 and §6.4). A failure with an [`io::Error`] below it is the
+//! resolver's own and may be gone soon; any other is an answer about the name. An asynchronous
+//! resolver of our own was not taken: it would have to repeat nsswitch, mDNS and search lists to
+//! give the answers users know from their other programs.
 
 mod overrides;
 
@@ -36,11 +37,11 @@ use self::overrides::DnsOverrides;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
-/// Threads that ask the system at the same time.
+/// The largest number of threads that ask the system at the same time.
 const MAX_THREADS: usize = 8;
 /// The time that an idle resolver thread waits for another name before it ends.
 const THREAD_IDLE: Duration = Duration::from_secs(5);
-/// Names kept; reached, the finished ones go. About 200 bytes each.
+/// The number of cached names at which the finished ones are dropped. About 200 bytes each.
 const MAX_NAMES: usize = 4096;
 /// The time for which a failure is cached that concerns this process (no descriptors, no memory) or
 /// the network rather than the name. Retries wait longer than this.
@@ -49,7 +50,7 @@ const LOCAL_FAILURE: Duration = Duration::from_millis(250);
 /// The address families that may be used (curl's `-4` and `-6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AddressFamily {
-    /// Both.
+    /// IPv4 and IPv6.
     #[default]
     Any,
     /// IPv4 only.
@@ -73,9 +74,10 @@ impl AddressFamily {
 /// The state of a lookup.
 #[derive(Debug)]
 pub enum LookupStatus {
-    /// Answered.
+    /// The lookup is complete.
     Ready(Result<Arc<[IpAddr]>>),
-    /// Under way; `notify` will be called once, from another thread, and then a new lookup is answered.
+    /// Under way; `notify` will be called once, from another thread, and then a new lookup is
+    /// answered.
     Pending,
 }
 
@@ -94,7 +96,7 @@ impl Default for DnsOptions {
     }
 }
 
-/// The resolver. Clones share everything.
+/// A caching resolver. Clones share the cache and the threads.
 #[derive(Clone)]
 pub struct Resolver {
     shared: Arc<ResolverInner>,
@@ -121,7 +123,7 @@ struct ResolverState {
 }
 
 enum CachedName {
-    /// Being asked for; these want to hear of it.
+    /// The lookup is running; these callbacks are called at its end.
     Asked(Vec<Notify>),
     Known {
         answer: Answer,
@@ -131,7 +133,7 @@ enum CachedName {
 
 type Answer = std::result::Result<Arc<[IpAddr]>, LookupFailure>;
 
-/// A failure that can be handed out many times.
+/// A failure that can be returned many times.
 #[derive(Clone)]
 struct LookupFailure {
     os: Option<i32>,
@@ -147,13 +149,13 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// A resolver that asks the system.
+    /// Makes a resolver that asks the system.
     #[must_use]
     pub fn new(options: DnsOptions) -> Self {
         Self::with_lookup(options, system_lookup)
     }
 
-    /// A resolver that asks this function instead, on the same helper threads.
+    /// Makes a resolver that calls this function instead of the system, on the same helper threads.
     pub fn with_lookup(
         options: DnsOptions,
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
@@ -166,8 +168,8 @@ impl Resolver {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A copy for a forked child, which has none of the resolver threads. It keeps the fixed
-    /// answers, unless another thread held their lock at the moment of the fork.
+    /// Makes a copy for a forked child, which has none of the resolver threads. The copy keeps the
+    /// fixed answers, unless another thread held their lock at the moment of the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let overrides = self.shared.state.try_lock().map(|state| state.overrides.clone()).unwrap_or_default();
         let shared = ResolverInner {
@@ -179,8 +181,9 @@ impl Resolver {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Adds a fixed answer in curl's `--resolve` syntax: `[+]HOST:PORT:ADDR[,ADDR]...`, or `-HOST:PORT` to take one
-    /// back. HOST `*` stands for every host; a `+` lets the answer expire as a looked-up one would.
+    /// Adds a fixed answer in curl's `--resolve` syntax: `[+]HOST:PORT:ADDR[,ADDR]...`, or
+    /// `-HOST:PORT` to take one back. HOST `*` stands for every host; a `+` lets the answer expire
+    /// as a looked-up one would.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the text is not an override.
@@ -195,8 +198,9 @@ impl Resolver {
         self.shared.lock().lookups
     }
 
-    /// Looks a name up without waiting. When the answer is [`LookupStatus::Pending`], `notify` is called once from another
-    /// thread, after which a new lookup is [`LookupStatus::Ready`]; otherwise it is dropped uncalled.
+    /// Looks a name up without waiting. When the answer is [`LookupStatus::Pending`], `notify` is
+    /// called once from another thread, after which a new lookup is [`LookupStatus::Ready`];
+    /// otherwise it is dropped uncalled.
     pub fn lookup(
         &self,
         host: &str,
@@ -238,12 +242,12 @@ impl Resolver {
         LookupStatus::Pending
     }
 
-    /// Looks a name up and waits for the answer, until the deadline if there is one. Without a deadline the calling
-    /// thread does the work itself.
+    /// Looks a name up and waits for the answer, until the deadline if there is one. Without a
+    /// deadline the calling thread does the work itself.
     ///
     /// # Errors
-    /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when the deadline passes
-    /// first; the system goes on then, and what it finds is kept.
+    /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when
+    /// the deadline passes first; the system goes on then, and what it finds is kept.
     pub fn resolve(
         &self,
         host: &str,
@@ -300,7 +304,8 @@ impl Resolver {
         if let Err(error) = started {
             let mut state = self.shared.lock();
             state.threads -= 1;
-            // As long as another thread runs, it will get to the name; the last hope gone, the names fail.
+            // As long as another thread runs, it will get to the name; the last hope gone, the
+            // names fail.
             let orphans = if state.threads == 0 { std::mem::take(&mut state.queue) } else { VecDeque::new() };
             drop(state);
             for name in orphans {
@@ -326,7 +331,7 @@ impl ResolverInner {
         self.state.lock().ignore_poison()
     }
 
-    /// A helper thread's life.
+    /// Runs a helper thread: looks up names until none has come for a while.
     fn work(&self) {
         let mut state = self.lock();
         loop {
@@ -428,7 +433,8 @@ impl From<&io::Error> for LookupFailure {
     fn from(error: &io::Error) -> Self {
         let text = error.to_string();
         let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
-        // The resolver's own number is lost in the standard library; these are the words of glibc, BSD and musl for it.
+        // The resolver's own number is lost in the standard library; these are the words of glibc,
+        // BSD and musl for it.
         let lower = text.to_ascii_lowercase();
         let temporary = lower.starts_with("temporary failure") || lower == "try again";
         Self { os: error.raw_os_error(), temporary, text: Arc::from(text) }
@@ -441,7 +447,8 @@ impl LookupFailure {
     }
 }
 
-/// An answer as one caller gets it: only the addresses of the family, or an error with the name as the caller wrote it.
+/// Returns the answer for one caller: only the addresses of the family, or an error with the name
+/// as the caller wrote it.
 fn present(answer: Answer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
     let message = || format!("could not resolve host: {host}");
     match answer {

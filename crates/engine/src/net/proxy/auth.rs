@@ -15,12 +15,12 @@ use crate::{Error, ErrorKind, Result};
 /// The scheme by which haul authenticates to a proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProxyAuth {
-    /// By Basic, with the first request.
+    /// Basic, with the first request.
     #[default]
     Basic,
-    /// By Digest, when it asks.
+    /// Digest, after a challenge.
     Digest,
-    /// By the strongest that it offers, when it asks.
+    /// The strongest scheme that the proxy offers, after a challenge.
     Any,
 }
 
@@ -34,7 +34,8 @@ impl ProxyAuth {
     }
 }
 
-/// Proxies that are remembered; beyond this all are forgotten, which costs a round trip each.
+/// The largest number of cached proxies. Beyond it the cache is emptied, which costs one round trip
+/// for each proxy.
 const MAX_PROXIES: usize = 64;
 
 /// The authentication that proxies asked for, by proxy and credentials. Clones share the table. All
@@ -51,7 +52,7 @@ impl ProxyAuthCache {
     /// Returns the value of Proxy-Authorization for a request, if the proxy's scheme is known.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] when no answer can be made.
+    /// [`ErrorKind::Setup`] when the value cannot be made.
     pub(in crate::net) fn authorization(
         &self,
         proxy: &Proxy,
@@ -82,7 +83,7 @@ impl ProxyAuthCache {
     /// to be repeated with another answer.
     ///
     /// # Errors
-    /// [`ErrorKind::Receive`] when the proxy asks for what there is not.
+    /// [`ErrorKind::Receive`] when the proxy asks for credentials that are not set.
     pub(in crate::net) fn asked(
         &self,
         proxy: &Proxy,
@@ -102,8 +103,8 @@ impl ProxyAuthCache {
                 // Another connection may have had the same challenge, or learnt the new nonce
                 // first: its count continues.
                 Some(ProxyAuthAnswer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
-                // Another connection's newer nonce may have taken the place of the one that was answered to; stale
-                // says that the password was right.
+                // Another connection's newer nonce may have taken the place of the one that was
+                // answered to; stale says that the password was right.
                 Some(ProxyAuthAnswer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
                 _ => ProxyAuthAnswer::Digest(Box::new(DigestSession::new(new))),
             },

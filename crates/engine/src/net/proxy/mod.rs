@@ -1,4 +1,4 @@
-//! The way to an origin: direct, or through proxies.
+//! The route to an origin: direct, or through proxies.
 //!
 //! ```text
 //!  ProxyOptions ──ProxyRoute::of(target)──▶ ProxyRoute ──in the pool's key──▶ net::connecting (names, addresses, stages)
@@ -48,8 +48,8 @@ use crate::net::tls::TlsOptions;
 pub struct ProxyOptions {
     /// The proxy (`-x`); without one, the environment's.
     pub proxy: Option<Proxy>,
-    /// The variables of the environment. Default: none; a library does not read its host's environment unasked. Its `no_proxy` counts for
-    /// [`ProxyOptions::proxy`], too.
+    /// The variables of the environment. Default: none; a library does not read its host's
+    /// environment unasked. Its `no_proxy` counts for [`ProxyOptions::proxy`], too.
     pub environment: ProxyEnvironment,
     /// Hosts to reach directly (`--noproxy`), instead of the ones that the environment names.
     pub no_proxy: Option<NoProxy>,
@@ -62,15 +62,17 @@ pub struct ProxyOptions {
     pub auth: ProxyAuth,
     /// Tunnel http, too (`-p`). Default: HTTP proxies are sent the request itself.
     pub tunnel: bool,
-    /// CONNECT says HTTP/1.0 (`--proxy1.0`). Default no.
+    /// Sends CONNECT as HTTP/1.0 (`--proxy1.0`). Default no.
     pub http10: bool,
     /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in forwarded requests. They
     /// replace generated fields of the same name.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Fields that are made for HTTP proxies and left out (`--proxy-header NAME:`), by name; Host never is.
+    /// Fields that are made for HTTP proxies and left out (`--proxy-header NAME:`), by name; Host
+    /// never is.
     pub without: Vec<String>,
-    /// Offer HTTP/2 to an https proxy (`--proxy-http2`): a tunnel is a stream then (RFC 9113 §8.5), and requests that are
-    /// forwarded share a connection. Default: HTTP/1.1, which every proxy speaks and which costs a frame less.
+    /// Offer HTTP/2 to an https proxy (`--proxy-http2`): a tunnel is a stream then (RFC 9113 §8.5),
+    /// and requests that are forwarded share a connection. Default: HTTP/1.1, which every proxy
+    /// speaks and which costs a frame less.
     pub http2: bool,
     /// TLS with an https proxy (`--proxy-cacert`, `--proxy-insecure` and their like).
     pub tls: TlsOptions,
@@ -79,7 +81,8 @@ pub struct ProxyOptions {
 }
 
 impl ProxyOptions {
-    /// Proxies from this process's variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
+    /// Proxies from this process's variables `http_proxy`, `https_proxy`, `all_proxy` and
+    /// `no_proxy`.
     #[must_use]
     pub fn from_environment() -> Self {
         let environment = ProxyEnvironment::read(|name| std::env::var_os(name).map(OsString::into_vec));

@@ -1,4 +1,4 @@
-//! Through whom a connection goes: the part of the pool's key that proxies bring.
+//! The proxies that a connection passes: their part of the connection's key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::net::tls::TlsOptions;
 use crate::request::RequestOptions;
 use crate::{Error, ErrorKind, Result};
 
-/// Through whom a connection goes.
+/// The proxies that a connection passes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum ProxyRoute {
     /// A direct connection to the server.
@@ -22,7 +22,7 @@ pub enum ProxyRoute {
     Forward(Arc<ProxyHop>),
     /// A proxy that opens a tunnel to one origin.
     Tunnel(Arc<ProxyHop>),
-    /// The proxy that should be used cannot be: an error, and not a way round it.
+    /// The proxy cannot be used. The request fails; it does not bypass the proxy.
     Unusable(ErrorKind, String),
 }
 
@@ -31,17 +31,17 @@ pub enum ProxyRoute {
 pub struct ProxyHop {
     /// The proxy, with the credentials to send to it.
     pub proxy: Proxy,
-    /// The SOCKS proxy before it.
+    /// The SOCKS proxy through which this proxy is reached.
     pub preproxy: Option<Proxy>,
     /// The TLS options for an https proxy.
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuth,
-    /// CONNECT says HTTP/1.0.
+    /// Sends CONNECT as HTTP/1.0.
     pub http10: bool,
     /// The fields to send to the proxy.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Names of fields that it is not sent.
+    /// Names of fields that are not sent to the proxy.
     pub without: Vec<String>,
     /// The User-Agent of a CONNECT.
     pub user_agent: Option<Vec<u8>>,
@@ -50,7 +50,7 @@ pub struct ProxyHop {
 }
 
 impl ProxyRoute {
-    /// The way of a request.
+    /// Returns the route of a request.
     #[must_use]
     pub fn of(target: &Target, options: &RequestOptions) -> Self {
         let Some(given) = options.proxy.as_ref().filter(|_| options.connect.unix_socket.is_none()) else {
@@ -93,7 +93,7 @@ impl ProxyRoute {
         }
     }
 
-    /// The proxy that is sent requests itself.
+    /// Returns the proxy that requests are forwarded to.
     #[must_use]
     pub fn forwards(&self) -> Option<&Arc<ProxyHop>> {
         match self {
@@ -102,7 +102,7 @@ impl ProxyRoute {
         }
     }
 
-    /// The proxy, if there is one.
+    /// Returns the proxy, if there is one.
     #[must_use]
     pub fn hop(&self) -> Option<&Arc<ProxyHop>> {
         match self {
@@ -114,7 +114,7 @@ impl ProxyRoute {
     /// Checks that the proxy can be used.
     ///
     /// # Errors
-    /// That.
+    /// The reason why it cannot.
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Unusable(kind, why) => Err(Error::new(*kind, why.clone())),
@@ -123,7 +123,7 @@ impl ProxyRoute {
     }
 }
 
-/// TLS with an https proxy.
+/// Returns the TLS options for an https proxy.
 fn proxy_tls_options(given: &ProxyOptions) -> TlsOptions {
     let mut tls = given.tls.clone();
     if given.http2 {

@@ -1,9 +1,10 @@
-//! The cipher of records: of two libraries the one that is faster here.
+//! The cipher of records, from the library that is faster on this processor.
 //!
-//! Decryption is most of what a large body over TLS costs. Both libraries have the same code for processors with AES
-//! instructions; they differ where a processor does several blocks with one instruction. aws-lc uses those of 512 bits,
-//! ring those of 256 bits, and neither the other's. On a processor with the latter alone (AVX2 and VAES: most of AMD's of
-//! the years 2020 to 2022, many of Intel's since) ring opened records in half of the time: 0.13 instead of 0.24 s a GB.
+//! Decryption is most of what a large body over TLS costs. Both libraries have the same code for
+//! processors with AES instructions; they differ where a processor does several blocks with one
+//! instruction. aws-lc uses those of 512 bits, ring those of 256 bits, and neither the other's. On
+//! a processor with the latter alone (AVX2 and VAES: most of AMD's of the years 2020 to 2022, many
+//! of Intel's since) ring opened records in half of the time: 0.13 instead of 0.24 s a GB.
 
 use aws_lc_rs::aead as aws_lc;
 use ring::aead as ring_lib;
@@ -11,7 +12,7 @@ use ring::aead as ring_lib;
 /// The length of the tag that follows the ciphertext.
 pub(super) const TAG: usize = 16;
 
-/// A cipher that TLS agrees to.
+/// A cipher of TLS 1.2 or 1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordCipher {
     Aes128Gcm,
@@ -26,7 +27,7 @@ pub(super) enum RecordAead {
 }
 
 impl RecordAead {
-    /// None if the key has not the cipher's length.
+    /// Makes a cipher with this key. `None` if the key has the wrong length.
     pub(super) fn new(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
         if has_wide_vectors() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
     }
@@ -64,7 +65,8 @@ impl RecordAead {
         }
     }
 
-    /// Seals in place; the tag. None if the text is too long, and then it may lie there as it was.
+    /// Encrypts in place and returns the tag. `None` if the text is too long; it may then be
+    /// unencrypted.
     pub(super) fn seal(&self, nonce: [u8; 12], aad: &[u8], plain: &mut [u8]) -> Option<[u8; TAG]> {
         match self {
             Self::AwsLc(key) => {
@@ -88,7 +90,7 @@ fn has_wide_vectors() -> bool {
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
 
-/// Elsewhere both are as fast.
+/// Returns true: on other processors both libraries are equally fast.
 #[cfg(not(target_arch = "x86_64"))]
 fn has_wide_vectors() -> bool {
     true

@@ -5,7 +5,7 @@ use std::fmt;
 
 use rustls::AlertDescription;
 
-/// An alert of the server's.
+/// An alert from the server.
 #[derive(Debug)]
 pub(crate) struct TlsAlert(pub(super) AlertDescription);
 

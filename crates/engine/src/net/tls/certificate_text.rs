@@ -8,7 +8,8 @@
 //!  issuer: C=US; O=Authority; CN=R3
 //! ```
 //!
-//! It decides nothing: whether a certificate is good for a server, and trusted, is asked of webpki (`verify.rs`).
+//! It decides nothing: whether a certificate is good for a server, and trusted, is asked of webpki
+//! (`verify.rs`).
 
 use x509_cert::Certificate;
 use x509_cert::attr::AttributeTypeAndValue;
@@ -72,8 +73,8 @@ fn name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
 
-/// Not by its `Display`: that has a table of all object identifiers there are, which every start of every program with haul in it
-/// would relocate (44,000 instructions).
+/// Not by its `Display`: that has a table of all object identifiers there are, which every start of
+/// every program with haul in it would relocate (44,000 instructions).
 fn attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     let oid = attribute.oid.to_string();
     let kind = KINDS.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);

@@ -9,10 +9,12 @@
 //! options.tls.identity = Some(ClientIdentity { certificate: "me.pem".into(), key: Some("me.key".into()) });
 //! ```
 //!
-//! Files are PEM or DER, whichever they are. A key with a passphrase ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is
-//! one of PKCS#8 (RFC 5958), encrypted by PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what openssl writes today.
+//! Files are PEM or DER, whichever they are. A key with a passphrase
+//! ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is one of PKCS#8 (RFC 5958),
+//! encrypted by PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what openssl writes today.
 //!
-//! Left out: the older encryption within PEM (RFC 1421), PKCS#12, engines. `openssl pkey` makes PKCS#8 of any of them.
+//! Left out: the older encryption within PEM (RFC 1421), PKCS#12, engines. `openssl pkey` makes
+//! PKCS#8 of any of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +31,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{Error, ErrorKind, Result};
 
-/// A client's certificate and key, by their files. Read when first used, and again by new connections once a file was replaced.
+/// A client's certificate and key, by their files. Read when first used, and again by new
+/// connections once a file was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientIdentity {
     /// The certificate (`--cert`). A PEM file may continue with intermediate certificates up to an
@@ -45,7 +48,7 @@ pub struct ClientIdentity {
 pub struct Passphrase(Vec<u8>);
 
 impl Passphrase {
-    /// Of these bytes, which are taken as they are.
+    /// Makes a passphrase of these bytes, unchanged.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -144,8 +147,9 @@ fn resolver(
     let is_anothers = match known.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
         Err(rustls::Error::InconsistentKeys(_)) => true,
-        // One that rustls does not read, such as one of version 1: openssl makes these where no extension is asked for,
-        // and servers take them. Its public key stands in it as in any other.
+        // One that rustls does not read, such as one of version 1: openssl makes these where no
+        // extension is asked for, and servers take them. Its public key stands in it as in any
+        // other.
         Err(_) => known.key.public_key().is_some_and(|public| !has(&known.cert[0], &public)),
     };
     if is_anothers {

@@ -1,10 +1,10 @@
 //! Names that a certificate has as its subject's common name alone.
 //!
-//! What a client looks for is a `subjectAltName` (RFC 9525 section 2), and webpki knows nothing else. Private authorities, and those
-//! who make a certificate by hand (`openssl req -x509 -subj /CN=localhost`), leave it out all the same, and curl with OpenSSL, apt and
-//! Perl's LWP take the common name in its place. So does
-//! [`TlsOptions::common_name`](super::TlsOptions::common_name), by the rules of RFC 6125 section 6.4.4, where webpki has found
-//! everything but the name in order.
+//! What a client looks for is a `subjectAltName` (RFC 9525 section 2), and webpki knows nothing
+//! else. Private authorities, and those who make a certificate by hand (`openssl req -x509 -subj
+//! /CN=localhost`), leave it out all the same, and curl with OpenSSL, apt and Perl's LWP take the
+//! common name in its place. So does [`TlsOptions::common_name`](super::TlsOptions::common_name),
+//! by the rules of RFC 6125 section 6.4.4, where webpki has found everything but the name in order.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,5 @@
-//! A TLS connection as its user sees it: first a handshake, then data, both over the caller's buffers.
+//! A TLS connection as its user sees it: first a handshake, then data, both over the caller's
+//! buffers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +23,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The client's side of one TLS connection.
 ///
-/// Call [`handshake`](Self::handshake) until it is done, then [`open`](Self::open) and [`seal`](Self::seal) in any
-/// order, [`close_notify`](Self::close_notify) last. After an error the connection is of no use, but
-/// [`take_output`](Self::take_output) may have an alert for the peer.
+/// Call [`handshake`](Self::handshake) until it is done, then [`open`](Self::open) and
+/// [`seal`](Self::seal) in any order, [`close_notify`](Self::close_notify) last. After an error the
+/// connection is of no use, but [`take_output`](Self::take_output) may have an alert for the peer.
 pub struct TlsConnection {
     phase: TlsPhase,
     /// Bytes at the front of the incoming buffer that rustls has seen but still needs (a handshake
@@ -48,8 +49,8 @@ enum TlsPhase {
 pub enum HandshakeStatus {
     /// Send the output and receive more after the rest of the input.
     NeedRead,
-    /// Data may flow. The output can wait for the first request and leave with it; input that is left belongs to
-    /// [`TlsConnection::open`].
+    /// Data may flow. The output can wait for the first request and leave with it; input that is
+    /// left belongs to [`TlsConnection::open`].
     Done,
 }
 
@@ -68,7 +69,8 @@ struct NegotiatedSession {
 }
 
 impl TlsConnection {
-    /// A connection to the server of this name (or address), which is also the name its certificate must have.
+    /// A connection to the server of this name (or address), which is also the name its certificate
+    /// must have.
     ///
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] when the name cannot be one of a server.
@@ -96,7 +98,8 @@ impl TlsConnection {
         certificate.map(certificate_text::lines).unwrap_or_default()
     }
 
-    /// The fault of the server's certificate, though it was accepted ([`TlsOptions::examine`](super::TlsOptions::examine)).
+    /// The fault of the server's certificate, though it was accepted
+    /// ([`TlsOptions::examine`](super::TlsOptions::examine)).
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.agreed.as_ref()?.fault.as_deref()
@@ -125,8 +128,9 @@ impl TlsConnection {
     /// Used bytes are removed from the input; the rest must stay there as this call left it.
     ///
     /// # Errors
-    /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable, [`ErrorKind::TlsHandshake`]
-    /// when anything else fails. The output may hold an alert then, worth one attempt to send.
+    /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable,
+    /// [`ErrorKind::TlsHandshake`] when anything else fails. The output may hold an alert then,
+    /// worth one attempt to send.
     pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
         let Some(name) = self.odd_name.clone() else { return self.go_on(input, output) };
         let mut made = Vec::new();
@@ -143,8 +147,8 @@ impl TlsConnection {
                 return if self.agreed.is_some() { Ok(HandshakeStatus::Done) } else { Err(failed()) };
             }
         };
-        // rustls sees whole records, one more at a time: so it ends the handshake with not one record of data taken
-        // in, and all of these are left for the keys it hands over.
+        // rustls sees whole records, one more at a time: so it ends the handshake with not one
+        // record of data taken in, and all of these are left for the keys it hands over.
         let (mut consumed, mut shown) = (0, self.held);
         loop {
             let window = input.get_mut(consumed..consumed + shown).ok_or_else(failed)?;
@@ -174,7 +178,8 @@ impl TlsConnection {
             match step {
                 HandshakeStep::Again => {}
                 HandshakeStep::Blocked => match record_len(&input[consumed + shown..]) {
-                    // A header that cannot be one is for rustls to judge; it needs no more than is there.
+                    // A header that cannot be one is for rustls to judge; it needs no more than is
+                    // there.
                     Some(len) if len > MAX_RECORD => shown = input.len() - consumed,
                     Some(len) if consumed + shown + len <= input.len() => shown += len,
                     _ => {
@@ -232,7 +237,7 @@ impl TlsConnection {
         }
     }
 
-    /// Appends `close_notify`, once: nothing of ours follows.
+    /// Appends `close_notify`, once. No data may be sent after it.
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             TlsPhase::Open(records) => records.close_notify(out),
@@ -240,19 +245,19 @@ impl TlsConnection {
         }
     }
 
-    /// The protocol that was agreed upon (ALPN), if any.
+    /// Returns the protocol that ALPN selected, if any.
     #[must_use]
     pub fn alpn(&self) -> Option<&[u8]> {
         self.agreed.as_ref()?.alpn.as_deref()
     }
 
-    /// The version, after the handshake.
+    /// Returns the version, after the handshake.
     #[must_use]
     pub fn version(&self) -> Option<TlsVersion> {
         Some(self.agreed.as_ref()?.version)
     }
 
-    /// The cipher suite's name, after the handshake.
+    /// Returns the cipher suite's name, after the handshake.
     #[must_use]
     pub fn cipher(&self) -> Option<&'static str> {
         Some(self.agreed.as_ref()?.cipher)
@@ -300,12 +305,13 @@ impl TlsConnection {
     }
 }
 
-/// A host as a certificate has it: with no root dot, which SNI has neither (RFC 6066 §3), and an address without brackets.
+/// A host as a certificate has it: with no root dot, which SNI has neither (RFC 6066 §3), and an
+/// address without brackets.
 fn name_of(host: &str) -> std::result::Result<ServerName<'_>, InvalidDnsNameError> {
     ServerName::try_from(bare(host))
 }
 
-/// A host without a root dot or brackets.
+/// Returns a host without a root dot or brackets.
 fn bare(host: &str) -> &str {
     let name = host.strip_suffix('.').unwrap_or(host);
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
@@ -351,7 +357,7 @@ fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>
     }
 }
 
-/// rustls' errors as ours.
+/// Converts an error of rustls.
 fn refused(error: rustls::Error) -> Error {
     let message = match &error {
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<PinMismatch>() => {

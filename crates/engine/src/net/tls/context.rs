@@ -77,8 +77,8 @@ pub struct TlsOptions {
     /// Trusted certificates in PEM from memory. Together with the file and the directory, they
     /// replace the system's. Default none.
     pub ca_pem: Option<Pem>,
-    /// The client certificate, for servers that request one. Default: none. Hazard: it is used after redirects, too, since servers request it on the
-    /// connection.
+    /// The client certificate, for servers that request one. Default: none. Hazard: it is used
+    /// after redirects, too, since servers request it on the connection.
     pub identity: Option<ClientIdentity>,
     /// The client's identity in memory: the certificate, its intermediates, and the key. Takes the
     /// place of [`identity`](Self::identity). Default none.
@@ -165,9 +165,10 @@ pub struct SessionKey {
     pub connect: ConnectOptions,
 }
 
-/// Places whose tickets are kept; beyond this all are forgotten, which costs full handshakes.
+/// The largest number of servers whose tickets are kept. Beyond it all tickets are dropped, which
+/// costs full handshakes.
 const MAX_PLACES: usize = 256;
-/// Tickets kept for a place: as many as rustls keeps for one name.
+/// The number of tickets kept for a server: as many as rustls keeps for one name.
 const TICKETS: usize = 8;
 
 impl TlsContext {
@@ -202,8 +203,8 @@ impl TlsContext {
     }
 }
 
-/// The contexts in use, each built when first asked for, so that plain HTTP pays nothing, and again when a file that its options name
-/// was replaced. Clones share them.
+/// The contexts in use, each built when first asked for, so that plain HTTP pays nothing, and again
+/// when a file that its options name was replaced. Clones share them.
 #[derive(Clone, Default)]
 pub struct TlsContexts {
     built: Arc<Mutex<ContextCache>>,
@@ -223,15 +224,17 @@ impl TlsContexts {
     /// which heeds `SSL_CERT_FILE` and `SSL_CERT_DIR`; `SSLKEYLOGFILE` names the file to log keys
     /// to.
     ///
-    /// Files that the options name are looked at again at most once a second. A certificate of the client that cannot be used, as
-    /// between the replacement of its file and that of its key, leaves the last good one in use; a CA file that cannot be used is an
-    /// error; a file that is gone is not missed.
+    /// Files that the options name are looked at again at most once a second. A certificate of the
+    /// client that cannot be used, as between the replacement of its file and that of its key,
+    /// leaves the last good one in use; a CA file that cannot be used is an error; a file that is
+    /// gone is not missed.
     ///
     /// # Errors
-    /// [`ErrorKind::ClientCertificate`] when the identity cannot be used;
-    /// [`ErrorKind::CaFile`] when there is nothing to trust in the file or directory, or on the system;
-    /// [`ErrorKind::CrlFile`] when the revocation lists are none; [`ErrorKind::Cipher`] when no cipher or group is known;
-    /// [`ErrorKind::Setup`] when no version is left between the lowest and the highest.
+    /// [`ErrorKind::ClientCertificate`] when the identity cannot be used; [`ErrorKind::CaFile`]
+    /// when there is nothing to trust in the file or directory, or on the system;
+    /// [`ErrorKind::CrlFile`] when the revocation lists are none; [`ErrorKind::Cipher`] when no
+    /// cipher or group is known; [`ErrorKind::Setup`] when no version is left between the lowest
+    /// and the highest.
     pub fn context(&self, options: &TlsOptions) -> Result<Arc<TlsContext>> {
         // Held while building, so that many first connections load the roots once.
         let mut built = self.lock();
@@ -317,7 +320,8 @@ impl ContextCache {
         Ok((check, stamps))
     }
 
-    /// The client's certificate, likewise. Of files that do not fit together (yet), the last good ones are used.
+    /// The client's certificate, likewise. Of files that do not fit together (yet), the last good
+    /// ones are used.
     fn identity(
         &mut self,
         options: &TlsOptions,

@@ -1,18 +1,19 @@
-//! Host names that rustls does not take: those with a label that begins or ends in a hyphen. They are
-//! no host names by RFC 952, but they exist in DNS, and browsers and curl fetch from them.
+//! Host names that rustls does not take: those with a label that begins or ends in a hyphen. They
+//! are no host names by RFC 952, but they exist in DNS, and browsers and curl fetch from them.
 //!
-//! rustls gets a stand-in of the same length, in which such a hyphen is an `x`. Where the ClientHello
-//! leaves and where it is hashed, the real name takes the place of the stand-in, so that both sides
-//! have the same transcript. The certificate is held to the real name here, since webpki does not know
-//! such names either.
+//! rustls gets a stand-in of the same length, in which such a hyphen is an `x`. Where the
+//! ClientHello leaves and where it is hashed, the real name takes the place of the stand-in, so
+//! that both sides have the same transcript. The certificate is held to the real name here, since
+//! webpki does not know such names either.
 //!
 //! ```text
 //!  rustls ── ClientHello, stand-in ─┬─▶ output ──▶ real name ──▶ server
 //!                                   └─▶ hash ────▶ real name
 //! ```
 //!
-//! rustls calls a hash without its connection, so the name is in a variable of the thread while rustls
-//! works. Rejected: to send no name, after which servers of many hosts show the wrong certificate.
+//! rustls calls a hash without its connection, so the name is in a variable of the thread while
+//! rustls works. Rejected: to send no name, after which servers of many hosts show the wrong
+//! certificate.
 //!
 //! Left out: a client certificate by TLS 1.2, whose signature rustls makes over its own copy of the
 //! handshake.
@@ -39,7 +40,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<HyphenName>>> = const { RefCell::new(None) };
 }
 
-/// A name that rustls does not take.
+/// A host name with a hyphen at either end of a label, and its stand-in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HyphenName {
     real: String,
@@ -47,7 +48,7 @@ pub(super) struct HyphenName {
 }
 
 impl HyphenName {
-    /// The name of this host, if hyphens alone make it odd.
+    /// Returns the name if hyphens at the ends of labels are its only fault.
     pub(super) fn of(host: &str) -> Option<Self> {
         let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
         for label in labels.iter_mut().filter(|label| label.is_ascii() && !label.is_empty()) {
@@ -63,7 +64,7 @@ impl HyphenName {
         is_odd.then(|| Self { real: host.to_owned(), stand_in })
     }
 
-    /// The name that rustls is given.
+    /// Returns the name that is passed to rustls.
     pub(super) fn stand_in(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.stand_in.clone()).ok()
     }
@@ -115,7 +116,7 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Lets rustls work on the connection of this name.
+/// Runs `work`, during which rustls works on the connection of this name.
 pub(super) fn within<R>(name: Option<&Arc<HyphenName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
     impl Drop for CurrentNameGuard {
@@ -133,7 +134,7 @@ fn current() -> Option<Arc<HyphenName>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// The default provider, whose hashes see the real name.
+/// Returns the default provider with hashes that see the real name.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -141,7 +142,7 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// A suite of that hash. There are as many as the provider has, made once.
+/// Returns the suite with a hash that sees the real name. Each suite is made once.
 fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -165,7 +166,7 @@ fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     }
 }
 
-/// A hash of handshakes that sees the real name.
+/// A handshake hash that sees the real name.
 struct RealNameHash(&'static dyn Hash);
 
 impl Hash for RealNameHash {

@@ -6,11 +6,13 @@
 //!           plain ─► TlsConnection::seal(plain, &mut out)                             out ─► send
 //! ```
 //!
-//! rustls does the handshake: versions, certificates, key schedule, tickets. Records are opened and sealed here, by
-//! aws-lc-rs or ring (`aead`), with the keys that rustls hands over (`dangerous_into_kernel_connection`, the interface made for
-//! kernel TLS). The rejected alternative is rustls' own unbuffered API: its 0.23 decrypts in place too, but then
-//! copies each record into a vector of its own, whose bytes would have to be copied twice more to give the caller a
-//! range of its buffer (RFC 8446 §5.2 records of 16 KiB: an allocation and 48 KiB of copies each).
+//! rustls does the handshake: versions, certificates, key schedule, tickets. Records are opened and
+//! sealed here, by aws-lc-rs or ring (`aead`), with the keys that rustls hands over
+//! (`dangerous_into_kernel_connection`, the interface made for kernel TLS). The rejected
+//! alternative is rustls' own unbuffered API: its 0.23 decrypts in place too, but then copies each
+//! record into a vector of its own, whose bytes would have to be copied twice more to give the
+//! caller a range of its buffer (RFC 8446 §5.2 records of 16 KiB: an allocation and 48 KiB of
+//! copies each).
 //!
 //! ```
 //! use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContexts, TlsOptions};
@@ -27,8 +29,8 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Left out: early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate compression, and revocation other than
-//! by a list that the user has (CRL, RFC 5280 §5).
+//! Left out: early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate compression, and
+//! revocation other than by a list that the user has (CRL, RFC 5280 §5).
 
 mod aead;
 mod alert;
@@ -59,6 +61,6 @@ pub use public_key_pin::{KeyPin, key_pin};
 pub use record_layer::{OpenedRecord, TlsStreamState};
 pub use system_roots::system_bundle;
 
-/// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A
-/// buffer of this size always has room for the next record.
+/// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC
+/// 5246 §6.2.3). A buffer of this size always has room for the next record.
 pub const MAX_RECORD: usize = 5 + (1 << 14) + 2048;

@@ -1,7 +1,8 @@
-//! Servers whose keys the user knows (RFC 7469's pins, without its field), whatever the issuer of their certificates.
+//! Servers whose keys the user knows (RFC 7469's pins, without its field), whatever the issuer of
+//! their certificates.
 //!
-//! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`. It is checked in addition to everything else that
-//! the settings require of a certificate, even if they require nothing.
+//! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`. It is checked in addition to
+//! everything else that the settings require of a certificate, even if they require nothing.
 
 use std::fmt;
 use std::sync::Arc;

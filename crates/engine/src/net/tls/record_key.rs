@@ -1,5 +1,5 @@
-//! One direction's key: nonces, additional data and the AEAD, for TLS 1.3 and for the AEAD suites of TLS 1.2 (the only
-//! ones rustls agrees to).
+//! One direction's key: nonces, additional data and the AEAD, for TLS 1.3 and for the AEAD suites
+//! of TLS 1.2 (the only ones rustls agrees to).
 //!
 //! | | nonce | additional data | inside |
 //! |---|---|---|---|
@@ -16,7 +16,7 @@ use super::aead::{RecordAead, RecordCipher, TAG};
 
 /// A record's header: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER: usize = 5;
-/// The most plain text a record may hold (RFC 8446 §5.1).
+/// The largest plain text of a record (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
 const EXPLICIT: usize = 8;
 /// `legacy_record_version`, and the version of TLS 1.2.
@@ -42,7 +42,7 @@ pub(super) enum RecordKeyError {
     Exhausted,
 }
 
-/// One direction's key and place in its stream of records.
+/// The key of one direction, with the sequence number of the next record.
 pub(super) struct RecordKey {
     aead: RecordAead,
     iv: [u8; 12],
@@ -65,7 +65,7 @@ pub(super) struct RecordContent {
 }
 
 impl RecordKey {
-    /// None for a cipher that is not known here.
+    /// Makes a key. `None` for an unknown cipher.
     pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
         let (cipher, key, iv) = match secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (RecordCipher::Aes128Gcm, key, iv),
@@ -81,7 +81,7 @@ impl RecordKey {
         Some(Self { aead: RecordAead::new(cipher, key.as_ref())?, iv: iv.as_ref().try_into().ok()?, sequence, layout })
     }
 
-    /// Records sealed or opened so far.
+    /// Returns the number of records sealed or opened so far.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }

@@ -1,5 +1,5 @@
-//! The record layer of an established connection: data out of records and into them, and the few messages that may
-//! still come (RFC 8446 §4.6, §6): tickets, key updates, alerts.
+//! The record layer of an established connection: data out of records and into them, and the few
+//! messages that may still come (RFC 8446 §4.6, §6): tickets, key updates, alerts.
 
 use std::ops::Range;
 
@@ -12,13 +12,14 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// Records in a row that carry no data (tickets, key updates, warnings, empty ones) before the peer is taken for
-/// hostile. Servers send a handful of tickets.
+/// Records in a row that carry no data (tickets, key updates, warnings, empty ones) before the peer
+/// is taken for hostile. Servers send a handful of tickets.
 const MAX_IDLE_RECORDS: u8 = 64;
 /// The longest message after the handshake, all its records together.
 const MAX_MESSAGE: usize = 1 << 16;
 
-/// The result of [`Tls::open`](super::TlsConnection::open) for the bytes at the front of the buffer.
+/// The result of [`Tls::open`](super::TlsConnection::open) for the bytes at the front of the
+/// buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedRecord {
     /// Bytes of the buffer that are done with, once the payload in them has been used.
@@ -46,13 +47,14 @@ pub(super) struct RecordLayer {
     kernel: KernelConnection<ClientConnectionData>,
     receive: RecordKey,
     transmit: RecordKey,
-    /// Records one key may seal.
+    /// The number of records that one key may seal.
     seal_limit: u64,
     /// A message whose last record has not arrived yet.
     message: Vec<u8>,
     /// Encrypted answers to the peer's messages, to be sent with or before our next data.
     output: Vec<u8>,
-    /// A key update of ours waits in `output`; one answers any number of the peer's (RFC 8446 §4.6.3).
+    /// A key update of ours waits in `output`; one answers any number of the peer's (RFC 8446
+    /// §4.6.3).
     update_waits: bool,
     idle_records: u8,
     peer_closed: bool,
@@ -175,7 +177,7 @@ impl RecordLayer {
         }
     }
 
-    /// An alert, an empty data record, or a message.
+    /// Handles an alert, an empty data record, or a message.
     fn control(&mut self, kind: u8, plain: &[u8]) -> Result<ControlEffect> {
         if kind == content::HANDSHAKE {
             return self.handshake(plain);
@@ -195,7 +197,8 @@ impl RecordLayer {
         const WARNING: u8 = 1;
         match AlertDescription::from(description) {
             AlertDescription::CloseNotify => Ok(ControlEffect::PeerClosed),
-            // In TLS 1.3 only these two do not end the connection, whatever the level says (RFC 8446 §6).
+            // In TLS 1.3 only these two do not end the connection, whatever the level says (RFC
+            // 8446 §6).
             AlertDescription::UserCanceled => Ok(ControlEffect::Nothing),
             _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(ControlEffect::Nothing),
             description => {
@@ -208,7 +211,8 @@ impl RecordLayer {
         }
     }
 
-    /// Messages after the handshake; one may span records, one record may hold several.
+    /// Handles messages after the handshake. A message may span records, and a record may hold several
+    /// messages.
     fn handshake(&mut self, plain: &[u8]) -> Result<ControlEffect> {
         if plain.is_empty() {
             return Err(self.refuse(AlertDescription::UnexpectedMessage, "an empty handshake record"));
@@ -275,13 +279,13 @@ impl RecordLayer {
         self.refuse(AlertDescription::UnexpectedMessage, "a handshake message was interrupted")
     }
 
-    /// The peer broke the rules: the alert goes to the output, the sentence to the user.
+    /// Returns the error for a violation by the peer, and queues the alert.
     fn refuse(&mut self, alert: AlertDescription, why: &str) -> Error {
         self.alert(alert);
         Error::new(ErrorKind::Receive, format!("broken TLS stream: {why}"))
     }
 
-    /// Our last word on this connection.
+    /// Queues a fatal alert.
     fn alert(&mut self, description: AlertDescription) {
         const WARNING: u8 = 1;
         const FATAL: u8 = 2;

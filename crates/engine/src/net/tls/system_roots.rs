@@ -1,11 +1,13 @@
-//! The certificates to trust, read fast: a bundle of 150 of them is most of what a short call by TLS would do.
+//! The certificates to trust, read fast: a bundle of 150 of them is most of what a short call by
+//! TLS would do.
 //!
 //! ```text
 //!  the system's   bundle ──▶ check ── no issuer known ──▶ the rest: directories of single files
 //! ```
 //!
-//! The directories say the same as the bundle on most systems, in 300 names of 150 files. OpenSSL looks up one name in them when
-//! the bundle does not know an issuer; here they are read then, and only then.
+//! The directories say the same as the bundle on most systems, in 300 names of 150 files. OpenSSL
+//! looks up one name in them when the bundle does not know an issuer; here they are read then, and
+//! only then.
 //!
 //! Rejected: a copy of the system's certificates in the program, as some clients have it. The
 //! administrator decides which authorities to trust.
@@ -29,13 +31,15 @@ const SECTION: &[u8] = b"-----BEGIN ";
 /// Returns the file with all of the system's certificates: the one that `SSL_CERT_FILE` names, or
 /// one of the usual paths.
 ///
-/// An agent, which keeps connections for others, checks by this file whether the system still trusts the same certificates.
+/// An agent, which keeps connections for others, checks by this file whether the system still
+/// trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
     openssl_probe::probe().cert_file
 }
 
-/// The system's bundle alone, if that can be said: where the environment names directories and no file, it cannot.
+/// The system's bundle alone, if that can be said: where the environment names directories and no
+/// file, it cannot.
 pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     let path = match std::env::var_os("SSL_CERT_FILE") {
         Some(file) => file.into(),
@@ -45,12 +49,12 @@ pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     parse_plain_list(&fs::read(path).ok()?)
 }
 
-/// The certificates in a file.
+/// Reads the certificates in a file.
 pub(super) fn certificates_in_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
     certificates_in_pem(&fs::read(path).map_err(pem::Error::Io)?)
 }
 
-/// The certificates in PEM.
+/// Parses the certificates in PEM.
 pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
     match parse_plain_list(bytes) {
         Some(certificates) => Ok(certificates),
@@ -58,8 +62,8 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
     }
 }
 
-/// Parses a plain list of certificates in PEM (RFC 7468 section 5), with text between them; anything else is left to a full parser, which takes ten
-/// times as long.
+/// Parses a plain list of certificates in PEM (RFC 7468 section 5), with text between them;
+/// anything else is left to a full parser, which takes ten times as long.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(BEGIN), memchr::memmem::Finder::new(END));
     let mut certificates = Vec::new();
@@ -117,7 +121,8 @@ impl std::fmt::Debug for LazyRootsCheck {
 impl CertificateCheck for LazyRootsCheck {
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
         match self.bundle.check(chain) {
-            // A self-signed certificate that is its own issuer, listed by itself in a directory, ends here too.
+            // A self-signed certificate that is its own issuer, listed by itself in a directory,
+            // ends here too.
             Err(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::Other(_))) => {}
             result => return result,
         }

@@ -56,7 +56,8 @@ impl TrustSource {
     /// Returns a check that trusts these certificates, except the ones on `revoked`.
     ///
     /// # Errors
-    /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file is unusable or there is nothing to trust.
+    /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file is unusable or there is nothing
+    /// to trust.
     pub(super) fn check(
         &self,
         provider: &Arc<CryptoProvider>,

@@ -83,7 +83,8 @@ impl ChainCheck {
         now: UnixTime,
     ) -> Result<(), ChainFault> {
         let lists: Vec<_> = self.revoked.iter().collect();
-        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing of it says nothing.
+        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing
+        // of it says nothing.
         let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
             options.with_depth(RevocationCheckDepth::EndEntity).with_status_policy(UnknownStatusPolicy::Allow).build()
         });
@@ -91,7 +92,8 @@ impl ChainCheck {
         let check = |path: &VerifiedPath<'_>| {
             self.check_path(path, now).map_err(|fault| {
                 ca_fault.set(Some(fault));
-                // The least of its faults: another path may be good, or fail for a reason that says more.
+                // The least of its faults: another path may be good, or fail for a reason that says
+                // more.
                 webpki::Error::UnknownIssuer
             })
         };
@@ -120,7 +122,8 @@ impl ChainCheck {
             ca_checks::check_intermediate(&certificate)?;
             below += usize::from(!ca_checks::is_self_issued(&certificate));
         }
-        // By its place, not by its value: a renewed certificate has the name and key of the one that it replaces.
+        // By its place, not by its value: a renewed certificate has the name and key of the one
+        // that it replaces.
         let anchor = self.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()));
         let listed = anchor.and_then(|anchor| self.listed.get(*self.positions.get(anchor)?));
         let certificate = listed.and_then(|der| ca_checks::parse(der)).ok_or(CaFault::Unreadable)?;
@@ -169,7 +172,8 @@ impl CertificateCheck for ChainCheck {
     }
 }
 
-/// A fault that webpki finds in a path, as rustls reports it. rustls keeps its own translation private.
+/// A fault that webpki finds in a path, as rustls reports it. rustls keeps its own translation
+/// private.
 fn path_error(fault: webpki::Error) -> Error {
     use webpki::Error as Fault;
     let error = match fault {

@@ -1,14 +1,15 @@
 //! Writes a body to a file.
 //!
-//! A regular file is written in its target's directory and given its name when the body is complete: nobody ever sees
-//! half a file, and a failure leaves what was there. A large one whose content can be told from every other is
-//! [partial] until then, and a later run completes it. Any other has no name at all where the system can
-//! do that (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so
-//! that no link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place, and so is a file
-//! that no other can take the place of, once the content is whole (`replace.rs`).
+//! A regular file is written in its target's directory and given its name when the body is
+//! complete: nobody ever sees half a file, and a failure leaves what was there. A large one whose
+//! content can be told from every other is [partial] until then, and a later run completes it. Any
+//! other has no name at all where the system can do that (`O_TMPFILE`), so that not even a signal
+//! leaves litter; elsewhere it has one of its own, created exclusively, so that no link is
+//! followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place, and so
+//! is a file that no other can take the place of, once the content is whole (`replace.rs`).
 //!
-//! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL, and a library that
-//! takes the program's signals is a bad guest.
+//! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL,
+//! and a library that takes the program's signals is a bad guest.
 //!
 //! ```no_run
 //! use haul::sink::file::FileSink;
@@ -300,7 +301,8 @@ impl Sink for FileSink {
             };
             return (at > 0).then_some(PartialContent { gap: at..u64::MAX, known: None });
         }
-        // Of a device nothing is ever left, and looking for it is three system calls for each of thousands of bodies.
+        // Of a device nothing is ever left, and looking for it is three system calls for each of
+        // thousands of bodies.
         if self.devices.as_ref().is_some_and(|devices| devices.find(&self.path).is_some()) {
             return None;
         }

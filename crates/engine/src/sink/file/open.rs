@@ -23,7 +23,8 @@ impl FileSink {
         let renames = !self.options.in_place && self.options.append.is_none();
         let metadata = self.look(renames)?;
         if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
-            // The kernel refuses other users' FIFOs in directories such as /tmp, but only to an open that may create.
+            // The kernel refuses other users' FIFOs in directories such as /tmp, but only to an
+            // open that may create.
             let device = DeviceFile::new(OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?);
             if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
                 devices.keep(&self.path, &device);
@@ -39,7 +40,8 @@ impl FileSink {
         if self.options.create_dirs {
             self.create_directories(naming::directory_of(self.target.as_ref().unwrap_or(&self.path)))?;
         }
-        // As a plain creation would give (the umask applies), or no more than the replaced file has.
+        // As a plain creation would give (the umask applies), or no more than the replaced file
+        // has.
         let asked = self.options.mode.unwrap_or(0o666);
         let mode = metadata.as_ref().map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
         if self.options.append.is_some() {
@@ -69,7 +71,8 @@ impl FileSink {
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(mode);
-        // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
+        // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is
+        // worth a wait.
         match naming::with_temporary_name(parent, |path| options.open(path)) {
             Ok((file, path)) => Ok(OpenFile::Beside(file, path)),
             Err(error) if self.replaced.is_some() && prevents_replacement(&error) => self.open_temporary(length, error),

@@ -36,8 +36,8 @@ pub struct FileOptions {
     pub checksum: Option<ExpectedChecksum>,
 }
 
-/// Permission bits of directories that are made for files, before the umask: curl's where files are written
-/// [as by curl](FileOptions::in_place).
+/// Permission bits of directories that are made for files, before the umask: curl's where files are
+/// written [as by curl](FileOptions::in_place).
 #[must_use]
 pub fn directory_mode(in_place: bool) -> u32 {
     if in_place { 0o750 } else { 0o777 }

@@ -1,5 +1,5 @@
-//! The file that a body takes the place of: where it is by the kernel's rules, whose it is, and how it is written where no
-//! other file can take its place.
+//! The file that a body takes the place of: where it is by the kernel's rules, whose it is, and how
+//! it is written where no other file can take its place.
 //!
 //! | what is at the path | a complete body |
 //! |---|---|
@@ -59,8 +59,8 @@ impl FileSink {
     /// knows whether the link may be followed.
     ///
     /// # Errors
-    /// Those of the file system; [`io::ErrorKind::AlreadyExists`] where the server's name is that of a link, a FIFO or a
-    /// device.
+    /// Those of the file system; [`io::ErrorKind::AlreadyExists`] where the server's name is that
+    /// of a link, a FIFO or a device.
     pub(super) fn look(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
         (self.target, self.replaced) = (Some(self.path.clone()), None);
         let Some(found) = found(fs::symlink_metadata(&self.path))? else { return Ok(None) };
@@ -114,8 +114,9 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens what the content is gathered in where no file can be renamed to the target: a file without a name in the
-    /// directory for temporary files, or where that has no room the target itself.
+    /// Opens what the content is gathered in where no file can be renamed to the target: a file
+    /// without a name in the directory for temporary files, or where that has no room the target
+    /// itself.
     ///
     /// # Errors
     /// `why`, if the target may not be written either.
@@ -135,7 +136,8 @@ impl FileSink {
         Ok(OpenFile::InPlace(Arc::new(target)))
     }
 
-    /// Writes to a file elsewhere. Where that has no room any more, what there is goes to the target, and so does the rest.
+    /// Writes to a file elsewhere. Where that has no room any more, what there is goes to the
+    /// target, and so does the rest.
     ///
     /// # Errors
     /// Those of the file system.
@@ -159,11 +161,12 @@ impl FileSink {
         }
     }
 
-    /// Copies a complete content into the target, which no other file can take the place of for this reason.
+    /// Copies a complete content into the target, which no other file can take the place of for
+    /// this reason.
     ///
     /// # Errors
-    /// `why` where the target may not be written, or is not to be replaced; those of the file system. Where there is no room for
-    /// the content the target is as it was.
+    /// `why` where the target may not be written, or is not to be replaced; those of the file
+    /// system. Where there is no room for the content the target is as it was.
     pub(super) fn copy_into_target(&self, content: &File, why: io::Error) -> io::Result<PathBuf> {
         if self.is_guarded || !self.replaces() || !prevents_replacement(&why) {
             return Err(why);
@@ -183,7 +186,8 @@ impl FileSink {
         Ok(self.path.clone())
     }
 
-    /// Opens the target by its name and the kernel's rules, which hold fully for an open that may create.
+    /// Opens the target by its name and the kernel's rules, which hold fully for an open that may
+    /// create.
     fn open_target(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).read(self.options.checksum.is_some());

@@ -6,8 +6,9 @@
 //!              └── less than 1 MiB left: the next step, twice as long
 //! ```
 //!
-//! Blocks that are allocated at once are written three times as fast. The rejected alternative reserves the announced length
-//! before the first byte: a server that announces a terabyte and sends a byte then fills the disk, and on tmpfs the memory.
+//! Blocks that are allocated at once are written three times as fast. The rejected alternative
+//! reserves the announced length before the first byte: a server that announces a terabyte and
+//! sends a byte then fills the disk, and on tmpfs the memory.
 
 use std::fs::File;
 use std::io;

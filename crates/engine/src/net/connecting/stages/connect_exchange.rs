@@ -1,6 +1,6 @@
-//! A CONNECT and its answer (RFC 9110 §9.3.6), by the same machines as all requests: with their limits on heads and on
-//! interim responses, and their idea of where the body of a refusal ends. Which of them the proxy speaks was agreed on in the
-//! TLS handshake with it; in the clear it is HTTP/1.1.
+//! A CONNECT request and its response (RFC 9110 §9.3.6), through the same machines as all requests,
+//! so that their limits and framing apply. ALPN in the TLS handshake with the proxy chooses HTTP/1.1
+//! or HTTP/2. Without TLS it is HTTP/1.1.
 
 use haul_proto::ResponseError;
 use std::sync::Arc;
@@ -32,11 +32,11 @@ pub(super) struct ConnectExchange {
     answered: bool,
     /// True until the proxy sends the first byte since its last challenge.
     is_unheard: bool,
-    /// The status of its last answer; 0 before.
+    /// The status of the last response; 0 if there is none.
     pub(super) status: u16,
-    /// The heads of the proxy's answers, to be shown.
+    /// The heads of the proxy's responses, for the trace and for `-i`.
     pub(super) heads: Vec<ResponseHead>,
-    /// The refusal's body is being read to its end, before another request.
+    /// True while the body of a refusal is read to its end, before the next request.
     again: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct ConnectExchange {
 enum ProxyMachine {
     /// HTTP/1.1, with the input that the machine could not use yet.
     Http1 { conn: Box<h1::H1Machine>, tail: Vec<u8> },
-    /// With the stream of the last request.
+    /// HTTP/2, with the stream of the last request.
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
@@ -60,7 +60,7 @@ pub(super) enum ConnectResult {
 }
 
 impl ConnectExchange {
-    /// For a tunnel to this host. [`ConnectExchange::begin`] has it ask.
+    /// Prepares a tunnel to this host. [`ConnectExchange::begin`] sends the request.
     pub(super) fn new(hop: Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
         let text =
@@ -87,7 +87,7 @@ impl ConnectExchange {
     /// with the proxy, if any. Returns the bytes to send.
     ///
     /// # Errors
-    /// What cannot be asked.
+    /// The request cannot be made.
     pub(super) fn begin(&mut self, protocol: Option<&[u8]>) -> Result<Vec<u8>> {
         if protocol == Some(b"h2") {
             self.speaks =
@@ -229,7 +229,7 @@ impl ConnectExchange {
         }
     }
 
-    /// The proxy said no.
+    /// Handles a refusal by the proxy.
     ///
     /// # Errors
     /// The refusal, unless it is a challenge that can be answered: then the request is to be sent
@@ -251,7 +251,7 @@ impl ConnectExchange {
         self.again || (self.is_unheard && self.rounds > 1)
     }
 
-    /// The proxy closed the connection.
+    /// Returns the error for a connection that the proxy closed.
     pub(super) fn ended(&self) -> Error {
         if !self.is_unheard && self.status != 0 {
             return self.refused();

@@ -4,8 +4,8 @@
 //! [TLS with the proxy] ─▶ [SOCKS or CONNECT] ─▶ … next proxy … ─▶ [PROXY protocol] ─▶ [TLS with the origin]
 //! ```
 //!
-//! Each stage is one file and one [`ConnectionStage`]. A new kind of stage needs only its file and a place
-//! in [`list`].
+//! Each stage is one file and one [`ConnectionStage`]. A new kind of stage needs only its file and
+//! a place in [`list`].
 
 mod connect_exchange;
 mod http_tunnel;
