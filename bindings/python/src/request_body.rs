@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::body::upload::{BodyPiece, BodySource, RequestBody};
+use haul::body::upload::{BodyPiece, RepeatableSource, RequestBody};
 use haul::{Error, ErrorKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -115,7 +115,7 @@ fn rewindable(
         Ok(Box::new(UploadReader::new(UploadSource::RewindableFile(attempt), remaining, exception.clone()))
             as Box<dyn Read + Send>)
     };
-    Some(RequestBody::pieces([BodyPiece::Source(BodySource::new(None, open))]))
+    Some(RequestBody::pieces([BodyPiece::Source(RepeatableSource::new(None, open))]))
 }
 
 /// A seekable file that is the body of a request.

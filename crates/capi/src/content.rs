@@ -17,7 +17,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haul::body::upload::{BodyPiece, BodySource, OneShotSource, RequestBody};
+use haul::body::upload::{BodyPiece, OneShotSource, RepeatableSource, RequestBody};
 use haul::request::MultipartForm;
 use haul_policy::multipart::{self, FormPart};
 use haul_policy::urlencode;
@@ -78,7 +78,7 @@ impl BorrowedBytes {
             // SAFETY: the caller guarantees it.
             return RequestBody::from(unsafe { self.bytes() });
         }
-        RequestBody::pieces([BodyPiece::Source(BodySource::new(Some(self.len as u64), move || {
+        RequestBody::pieces([BodyPiece::Source(RepeatableSource::new(Some(self.len as u64), move || {
             Ok(Box::new(BorrowedReader { bytes: self, at: 0 }))
         }))])
     }
@@ -135,7 +135,7 @@ impl BodyCallback {
             return RequestBody::pieces([BodyPiece::Once(OneShotSource::new(reader))]);
         };
         let was_read = Arc::clone(&self.was_read);
-        RequestBody::pieces([BodyPiece::Source(BodySource::new(self.length, move || {
+        RequestBody::pieces([BodyPiece::Source(RepeatableSource::new(self.length, move || {
             let user = user;
             // SAFETY: a function of the caller's, with its own pointer.
             if was_read.swap(true, Ordering::Relaxed) && unsafe { rewind(user.0) } != 0 {

@@ -19,7 +19,7 @@
 //! | call | use |
 //! |---|---|
 //! | [`Client::get`] …, [`RequestBuilder::send`] | a response whose body is streamed |
-//! | [`Client::call`], [`Client::perform`] | a whole body, in memory or in your own sink: the cheapest |
+//! | [`Client::call`], [`Client::perform`] | a whole body, in memory or in your own sink |
 //! | [`Client::fetch_all`], [`Client::batch`] | many requests at once; foreign event loops |
 //! | [`RequestBuilder::send_async`] | async programs, with any runtime |
 //! | [`Client::fetch`] | a body into a file or a descriptor, split if that helps |

@@ -6,10 +6,10 @@
 //! program that reads the body piece by piece.
 //!
 //! ```text
-//!            ┌──────────── NextStep::Again ◀────────────┐
-//!  Next ─────┴──▶ take from the pool, or open ──▶ ActiveExchange ──▶ NextStep::Done ──▶ TransferOutcome
-//!                                                 │  ▲
-//!                                                 └──┘ enough for now: advance returns
+//!        ┌───────────────── NextStep::Again ◀───────────────────┐
+//!  Next ─┴─▶ take from the pool, or open ──▶ ActiveExchange ────┴─▶ NextStep::Done
+//!                                                │  ▲
+//!                                                └──┘ enough for now: advance returns
 //! ```
 //!
 //! Time limits need no event loop: the connection is made before the deadline, and a receive waits

@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`connection`] | an open connection with its protocol machine and transfers, for both drivers |
+//! | [`connection`] | an open connection with its machine and transfers, for both drivers |
 //! | [`blocking`] | one transfer on one socket with blocking calls: no event loop, no thread |
 //! | [`worker`] | an event loop on a thread, for many transfers at once |
 //! | [`connection_slot`] | a worker's connection from the name lookup on |

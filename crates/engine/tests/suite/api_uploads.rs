@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::{PanickingContent, http2_origin, start_origin, with_prior_knowledge, with_time_limit};
 use futures_core::Stream;
 use haul::batch::{BatchOptions, BatchOrder};
-use haul::body::upload::{BodyPiece, BodySource, OneShotSource, RequestBody};
+use haul::body::upload::{BodyPiece, OneShotSource, RepeatableSource, RequestBody};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::frames::{FramePeer, data, headers};
 use testkit::origin::Origin;
@@ -388,7 +388,7 @@ fn early_response_ends_a_slow_upload() {
         (shared.url("/"), with_prior_knowledge(RequestOptions::default())),
     ];
     for (url, options) in ways {
-        let lengthy = || BodyPiece::Source(BodySource::new(Some(1 << 40), || Ok(Box::new(EndlessReader))));
+        let lengthy = || BodyPiece::Source(RepeatableSource::new(Some(1 << 40), || Ok(Box::new(EndlessReader))));
         for body in [RequestBody::reader(EndlessReader), RequestBody::pieces([lengthy()])] {
             let (url, client) = (url.clone(), client(&options));
             with_time_limit("a slow upload", move || {

@@ -90,23 +90,23 @@ pub enum BodyPiece {
     Once(OneShotSource),
     /// A source of the program that can be read repeatedly, such as a generator, or memory that
     /// must not be copied.
-    Source(BodySource),
+    Source(RepeatableSource),
 }
 
 /// A source that produces its bytes anew each time that they are sent.
 ///
 /// ```
-/// use haul::body::upload::{RequestBody, BodyPiece, BodySource};
-/// let body = RequestBody::pieces([BodyPiece::Source(BodySource::new(Some(5), || Ok(Box::new(&b"hello"[..]))))]);
+/// use haul::body::upload::{RequestBody, BodyPiece, RepeatableSource};
+/// let body = RequestBody::pieces([BodyPiece::Source(RepeatableSource::new(Some(5), || Ok(Box::new(&b"hello"[..]))))]);
 /// assert_eq!((body.length(), body.is_repeatable()), (Some(5), true));
 /// ```
 #[derive(Clone)]
-pub struct BodySource {
+pub struct RepeatableSource {
     length: Option<u64>,
     open: Arc<Open>,
 }
 
-/// The function that opens a [`BodySource`].
+/// The function that opens a [`RepeatableSource`].
 type Open = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
 /// A request body while it is sent once.
@@ -316,7 +316,7 @@ impl BodyPiece {
     }
 }
 
-impl BodySource {
+impl RepeatableSource {
     /// Makes a source of `open`, which is called each time that the content is sent. With a known
     /// length, exactly that many bytes are sent; fewer are an error.
     pub fn new(
@@ -327,7 +327,7 @@ impl BodySource {
     }
 }
 
-impl fmt::Debug for BodySource {
+impl fmt::Debug for RepeatableSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("length", &self.length).finish_non_exhaustive()
     }

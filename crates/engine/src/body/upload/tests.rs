@@ -67,7 +67,7 @@ fn source_is_reopened_and_must_keep_its_length() {
     };
     let body = |length| {
         RequestBody::pieces([
-            BodyPiece::Source(BodySource::new(length, open.clone())),
+            BodyPiece::Source(RepeatableSource::new(length, open.clone())),
             BodyPiece::Bytes(b"."[..].into()),
         ])
     };

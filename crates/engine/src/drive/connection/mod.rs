@@ -5,10 +5,11 @@
 //! blocking socket, "now" includes the wait inside `recv`.
 //!
 //! ```text
-//!  start ──▶ machine ──▶ pump ──▶ ConnectionStream      ConnectionStream ──▶ receive ──▶ machine ──▶ Transfer ──▶ finished
+//!  start ──▶ machine ──▶ pump ──▶ ConnectionStream
+//!  ConnectionStream ──▶ receive ──▶ machine ──▶ Transfer ──▶ finished
 //! ```
 //!
-//! | protocol | its transfers |
+//! | protocol | order of its transfers |
 //! |---|---|
 //! | [`h1`] | one after the other, in the order of their requests |
 //! | [`h2`] | side by side |
@@ -41,7 +42,7 @@ use crate::net::stream::ConnectionStream;
 use crate::sink::TransferWaker;
 use crate::transfer::{NextStep, Transfer};
 
-/// How a driver treats a sink that is a pipe.
+/// The treatment of a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeMode {
     /// The driver waits until the pipe has room, so the kernel can move bytes to it.

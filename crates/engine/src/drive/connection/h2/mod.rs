@@ -1,8 +1,8 @@
 //! An HTTP/2 connection. Its transfers run concurrently.
 //!
 //! Received bytes are passed on at once. Bytes that a sink has no credit for are not returned to
-//! the peer's window ([`h2::H2Machine::release`]). So a full sink stops its own stream and no other, and
-//! the window of the connection bounds the memory of all streams together.
+//! the peer's window ([`h2::H2Machine::release`]). So a full sink stops its own stream and no
+//! other, and the window of the connection bounds the memory of all streams together.
 //!
 //! | module | what it does |
 //! |---|---|
