@@ -532,7 +532,7 @@ fn open(
     transfer.facts.enter(TransferPhase::Resolve, now);
     let opens_by = crate::clock::after(now, options.connect.timeout);
     let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
-    let mut connecting = Connecting::new(Arc::clone(&key), Arc::clone(&options), 0, opens_by);
+    let mut connecting = Connecting::new(Arc::clone(&key), options.connect.clone(), options.trace.clone(), 0, opens_by);
     // Most plain connections need no buffer.
     let mut buffer = None;
     loop {

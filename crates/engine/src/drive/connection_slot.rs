@@ -98,10 +98,16 @@ impl ConnectionSlot {
     #[must_use]
     pub(crate) fn new(key: Arc<ConnectionKey>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
         transfer.facts.enter(TransferPhase::Resolve, now);
-        let options = Arc::clone(transfer.options());
+        let options = transfer.options();
         let connect_timeout = options.connect.timeout;
         let opens_by = clock::after(now, connect_timeout);
-        let connecting = Connecting::new(Arc::clone(&key), options, transfer.address_index(), opens_by);
+        let connecting = Connecting::new(
+            Arc::clone(&key),
+            options.connect.clone(),
+            options.trace.clone(),
+            transfer.address_index(),
+            opens_by,
+        );
         Self {
             waiting_deadline: transfer.deadline(),
             waiting: VecDeque::from([transfer]),

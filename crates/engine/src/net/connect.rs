@@ -124,7 +124,7 @@ impl ConnectOptions {
     }
 
     /// A copy of these options with the default `attempt_delay` and `timeout`.
-    pub(super) fn without_timeouts(&self) -> Self {
+    pub(crate) fn without_timeouts(&self) -> Self {
         let Self { attempt_delay, timeout, .. } = Self::default();
         Self { attempt_delay, timeout, ..self.clone() }
     }

@@ -12,8 +12,8 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use haul_policy::alt_svc::AlpnProtocol;
 use haul_policy::proxy::Proxy;
-use haul_policy::target::{Host, Scheme, Target};
 use haul_proto::h1::Liberties;
 
 use super::connect::ConnectOptions;
@@ -21,8 +21,6 @@ use super::dns::AddressFamily;
 use super::proxy::{ProxyHop, ProxyRoute};
 use super::socket::{IdleSocketState as Peeked, peek_idle};
 use super::tls::{SessionKey, TlsOptions};
-use crate::request::RequestOptions;
-use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
 use crate::sync::IgnorePoison;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
@@ -59,52 +57,6 @@ pub struct ConnectionKey {
 }
 
 impl ConnectionKey {
-    /// Makes the key of a request to this target.
-    #[must_use]
-    pub fn new(target: &Target, options: &RequestOptions) -> Self {
-        let via = ProxyRoute::of(target, options);
-        if let ProxyRoute::Forward(hop) = &via {
-            let (host, port) = (hop.proxy.host_text().to_owned(), hop.proxy.port());
-            return Self {
-                dial: (host.clone(), port),
-                zone: None,
-                alternative: None,
-                host,
-                port,
-                // The protocol with the proxy is part of `via`.
-                tls: None,
-                family: options.family,
-                connect: options.connect.without_timeouts(),
-                prior_knowledge: false,
-                liberties: options.liberties,
-                via,
-            };
-        }
-        let alternative = alternative(target, options, &via);
-        let dial = match &alternative {
-            Some(other) => (other.host.as_str(), other.port),
-            None => options.dial(target.host_text(), target.port()),
-        };
-        let mut tls = (target.scheme() == Scheme::Https).then(|| options.tls.clone());
-        if let (Some(other), Some(tls)) = (&alternative, &mut tls) {
-            let name = if other.protocol == AlpnProtocol::H2 { &b"h2"[..] } else { b"http/1.1" };
-            tls.alpn.retain(|offered| offered == name);
-        }
-        Self {
-            host: target.host_text().to_owned(),
-            port: target.port(),
-            zone: zone(target, dial.0).map(str::to_owned),
-            dial: (dial.0.to_owned(), dial.1),
-            alternative: alternative.map(|other| other.protocol),
-            tls,
-            family: options.family,
-            connect: options.connect.without_timeouts(),
-            prior_knowledge: options.prior_knowledge,
-            liberties: options.liberties,
-            via,
-        }
-    }
-
     /// Returns the key of the server in the cache of session tickets.
     #[must_use]
     pub fn place(&self) -> SessionKey {
@@ -155,61 +107,6 @@ impl ConnectionKey {
             && self.family == other.family
             && self.connect == other.connect
             && self.prior_knowledge == other.prior_knowledge
-    }
-
-    /// Returns true if a request to this target may use a connection of this key. Mostly avoids
-    /// building another key.
-    #[must_use]
-    pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
-        if options.alt_svc.is_some() || self.alternative.is_some() {
-            return *self == Self::new(target, options);
-        }
-        if self.family != options.family
-            || !self.connect.make_equal_connections(&options.connect)
-            || self.liberties != options.liberties
-        {
-            return false;
-        }
-        if options.proxy.is_some() || self.via != ProxyRoute::Direct {
-            let via = ProxyRoute::of(target, options);
-            if self.via != via || matches!(via, ProxyRoute::Unusable(..)) {
-                return false;
-            }
-            if via.forwards().is_some() {
-                return true;
-            }
-        }
-        self.port == target.port()
-            && self.host == target.host_text()
-            && match (&self.tls, target.scheme()) {
-                (Some(tls), Scheme::Https) => *tls == options.tls,
-                (None, Scheme::Http) => true,
-                _ => false,
-            }
-            && options.dial(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
-            && self.zone.as_deref() == zone(target, &self.dial.0)
-            && self.prior_knowledge == options.prior_knowledge
-    }
-}
-
-/// Returns the alternative service for a request to this target, if one is known and usable.
-fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
-    let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
-    let is_told = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
-    if is_told || *via != ProxyRoute::Direct || options.connect.unix_socket.is_some() || options.prior_knowledge {
-        return None;
-    }
-    // The origin's own place needs no name of its own: what is spoken there is agreed on.
-    known
-        .find(target, &options.tls.alpn)
-        .filter(|other| (other.host.as_str(), other.port) != (target.host_text(), target.port()))
-}
-
-/// Returns the zone of a target's address, if the connection goes to that address.
-fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
-    match target.host() {
-        Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),
-        _ => None,
     }
 }
 
@@ -319,29 +216,26 @@ impl<C: AsFd> ConnectionPool<C> {
     /// A connection for this key that is silent and open, the one used last first. Others that are
     /// found dead are closed.
     pub fn take(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
-        self.take_where(mark(&key.host, key.port), now, |other| other == key)
+        self.take_where((&key.host, key.port), now, |other| other == key)
     }
 
-    /// Takes a connection for a request to this target. Avoids making the key of the request where
-    /// possible.
-    pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
-        if options.proxy.is_some() {
-            return self.take(&ConnectionKey::new(target, options), now);
-        }
-        self.take_where(mark(target.host_text(), target.port()), now, |key| key.fits(target, options))
-    }
-
-    /// Returns true if the pool has a connection for a request to this target. The connection stays
-    /// in the pool.
-    pub fn has_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> bool {
+    /// Returns true if the pool has a connection whose key fits. The connection stays in the pool.
+    pub(crate) fn has_where(&self, now: Instant, fits: impl Fn(&ConnectionKey) -> bool) -> bool {
         self.lock().iter().any(|idle| {
             now.saturating_duration_since(idle.since) < self.limits.idle
-                && idle.key.fits(target, options)
+                && fits(&idle.key)
                 && peek_idle(idle.connection.as_fd()) == Peeked::Silent
         })
     }
 
-    fn take_where(&self, mark: u64, now: Instant, fits: impl Fn(&ConnectionKey) -> bool) -> Option<C> {
+    /// Takes a connection to this host and port whose key fits.
+    pub(crate) fn take_where(
+        &self,
+        (host, port): (&str, u16),
+        now: Instant,
+        fits: impl Fn(&ConnectionKey) -> bool,
+    ) -> Option<C> {
+        let mark = mark(host, port);
         let mut idle = self.lock();
         loop {
             let place = idle.iter().rposition(|other| other.mark == mark && fits(&other.key))?;
@@ -366,7 +260,10 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
+    use haul_policy::target::Target;
+
     use super::*;
+    use crate::request::RequestOptions;
 
     fn key(url: &str, options: &RequestOptions) -> Arc<ConnectionKey> {
         Arc::new(ConnectionKey::new(&Target::parse(url).unwrap(), options))

@@ -10,6 +10,7 @@
 //! ```
 
 mod builder;
+mod connection_key;
 mod curl_compat;
 mod debug;
 mod form;

@@ -32,12 +32,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::resolved_route::ResolvedRoute;
 use self::stages::{ConnectionStage, StageIo, StageOutcome};
-use super::connect::{ConnectRace, RaceStatus};
+use super::connect::{ConnectOptions, ConnectRace, RaceStatus};
 use super::dns::AddressFamily;
 use super::pool::ConnectionKey;
 use super::stream::ConnectionStream;
 use super::tls::TlsContexts;
-use crate::request::RequestOptions;
+use crate::trace::TransferObserver;
 use crate::{Error, ErrorKind, Result};
 
 /// Connections that are opened in place of one because a proxy closes after each challenge. The
@@ -47,7 +47,9 @@ const MAX_REOPENED: u32 = 3;
 /// A connection in the making.
 pub(crate) struct Connecting {
     key: Arc<ConnectionKey>,
-    options: Arc<RequestOptions>,
+    options: ConnectOptions,
+    /// The trace that receives each attempt.
+    trace: Option<Arc<dyn TransferObserver>>,
     /// The index of the address that is tried first.
     first_address: usize,
     deadline: Instant,
@@ -113,11 +115,12 @@ impl Connecting {
     /// Prepares a connection for `key`. The whole of it must be done by `deadline`.
     pub(crate) fn new(
         key: Arc<ConnectionKey>,
-        options: Arc<RequestOptions>,
+        options: ConnectOptions,
+        trace: Option<Arc<dyn TransferObserver>>,
         first_address: usize,
         deadline: Instant,
     ) -> Self {
-        Self { key, options, first_address, deadline, reopened: 0, phase: ConnectPhase::Resolving }
+        Self { key, options, trace, first_address, deadline, reopened: 0, phase: ConnectPhase::Resolving }
     }
 
     /// Advances by one phase, or as far as the sockets allow.
@@ -206,8 +209,8 @@ impl Connecting {
             return Ok(ConnectProgress::Waits);
         };
         context.observer.resolved();
-        let race = route.connector(&self.options.connect, self.first_address, context.now);
-        let race = Box::new(race.watched(self.options.trace.clone()));
+        let race = route.connector(&self.options, self.first_address, context.now);
+        let race = Box::new(race.watched(self.trace.clone()));
         self.phase = ConnectPhase::Racing { race, stages: stages::list(&self.key, &route)? };
         Ok(ConnectProgress::Resolved)
     }

@@ -9,7 +9,6 @@ use haul_proto::head::ResponseHead;
 
 use super::{ProxyAuth, ProxyAuthCache, ProxyOptions};
 use crate::net::tls::TlsOptions;
-use crate::request::RequestOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// The proxies that a connection passes.
@@ -50,12 +49,9 @@ pub struct ProxyHop {
 }
 
 impl ProxyRoute {
-    /// Returns the route of a request.
-    #[must_use]
-    pub fn of(target: &Target, options: &RequestOptions) -> Self {
-        let Some(given) = options.proxy.as_ref().filter(|_| options.connect.unix_socket.is_none()) else {
-            return Self::Direct;
-        };
+    /// Returns the route to a target with these options. `is_elsewhere` means that the connection
+    /// goes to another host or port than the target's; `user_agent` is that of the request.
+    pub(crate) fn select(given: &ProxyOptions, target: &Target, is_elsewhere: bool, user_agent: Option<&[u8]>) -> Self {
         let proxy = match chosen(given, target) {
             Ok(proxy) => proxy,
             Err(error) => {
@@ -74,8 +70,7 @@ impl ProxyRoute {
             (None, Some(preproxy)) => (preproxy, None),
         };
         // A destination other than the URL's cannot be given to a proxy that sees only the URL.
-        let elsewhere = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
-        let manner = proxy.route(target, given.tunnel || elsewhere);
+        let manner = proxy.route(target, given.tunnel || is_elsewhere);
         let hop = Arc::new(ProxyHop {
             tls: (proxy.kind() == ProxyKind::Https).then(|| proxy_tls_options(given)),
             proxy,
@@ -84,7 +79,7 @@ impl ProxyRoute {
             http10: given.http10,
             fields: given.fields.clone(),
             without: given.without.clone(),
-            user_agent: options.user_agent.clone(),
+            user_agent: user_agent.map(<[u8]>::to_vec),
             memory: given.memory.clone(),
         });
         match manner {
