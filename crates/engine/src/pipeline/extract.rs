@@ -59,7 +59,7 @@ impl ExtractPattern {
     /// order of the expressions.
     ///
     /// # Errors
-    /// As [`Pattern::new`].
+    /// As [`ExtractPattern::new`].
     pub fn all_of(expressions: &[impl AsRef<str>]) -> Result<Self> {
         let inner = expressions.iter().map(|expression| compile(expression.as_ref()));
         Ok(Self { inner: inner.collect::<Result<_>>()? })

@@ -178,7 +178,7 @@ impl H1Connection {
     }
 
     /// Returns the number of requests that the next connection to this peer is expected to answer:
-    /// see [`PipelineLimit::bore`].
+    /// see [`PipelineLimit::for_next_connection`].
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         self.pipeline_limit.for_next_connection(self.served, self.queue.len())
@@ -209,7 +209,7 @@ impl H1Connection {
         self.queue.iter().filter_map(|transfer| transfer.deadline()).min()
     }
 
-    /// Puts a transfer's request into the machine; [`HttpConnection::pump`] sends it.
+    /// Puts a transfer's request into the machine; [`H1Connection::pump`] sends it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -330,7 +330,7 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if [`HttpConnection::receive`] has results even if nothing was received.
+    /// Returns true if [`H1Connection::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.conn.has_due()
@@ -382,7 +382,7 @@ impl H1Connection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an
+    /// Returns the time of the next timeout: call [`H1Connection::expire`] then, even without an
     /// event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {

@@ -31,7 +31,7 @@ impl H1Connection {
     }
 
     /// Returns true if the kernel can move the rest of the body under way to the sink: by
-    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may
+    /// [`H1Connection::move_body`] in place of [`H1Connection::receive`]. Nothing else may
     /// write to the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
         if self.direct == BodyRoute::Undecided {

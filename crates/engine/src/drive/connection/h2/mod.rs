@@ -172,7 +172,8 @@ impl H2Connection {
     }
 
     /// Returns the number of requests that the next connection to this peer is expected to answer,
-    /// until the peer announces how many it takes at once: see [`PipelineLimit::bore`].
+    /// until the peer announces how many it takes at once: see
+    /// [`PipelineLimit::for_next_connection`].
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
@@ -219,7 +220,7 @@ impl H2Connection {
         self.served
     }
 
-    /// Puts a transfer's request into the machine; [`HttpConnection::pump`] sends it.
+    /// Puts a transfer's request into the machine; [`H2Connection::pump`] sends it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -284,7 +285,7 @@ impl H2Connection {
         self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Returns true if [`HttpConnection::receive`] has results even if nothing was received.
+    /// Returns true if [`H2Connection::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.conn.has_due()
@@ -412,7 +413,7 @@ impl H2Connection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an
+    /// Returns the time of the next timeout: call [`H2Connection::expire`] then, even without an
     /// event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
