@@ -1,9 +1,9 @@
 //! Reads the text of a `-K` config file as curl does: one option a line.
 //!
 //! A line is `name = value`, `name: value`, `name value` or `-x value`; `#` begins a comment line.
-//! A value in double quotes knows `\\ \" \t \n \r \v`. [`ConfigReader`] hands out one [`ConfigEntry`]
-//! after the other, borrowed from its buffer: a file of millions of lines costs no allocation a
-//! line, and a FIFO is read as it comes.
+//! A value in double quotes knows `\\ \" \t \n \r \v`. [`ConfigReader`] hands out one
+//! [`ConfigEntry`] after the other, borrowed from its buffer: a file of millions of lines costs no
+//! allocation a line, and a FIFO is read as it comes.
 //!
 //! ```
 //! use haul_cli::config_file::ConfigReader;

@@ -5,9 +5,9 @@
 //! | `haul …` | [`Persona::Haul`] |
 //! | `haul curl …`, or by the name `curl` (a link) | [`Persona::Curl`] |
 //!
-//! The defaults of each persona are where the settings are: [`GlobalArgs::of`](crate::plan::GlobalArgs::of)
-//! and [`TransferArgs::of`](crate::plan::TransferArgs::of). No other place asks for the program's
-//! name.
+//! The defaults of each persona are where the settings are:
+//! [`GlobalArgs::of`](crate::plan::GlobalArgs::of) and
+//! [`TransferArgs::of`](crate::plan::TransferArgs::of). No other place asks for the program's name.
 //!
 //! ```
 //! use haul_cli::persona::Persona;

@@ -1,7 +1,7 @@
 //! The errors of a command line, in curl's words.
 //!
-//! A flag only knows *why* it refuses a value ([`UsageReason`]); the parser adds *where* that happened
-//! ([`UsageError`]): which option of the command line, or which line of which config file.
+//! A flag only knows *why* it refuses a value ([`UsageReason`]); the parser adds *where* that
+//! happened ([`UsageError`]): which option of the command line, or which line of which config file.
 //!
 //! ```
 //! use haul_cli::usage_error::{ArgPosition, UsageReason, UsageError};

@@ -1,5 +1,5 @@
-//! The parts of a flag: its names and documentation, the value that it takes, its chapter of the help,
-//! and its effect.
+//! The parts of a flag: its names and documentation, the value that it takes, its chapter of the
+//! help, and its effect.
 
 use crate::flag_value::FlagValue;
 use crate::parsed_args::ParsedArgs;

@@ -1,8 +1,8 @@
 //! The plan: a command line with everything resolved that needs no network.
 //!
-//! [`crate::resolve::resolve`] makes it from [`crate::parsed_args::ParsedArgs`]: files that options name are
-//! read, outputs stand beside their URLs, defaults are filled in, contradictions are refused.
-//! The engine's side of the program reads the plan and nothing else.
+//! [`crate::resolve::resolve`] makes it from [`crate::parsed_args::ParsedArgs`]: files that options
+//! name are read, outputs stand beside their URLs, defaults are filled in, contradictions are
+//! refused. The engine's side of the program reads the plan and nothing else.
 //!
 //! ```
 //! use haul_cli::{files::SystemFiles, parse::parse, plan::Output, resolve::resolve};
@@ -192,7 +192,8 @@ pub struct Operation {
     pub output_dir: Option<PathBuf>,
     /// `--create-dirs`: make missing directories of an output.
     pub create_dirs: bool,
-    /// `-J`: the name that `Content-Disposition` gives takes the place of [`OutputArg::RemoteName`]'s.
+    /// `-J`: the name that `Content-Disposition` gives takes the place of
+    /// [`OutputArg::RemoteName`]'s.
     pub remote_header_name: bool,
     /// The treatment of an output file that exists already.
     pub existing: ExistingFile,
@@ -210,8 +211,8 @@ pub struct Operation {
     /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask;
     /// `None` is `0o666`.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: the expected digest, or the list of digests. A [`ChecksumArg::Digest`] requires
-    /// that there is one URL.
+    /// `--checksum`: the expected digest, or the list of digests. A [`ChecksumArg::Digest`]
+    /// requires that there is one URL.
     pub checksum: Option<ChecksumArg>,
     /// The first stage, then one for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,

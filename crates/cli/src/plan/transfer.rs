@@ -23,9 +23,10 @@ use crate::persona::Persona;
 #[derive(Clone, Debug)]
 pub struct TransferArgs {
     /// The settings that are the engine's one to one: `--fail`, `--fail-with-body`, the redirects
-    /// and retries, `--limit-rate`, `--max-filesize`, `--path-as-is`, `-4` and `-6`, `--connect-to`,
-    /// `--connect-timeout` and the sockets, `-0`, `--http0.9`, `--raw`, `--ignore-content-length`
-    /// and `--expect100-timeout`. The other fields of these options are not used.
+    /// and retries, `--limit-rate`, `--max-filesize`, `--path-as-is`, `-4` and `-6`,
+    /// `--connect-to`, `--connect-timeout` and the sockets, `-0`, `--http0.9`, `--raw`,
+    /// `--ignore-content-length` and `--expect100-timeout`. The other fields of these options are
+    /// not used.
     pub options: RequestOptions,
     /// The schemes that URLs and redirects may have.
     pub redirect: RedirectArgs,
@@ -50,7 +51,8 @@ pub struct TransferArgs {
     pub http_version: HttpVersion,
     /// `--resolve`, in order; a later one for the same host and port wins.
     pub resolve: Vec<ResolveArg>,
-    /// `--interface`, with the syntax of [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
+    /// `--interface`, with the syntax of
+    /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
     pub interface: Option<String>,
     /// TCP keepalive; `None` is `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,

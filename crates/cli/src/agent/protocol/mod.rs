@@ -8,8 +8,9 @@
 //!                                      ◀── Done (facts, error)                 the descriptor is closed by then
 //! ```
 //!
-//! A frame is its length in four bytes, its kind in one, and its content ([`encoding`](super::encoding)).
-//! Nothing here reads or writes a socket: [`FrameBuffer`] takes bytes, however they were cut.
+//! A frame is its length in four bytes, its kind in one, and its content
+//! ([`encoding`](super::encoding)). Nothing here reads or writes a socket: [`FrameBuffer`] takes
+//! bytes, however they were cut.
 //!
 //! ```
 //! use haul_cli::agent::protocol::{CallMessage, FrameBuffer};

@@ -14,11 +14,11 @@
 //! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
 //! ```
 //!
-//! [`AgentRequest::to_bytes`] returns `None` for a request that cannot be handed over (with content,
-//! a jar, or an observer); the call then runs without the agent. So do settings that the tables of
-//! `fields.rs` do not know: a new field of a struct fails to compile until a table names it;
-//! and where a type of the engine hides its fields, the written value is read back and compared. No
-//! option is ever dropped silently.
+//! [`AgentRequest::to_bytes`] returns `None` for a request that cannot be handed over (with
+//! content, a jar, or an observer); the call then runs without the agent. So do settings that the
+//! tables of `fields.rs` do not know: a new field of a struct fails to compile until a table names
+//! it; and where a type of the engine hides its fields, the written value is read back and
+//! compared. No option is ever dropped silently.
 
 mod fields;
 

@@ -6,8 +6,8 @@
 //! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
 //! ```
 //!
-//! The rate is that of the last seconds ([`TransferRate`]). What a resumed download had before counts for
-//! the percentage, not for the rate.
+//! The rate is that of the last seconds ([`TransferRate`]). What a resumed download had before
+//! counts for the percentage, not for the rate.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -173,9 +173,9 @@ impl ProgressReporter {
         self.draw();
     }
 
-    /// Begins a body, or begins it again. [`ProgressReporter::body_bytes`] then counts its bytes: `length`
-    /// of them, if that is known, after the `already` bytes that the output has from an earlier run
-    /// or try.
+    /// Begins a body, or begins it again. [`ProgressReporter::body_bytes`] then counts its bytes:
+    /// `length` of them, if that is known, after the `already` bytes that the output has from an
+    /// earlier run or try.
     pub(crate) fn body_begins(&self, length: Option<u64>, already: u64) {
         if let Some(mut meter) = self.meter() {
             meter.body_begins(length);

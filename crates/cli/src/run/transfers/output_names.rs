@@ -53,8 +53,8 @@ impl OutputNames {
         taken.names.contains_key(&name)
     }
 
-    /// A check that takes the names that responses choose. With `skips_existing`, a file from before
-    /// the run is passed over, and its name is not taken.
+    /// A check that takes the names that responses choose. With `skips_existing`, a file from
+    /// before the run is passed over, and its name is not taken.
     pub(crate) fn check(&self, skips_existing: bool) -> NameCheck {
         let names = self.clone();
         NameCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
