@@ -7,7 +7,7 @@ use crate::{Client, Error, Result};
 
 /// The responses to many requests; made by [`Client::fetch_all`]. Takes requests from their
 /// iterator as the program takes responses, a bounded number ahead. Dropping it ends the requests
-/// under way.
+/// in progress.
 #[must_use = "it sends requests only while it is iterated"]
 pub struct FetchAll<I> {
     requests: Option<I>,

@@ -1,4 +1,4 @@
-//! The memory budget for the bodies of a batch, both under way and complete but not yet taken.
+//! The memory budget for the bodies of a batch, both in progress and complete but not yet taken.
 //!
 //! While no result is ready, the first request in progress may exceed the budget, since the program
 //! waits for its result. A batch therefore holds at most its budget and one body more.
@@ -95,7 +95,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Records the first of the requests under way.
+    /// Records the first of the requests in progress.
     pub(super) fn set_first(&self, id: Option<u64>) {
         let id = id.unwrap_or(NONE);
         if self.first.swap(id, Ordering::SeqCst) != id {

@@ -325,7 +325,7 @@ impl ActiveExchange {
         }
     }
 
-    /// Returns true if the deadline of the transfer under way has passed.
+    /// Returns true if the deadline of the transfer in progress has passed.
     fn is_late(&self) -> bool {
         self.connection.front().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
     }

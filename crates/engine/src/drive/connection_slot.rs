@@ -199,7 +199,7 @@ impl ConnectionSlot {
     }
 
     /// Removes and returns the transfers that have to leave: all if the connection takes no more
-    /// requests, and the next one if it and the ones under way would wait for each other.
+    /// requests, and the next one if it and the ones in progress would wait for each other.
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {

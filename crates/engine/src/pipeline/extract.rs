@@ -134,7 +134,7 @@ impl Extractor {
         self.searches.iter_mut().for_each(|search| search.gather = gather);
     }
 
-    /// Forgets the body under way.
+    /// Forgets the body in progress.
     pub fn reset(&mut self) {
         self.searches.iter_mut().for_each(ExpressionSearch::reset);
         self.found.clear();
@@ -144,7 +144,7 @@ impl Extractor {
     /// it and 4 KiB (256 KiB at most, when much is unsettled) were collected.
     ///
     /// # Errors
-    /// Only what `on_match` gives; the body under way is lost then ([`reset`](Self::reset)).
+    /// Only what `on_match` gives; the body in progress is lost then ([`reset`](Self::reset)).
     pub fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {

@@ -8,7 +8,7 @@ pub(crate) trait Admission: Send + Sync {
     /// Returns the requests that may start now.
     fn rule(&self) -> AdmissionRule;
 
-    /// Receives the number of the first request under way.
+    /// Receives the number of the first request in progress.
     fn set_first(&self, id: Option<u64>);
 
     /// Ends a turn: all events of the last wake-up are handled, and readers of results may be
@@ -21,7 +21,7 @@ pub(crate) trait Admission: Send + Sync {
 pub(crate) struct ExecutorLoad {
     /// Requests that have not started yet.
     pub(crate) waiting: usize,
-    /// Requests under way.
+    /// Requests in progress.
     pub(crate) running: usize,
 }
 

@@ -110,7 +110,7 @@ impl Executor {
         id
     }
 
-    /// Cancels a request: drops its sink, and closes its connection if it is under way. Returns
+    /// Cancels a request: drops its sink, and closes its connection if it is in progress. Returns
     /// `false` if it is finished already.
     pub(crate) fn cancel(&self, id: u64) -> bool {
         let mut state = self.lock();
@@ -140,7 +140,7 @@ impl Executor {
     }
 
     /// Marks the executor as retired: its client is gone, no further request comes, and the thread
-    /// ends once the requests under way are finished.
+    /// ends once the requests in progress are finished.
     pub(crate) fn retire(&self) {
         self.lock().is_retired = true;
         self.wake_workers();
@@ -178,7 +178,7 @@ impl Executor {
             match catch_unwind(AssertUnwindSafe(|| worker::run(client, &supply, self.workers))) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => self.fail_all(&error),
-                // The panic has been printed and reported to the requests that were under way.
+                // The panic has been printed and reported to the requests that were in progress.
                 Err(_) => self.requeue_waiting(),
             }
             let mut state = self.lock();
@@ -206,7 +206,7 @@ impl Executor {
         self.fail_running(error);
     }
 
-    /// Fails all requests under way.
+    /// Fails all requests in progress.
     fn fail_running(&self, error: &Error) {
         let running = std::mem::take(&mut self.lock().running);
         for (_, (done, target)) in running {

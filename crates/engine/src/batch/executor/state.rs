@@ -32,7 +32,7 @@ pub(super) struct ExecutorState {
     pub(super) is_over: bool,
     /// The event loop is not started again.
     pub(super) is_closed: bool,
-    /// The client is gone. The event loop ends once the requests under way are finished.
+    /// The client is gone. The event loop ends once the requests in progress are finished.
     pub(super) is_retired: bool,
     pub(super) idle_since: Option<Instant>,
 }

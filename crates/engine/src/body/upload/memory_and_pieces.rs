@@ -90,7 +90,7 @@ impl PieceUpload {
         self.open = OpenPiece::Nothing;
     }
 
-    /// Reads from the piece under way; 0 at its end.
+    /// Reads from the piece in progress; 0 at its end.
     fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = &self.pieces[self.at];
         if let BodyPiece::Bytes(bytes) = piece {

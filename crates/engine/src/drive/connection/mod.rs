@@ -232,7 +232,7 @@ impl HttpConnection {
         }
     }
 
-    /// Ends the connection after its first response, or after the ones under way.
+    /// Ends the connection after its first response, or after the ones in progress.
     pub fn limit_to_one_request(&mut self) {
         match self {
             Self::H1(connection) => connection.limit_to_one_request(),
@@ -349,14 +349,14 @@ impl HttpConnection {
         either!(self, connection => connection.pacing.resumes_at = None);
     }
 
-    /// Returns the number of bytes of the body under way that are still to come; 0 if unknown, or
+    /// Returns the number of bytes of the body in progress that are still to come; 0 if unknown, or
     /// unless there is exactly one body.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         either!(self, connection => connection.remaining())
     }
 
-    /// Returns true if the kernel can move the rest of the body under way to the sink: by
+    /// Returns true if the kernel can move the rest of the body in progress to the sink: by
     /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may
     /// write to the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
@@ -373,8 +373,8 @@ impl HttpConnection {
         !matches!(waited, Ok(WaitResult::Quiet))
     }
 
-    /// Waits until there is something to do for the body under way. For a driver that does not wait
-    /// in the receive.
+    /// Waits until there is something to do for the body in progress. For a driver that does not
+    /// wait in the receive.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -388,7 +388,7 @@ impl HttpConnection {
         either!(self, connection => connection.pacing.waited)
     }
 
-    /// Moves available bytes of the body under way to its sink, once; see
+    /// Moves available bytes of the body in progress to its sink, once; see
     /// [`HttpConnection::is_direct`].
     pub fn move_body(
         &mut self,
@@ -417,7 +417,7 @@ impl HttpConnection {
         }
     }
 
-    /// Closes a connection that cannot continue: the transfer under way fails with `error`, the
+    /// Closes a connection that cannot continue: the transfer in progress fails with `error`, the
     /// others with it.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         either!(self, connection => connection.abort(error, now, finished))
@@ -453,7 +453,7 @@ impl HttpConnection {
         either!(self, connection => connection.expire(now, finished))
     }
 
-    /// Cancels the transfer with this tag, if it is under way here. Closes the connection unless
+    /// Cancels the transfer with this tag, if it is in progress here. Closes the connection unless
     /// other transfers share it.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         either!(self, connection => connection.cancel(tag, now, finished))
@@ -464,7 +464,7 @@ impl HttpConnection {
         either!(self, connection => connection.front())
     }
 
-    /// Returns the transfer under way, mutably, to report to it.
+    /// Returns the transfer in progress, mutably, to report to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         either!(self, connection => connection.front_mut())
     }

@@ -30,7 +30,7 @@ impl Worker {
         self.place_all();
     }
 
-    /// Ends a transfer that is under way on this slot, or returns it if it still waits there.
+    /// Ends a transfer that is in progress on this slot, or returns it if it still waits there.
     fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
         let slot = self.slots.get_mut(token)?;
         if let Some(place) =

@@ -14,7 +14,7 @@ use crate::transfer::{ExchangeFailure, NextStep};
 use crate::{Error, ErrorKind};
 
 impl H1Connection {
-    /// Ends the transfer under way, which needs no more of a response that continues.
+    /// Ends the transfer in progress, which needs no more of a response that continues.
     pub(super) fn stop_response(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
         self.finish_front(now, finished);

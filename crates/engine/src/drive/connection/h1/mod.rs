@@ -152,7 +152,7 @@ impl H1Connection {
         self.has_extra_response
     }
 
-    /// Ends the connection after its first response, or after the pipeline under way.
+    /// Ends the connection after its first response, or after the pipeline in progress.
     pub fn limit_to_one_request(&mut self) {
         self.is_one_request_only = true;
     }
@@ -346,7 +346,7 @@ impl H1Connection {
         }
     }
 
-    /// Returns the number of bytes that the transfer under way may receive.
+    /// Returns the number of bytes that the transfer in progress may receive.
     fn credit(&mut self, now: Instant, waker: ConnectionWaker<'_>) -> Credit {
         let credit = self.queue.front_mut().map(|transfer| transfer.credit(now, waker.wake, waker.token));
         credit.unwrap_or(Credit::Bytes(u64::MAX))
@@ -425,7 +425,7 @@ impl H1Connection {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// Returns the transfer under way, mutably, to report to it.
+    /// Returns the transfer in progress, mutably, to report to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
     }

@@ -73,7 +73,7 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Passes on the gathered bytes of the body under way.
+    /// Passes on the gathered bytes of the body in progress.
     fn deliver(
         &mut self,
         buffer: &[u8],

@@ -9,7 +9,7 @@ use super::H1Connection;
 use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyStop, ZeroCopyTarget};
 use crate::transfer::Credit;
 
-/// The route of the rest of the body under way to its sink.
+/// The route of the rest of the body in progress to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyRoute {
     /// The route is not decided yet.
@@ -24,13 +24,13 @@ pub(super) enum BodyRoute {
 const WORTH_MOVING: u64 = 64 << 10;
 
 impl H1Connection {
-    /// Returns the number of bytes of the body under way that are still to come; 0 if unknown.
+    /// Returns the number of bytes of the body in progress that are still to come; 0 if unknown.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.conn.direct_body().unwrap_or(0)
     }
 
-    /// Returns true if the kernel can move the rest of the body under way to the sink: by
+    /// Returns true if the kernel can move the rest of the body in progress to the sink: by
     /// [`H1Connection::move_body`] in place of [`H1Connection::receive`]. Nothing else may
     /// write to the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
@@ -49,8 +49,8 @@ impl H1Connection {
         matches!(self.direct, BodyRoute::Moved(_))
     }
 
-    /// Waits until there is something to do for the body under way. For a driver that does not wait
-    /// in the receive.
+    /// Waits until there is something to do for the body in progress. For a driver that does not
+    /// wait in the receive.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -74,7 +74,7 @@ impl H1Connection {
         self.pacing.wait(socket, sends, beside, deadline)
     }
 
-    /// Moves available bytes of the body under way to its sink, once. There may be more after any
+    /// Moves available bytes of the body in progress to its sink, once. There may be more after any
     /// result but [`ReceiveStatus::WouldBlock`], which can also mean that the sink's pipe is full.
     pub fn move_body(
         &mut self,

@@ -386,8 +386,8 @@ impl H2Connection {
         if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { progress }
     }
 
-    /// Returns the number of bytes of the body under way that are still to come; 0 unless there is
-    /// exactly one body.
+    /// Returns the number of bytes of the body in progress that are still to come; 0 unless there
+    /// is exactly one body.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         only_stream(&self.active).map_or(0, |active| active.left)
@@ -466,7 +466,7 @@ impl H2Connection {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer under way, mutably, to report to it; `None` unless there is exactly
+    /// Returns the transfer in progress, mutably, to report to it; `None` unless there is exactly
     /// one.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
