@@ -4,7 +4,7 @@
 //! [`crate::plan::RunPlan`]. What needs no second look is kept in the plan's own types.
 //!
 //! ```
-//! use haul_cli::{files::SystemFiles, parse::parse};
+//! use haul_cli::{file_access::SystemFiles, parse::parse};
 //!
 //! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFiles).unwrap();

@@ -13,7 +13,7 @@
 //! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
 //! ```
 //!
-//! A struct is encoded by a table of its fields ([`frame_fields!`]), which both writes and reads
+//! A struct is encoded by a table of its fields (`frame_fields!`), which both writes and reads
 //! them: a field is named once, and cannot be forgotten on one side.
 //!
 //! Both ends are one program of one version, so that there are no field numbers and nothing is

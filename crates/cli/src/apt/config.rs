@@ -1,7 +1,7 @@
 //! The configuration that apt sends (`601 Configuration`), by the names of apt.conf(5).
 //!
 //! ```
-//! use haul_cli::apt::{config::Config, message::Message};
+//! use haul_cli::apt::{config::AptConfig, message::AptMessage};
 //!
 //! let items = AptMessage::new(601, "Configuration")
 //!     .with("Config-Item", "Acquire::http::Timeout=20")

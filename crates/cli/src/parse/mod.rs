@@ -6,7 +6,7 @@
 //! `-K` is read in place, as if its lines stood on the command line.
 //!
 //! ```
-//! use haul_cli::{files::SystemFiles, parse::parse};
+//! use haul_cli::{file_access::SystemFiles, parse::parse};
 //!
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFiles).unwrap();

@@ -5,7 +5,7 @@
 //! refused. The engine's side of the program reads the plan and nothing else.
 //!
 //! ```
-//! use haul_cli::{files::SystemFiles, parse::parse, plan::Output, resolve::resolve};
+//! use haul_cli::{file_access::SystemFiles, parse::parse, plan::OutputArg, resolve::resolve};
 //!
 //! let args = ["-o", "a", "http://h/1", "http://h/2", "--max-time", "5"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFiles).unwrap();

@@ -5,7 +5,7 @@
 //! itself.
 //!
 //! ```
-//! use haul_cli::{files::SystemFiles, parse::parse, plan::Body, resolve::resolve};
+//! use haul_cli::{file_access::SystemFiles, parse::parse, plan::BodyArg, resolve::resolve};
 //!
 //! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
 //! let plan = resolve(parse(args, &mut SystemFiles).unwrap(), &mut SystemFiles).unwrap();
