@@ -60,7 +60,7 @@ fn ops() -> impl Strategy<Value = Vec<QueueOp>> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct QueuedJob {
+struct ModelJob {
     seq: u64,
     number: usize,
     host: u8,
@@ -69,7 +69,7 @@ struct QueuedJob {
 struct QueueModel {
     caps: QueueCaps,
     now: MonotonicTime,
-    waiting: Vec<QueuedJob>,
+    waiting: Vec<ModelJob>,
     running: Vec<(u8, HostId)>,
     paused: HashMap<u8, MonotonicTime>,
 }
@@ -83,22 +83,22 @@ impl QueueModel {
         self.running.iter().filter(|(on, _)| *on == host).count()
     }
 
-    fn awake(&self) -> impl Iterator<Item = QueuedJob> {
+    fn awake(&self) -> impl Iterator<Item = ModelJob> {
         self.waiting.iter().copied().filter(|job| !self.is_paused(job.host))
     }
 
-    fn head(&self, head: Option<u64>) -> Option<QueuedJob> {
+    fn head(&self, head: Option<u64>) -> Option<ModelJob> {
         let first = self.waiting.iter().copied().filter(|job| Some(job.seq) == head).min()?;
         (!self.is_paused(first.host)).then_some(first)
     }
 
-    fn next(&self, head: Option<u64>) -> Option<QueuedJob> {
+    fn next(&self, head: Option<u64>) -> Option<ModelJob> {
         let room = self.running.len() < self.caps.total;
         let below = self.awake().filter(|job| self.running_on(job.host) < self.caps.per_host);
         self.head(head).or_else(|| below.min().filter(|_| room))
     }
 
-    fn next_for(&self, host: u8, head: Option<u64>) -> Option<QueuedJob> {
+    fn next_for(&self, host: u8, head: Option<u64>) -> Option<ModelJob> {
         let first = self.awake().filter(|job| job.host == host).min()?;
         if let Some(head) = self.head(head).filter(|job| job.host == host) {
             return Some(head);
@@ -110,20 +110,20 @@ impl QueueModel {
         (!yields && !over).then_some(first)
     }
 
-    fn take(&mut self, job: QueuedJob) {
+    fn take(&mut self, job: ModelJob) {
         self.waiting.retain(|other| *other != job);
     }
 }
 
 fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
-    let mut queue: JobQueue<QueuedJob, u8> = JobQueue::new(caps);
+    let mut queue: JobQueue<ModelJob, u8> = JobQueue::new(caps);
     let caps = queue.caps();
     let mut model =
         QueueModel { caps, now: MonotonicTime(0), waiting: Vec::new(), running: Vec::new(), paused: HashMap::new() };
     for (number, op) in ops.iter().enumerate() {
         match *op {
             QueueOp::Push { host, seq } => {
-                let job = QueuedJob { seq, number, host };
+                let job = ModelJob { seq, number, host };
                 queue.push(&host, seq, job);
                 model.waiting.push(job);
             }
@@ -193,7 +193,7 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
 }
 
 /// Returns every pushed job once, and then remembers no host.
-fn drain(mut queue: JobQueue<QueuedJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
+fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
     while !queue.is_empty() {
         match queue.next(model.now, None) {
             Some((id, _, job)) => {

@@ -24,7 +24,7 @@ fn request<'a>(method: &'a str, path: &'a str, body: BodyLength) -> RequestHead<
 }
 
 #[derive(Default, Debug, PartialEq, Eq)]
-struct ReceivedResponse {
+struct ServedResponse {
     status: u16,
     fields: String,
     body: Vec<u8>,
@@ -37,7 +37,7 @@ struct ReceivedResponse {
 struct MemoryClient {
     conn: H2Machine,
     uploads: BTreeMap<RequestId, (Vec<u8>, usize)>,
-    answers: BTreeMap<RequestId, ReceivedResponse>,
+    answers: BTreeMap<RequestId, ServedResponse>,
     asked: usize,
 }
 

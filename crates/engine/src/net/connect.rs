@@ -271,16 +271,16 @@ impl ConnectRace {
             return outcome;
         }
         let mut attempt_now = self.racing.is_empty();
-        let mut place = 0;
-        while let Some(attempt) = self.racing.get(place) {
+        let mut index = 0;
+        while let Some(attempt) = self.racing.get(index) {
             match attempt.socket.connect_result(&attempt.peer) {
-                None => place += 1,
+                None => index += 1,
                 Some(Ok(())) => {
-                    let ConnectAttempt { socket, peer } = self.racing.swap_remove(place);
+                    let ConnectAttempt { socket, peer } = self.racing.swap_remove(index);
                     return self.won(socket, peer);
                 }
                 Some(Err(error)) => {
-                    let ConnectAttempt { peer, .. } = self.racing.remove(place);
+                    let ConnectAttempt { peer, .. } = self.racing.remove(index);
                     self.lost(peer, error);
                     attempt_now = true;
                 }

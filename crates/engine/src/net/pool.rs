@@ -19,7 +19,7 @@ use haul_proto::h1::Liberties;
 use super::connect::ConnectOptions;
 use super::dns::AddressFamily;
 use super::proxy::{ProxyHop, ProxyRoute};
-use super::socket::{IdleSocketState as Peeked, peek_idle};
+use super::socket::{IdleSocketState, peek_idle};
 use super::tls::{SessionKey, TlsOptions};
 use crate::sync::IgnorePoison;
 
@@ -59,7 +59,7 @@ pub struct ConnectionKey {
 impl ConnectionKey {
     /// Returns the key of the server in the cache of session tickets.
     #[must_use]
-    pub fn place(&self) -> SessionKey {
+    pub fn session_key(&self) -> SessionKey {
         SessionKey {
             host: self.host.clone(),
             port: self.port,
@@ -202,7 +202,7 @@ impl<C> ConnectionPool<C> {
         } else {
             (idle.len() >= self.limits.connections).then_some(0)
         };
-        let surplus = surplus.map(|place| idle.remove(place).connection);
+        let surplus = surplus.map(|index| idle.remove(index).connection);
         idle.push(IdleConnection { mark, key, since: now, connection });
         surplus
     }
@@ -224,7 +224,7 @@ impl<C: AsFd> ConnectionPool<C> {
         self.lock().iter().any(|idle| {
             now.saturating_duration_since(idle.since) < self.limits.idle
                 && fits(&idle.key)
-                && peek_idle(idle.connection.as_fd()) == Peeked::Silent
+                && peek_idle(idle.connection.as_fd()) == IdleSocketState::Silent
         })
     }
 
@@ -238,10 +238,10 @@ impl<C: AsFd> ConnectionPool<C> {
         let mark = mark(host, port);
         let mut idle = self.lock();
         loop {
-            let place = idle.iter().rposition(|other| other.mark == mark && fits(&other.key))?;
-            let IdleConnection { since, connection, .. } = idle.remove(place);
+            let index = idle.iter().rposition(|other| other.mark == mark && fits(&other.key))?;
+            let IdleConnection { since, connection, .. } = idle.remove(index);
             let fresh = now.saturating_duration_since(since) < self.limits.idle;
-            if fresh && peek_idle(connection.as_fd()) == Peeked::Silent {
+            if fresh && peek_idle(connection.as_fd()) == IdleSocketState::Silent {
                 return Some(connection);
             }
         }

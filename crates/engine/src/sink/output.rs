@@ -6,7 +6,7 @@
 //! before 6.4), `poll` says whether there is room and at most `PIPE_BUF` bytes are written, which
 //! then cannot block (pipe(7)). Files, devices and terminals are written directly.
 //!
-//! What could not be written stays here; the caller is told [`OutputRoom::Full`] and offers no more
+//! What could not be written stays here; the caller gets [`OutputRoom::Full`] and writes no more
 //! until [`DescriptorWriter::flush`] says [`OutputRoom::Free`]. Small writes are gathered, so a
 //! thousand small bodies are one system call.
 //!

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use haul_policy::auth::SigV4Signature;
-use haul_policy::proxy::Fields;
+use haul_policy::proxy::ProxyFields;
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
@@ -82,7 +82,7 @@ impl<'a> CallerFields<'a> {
 pub(super) struct ForwardedRequest {
     /// The request target, in absolute form.
     pub(super) uri: Option<String>,
-    fields: Fields,
+    fields: ProxyFields,
 }
 
 impl ForwardedRequest {

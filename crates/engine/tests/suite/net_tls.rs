@@ -483,7 +483,8 @@ fn tls_context_reads_its_ca_file_once() {
 #[test]
 fn session_tickets_depend_on_port_and_connect_to() {
     let mut options = RequestOptions::default();
-    let key = |url: &str, options: &RequestOptions| ConnectionKey::new(&Target::parse(url).unwrap(), options).place();
+    let key =
+        |url: &str, options: &RequestOptions| ConnectionKey::new(&Target::parse(url).unwrap(), options).session_key();
     let plain = key("https://a.test/", &options);
     assert_eq!(plain, key("https://A.test:443/x", &options));
     assert_ne!(plain, key("https://a.test:8443/", &options));

@@ -39,5 +39,5 @@ mod url;
 
 pub use environment::ProxyEnvironment;
 pub use no_proxy::NoProxy;
-pub use route::{Fields, ProxyMode, absolute_form, connect_authority, connect_fields, forward_fields};
+pub use route::{ProxyFields, ProxyMode, absolute_form, connect_authority, connect_fields, forward_fields};
 pub use url::{Proxy, ProxyError, ProxyKind};

@@ -30,7 +30,7 @@ impl Proxy {
 }
 
 /// The fields of a request, in order.
-pub type Fields = Vec<(String, Vec<u8>)>;
+pub type ProxyFields = Vec<(String, Vec<u8>)>;
 
 /// Returns the request target of a CONNECT, which is also its Host: host and port, always with the
 /// port (RFC 9110 §9.3.6).
@@ -48,7 +48,7 @@ pub fn connect_fields(
     authorization: Option<&[u8]>,
     user_agent: Option<&[u8]>,
     proxy_fields: &[(String, Vec<u8>)],
-) -> Fields {
+) -> ProxyFields {
     let mut fields = vec![("Host".to_owned(), connect_authority(target).into_bytes())];
     fields.extend(authorization.map(|value| ("Proxy-Authorization".to_owned(), value.to_vec())));
     fields.extend(user_agent.map(|value| ("User-Agent".to_owned(), value.to_vec())));
@@ -59,8 +59,8 @@ pub fn connect_fields(
 /// Returns the fields that a forwarded request carries in addition: Proxy-Authorization,
 /// `Proxy-Connection`, and the user's fields for proxies. Add them only to a request that really
 /// goes to the proxy.
-pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec<u8>)]) -> Fields {
-    let mut fields: Fields = Vec::new();
+pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec<u8>)]) -> ProxyFields {
+    let mut fields: ProxyFields = Vec::new();
     fields.extend(authorization.map(|value| ("Proxy-Authorization".to_owned(), value.to_vec())));
     fields.push(("Proxy-Connection".to_owned(), b"Keep-Alive".to_vec()));
     replaced(fields, proxy_fields)
@@ -76,7 +76,7 @@ fn without_zone(target: &Target) -> String {
     if target.host_text().contains(':') { format!("[{}]", target.host_text()) } else { target.host_text().to_owned() }
 }
 
-fn replaced(mut fields: Fields, by: &[(String, Vec<u8>)]) -> Fields {
+fn replaced(mut fields: ProxyFields, by: &[(String, Vec<u8>)]) -> ProxyFields {
     fields.retain(|(name, _)| !by.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
     fields.extend_from_slice(by);
     fields

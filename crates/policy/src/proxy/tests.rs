@@ -151,7 +151,7 @@ fn routes_carry_only_their_own_fields() {
     assert_eq!(connect_authority(&plain), "h.example:80");
     assert_eq!(connect_authority(&tls), "[fe80::1]:443");
 
-    let text = |fields: Fields| {
+    let text = |fields: ProxyFields| {
         let line = |(name, value): (String, Vec<u8>)| format!("{name}: {}", String::from_utf8(value).unwrap());
         fields.into_iter().map(line).collect::<Vec<_>>()
     };

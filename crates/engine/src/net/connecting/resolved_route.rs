@@ -66,10 +66,10 @@ impl ResolvedRoute {
         }
         let proxies = proxies(key);
         let mut asked = Vec::with_capacity(proxies.len());
-        for (place, proxy) in proxies.iter().enumerate() {
+        for (index, proxy) in proxies.iter().enumerate() {
             // Each proxy is asked for the next one, the last for the origin; one that forwards is
             // asked for nothing.
-            let (host, port, kind) = match proxies.get(place + 1) {
+            let (host, port, kind) = match proxies.get(index + 1) {
                 Some(next) => (next.host_text(), next.port(), ErrorKind::ProxyResolve),
                 None if key.via.forwards().is_some() => break,
                 None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),

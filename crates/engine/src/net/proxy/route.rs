@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haul_policy::proxy::{Fields, Proxy, ProxyError, ProxyKind, ProxyMode as Manner, absolute_form, forward_fields};
+use haul_policy::proxy::{Proxy, ProxyError, ProxyFields, ProxyKind, ProxyMode, absolute_form, forward_fields};
 use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
@@ -70,7 +70,7 @@ impl ProxyRoute {
             (None, Some(preproxy)) => (preproxy, None),
         };
         // A destination other than the URL's cannot be given to a proxy that sees only the URL.
-        let manner = proxy.route(target, given.tunnel || is_elsewhere);
+        let mode = proxy.route(target, given.tunnel || is_elsewhere);
         let hop = Arc::new(ProxyHop {
             tls: (proxy.kind() == ProxyKind::Https).then(|| proxy_tls_options(given)),
             proxy,
@@ -82,9 +82,9 @@ impl ProxyRoute {
             user_agent: user_agent.map(<[u8]>::to_vec),
             memory: given.memory.clone(),
         });
-        match manner {
-            Manner::Forward => Self::Forward(hop),
-            Manner::Tunnel | Manner::Socks => Self::Tunnel(hop),
+        match mode {
+            ProxyMode::Forward => Self::Forward(hop),
+            ProxyMode::Tunnel | ProxyMode::Socks => Self::Tunnel(hop),
         }
     }
 
@@ -146,7 +146,7 @@ impl ProxyHop {
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] when no answer to the proxy can be made.
-    pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, Fields)> {
+    pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, ProxyFields)> {
         let uri = absolute_form(target);
         let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
         let mut fields = forward_fields(authorization.as_deref(), &self.fields);
@@ -157,7 +157,7 @@ impl ProxyHop {
     }
 
     /// Removes the generated fields that are not to be sent to the proxy.
-    pub(in crate::net) fn remove_unwanted(&self, fields: &mut Fields) {
+    pub(in crate::net) fn remove_unwanted(&self, fields: &mut ProxyFields) {
         let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
         let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");
         let is_given = |name: &str| self.fields.iter().any(|(field, _)| is(name, field));

@@ -131,10 +131,10 @@ mod tests {
                 let mut text = vec![5; 100];
                 let tag = aead.seal([1; 12], b"aad", &mut text).unwrap();
                 let sealed = [&text[..], &tag].concat();
-                for place in 0..sealed.len() {
+                for index in 0..sealed.len() {
                     let mut changed = sealed.clone();
-                    changed[place] ^= 1 << (place % 8);
-                    assert!(aead.open([1; 12], b"aad", &mut changed).is_none(), "{cipher:?}, {place}");
+                    changed[index] ^= 1 << (index % 8);
+                    assert!(aead.open([1; 12], b"aad", &mut changed).is_none(), "{cipher:?}, {index}");
                 }
                 assert!(aead.open([1; 12], b"aae", &mut sealed.clone()).is_none());
                 assert!(aead.open([2; 12], b"aad", &mut sealed.clone()).is_none());

@@ -82,7 +82,7 @@ impl Pem {
         provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
     ) -> Result<Arc<SingleCertAndKey>> {
-        let certificate = IdentityPart { what: CERTIFICATE, place: "memory".to_owned() };
+        let certificate = IdentityPart { what: CERTIFICATE, source: "memory".to_owned() };
         let key = IdentityPart { what: KEY, ..certificate.clone() };
         resolver(provider, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
     }
@@ -104,7 +104,7 @@ impl ClientIdentity {
         provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
     ) -> Result<Arc<SingleCertAndKey>> {
-        let part = |what, path: &Path| IdentityPart { what, place: path.display().to_string() };
+        let part = |what, path: &Path| IdentityPart { what, source: path.display().to_string() };
         let read = |path: &Path, part: &IdentityPart| {
             fs::read(path).map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable(), error))
         };
@@ -119,12 +119,12 @@ impl ClientIdentity {
 #[derive(Clone)]
 struct IdentityPart {
     what: &'static str,
-    place: String,
+    source: String,
 }
 
 impl IdentityPart {
     fn unusable(&self) -> String {
-        format!("cannot use the {} in {}", self.what, self.place)
+        format!("cannot use the {} in {}", self.what, self.source)
     }
 
     fn fails(&self, why: &str) -> Error {

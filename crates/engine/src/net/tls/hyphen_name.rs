@@ -227,9 +227,10 @@ impl CertificateCheck for HyphenNameCheck {
             Err(error) => return Err(error),
             Ok(()) => {}
         }
-        match name.matches_certificate(chain.end_entity) {
-            true => Ok(()),
-            false => Err(Error::InvalidCertificate(CertificateError::NotValidForName)),
+        if name.matches_certificate(chain.end_entity) {
+            Ok(())
+        } else {
+            Err(Error::InvalidCertificate(CertificateError::NotValidForName))
         }
     }
 

@@ -80,7 +80,7 @@ pub(super) fn list(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDequ
         stages.push_back(Box::new(ProxyProtocolStage::new(key.connect.haproxy_client)));
     }
     if let Some(options) = &key.tls {
-        stages.push_back(Box::new(TlsStage::with_origin(options, key.place(), &key.host)));
+        stages.push_back(Box::new(TlsStage::with_origin(options, key.session_key(), &key.host)));
     }
     Ok(stages)
 }

@@ -7,7 +7,7 @@ use crate::net::tls::{SessionKey, TlsConnection, TlsContexts, TlsOptions};
 /// The TLS handshake.
 pub(super) struct TlsStage {
     options: TlsOptions,
-    place: SessionKey,
+    key: SessionKey,
     host: String,
     is_proxy: bool,
     has_begun: bool,
@@ -15,20 +15,20 @@ pub(super) struct TlsStage {
 
 impl TlsStage {
     /// A handshake with the origin `host`.
-    pub(super) fn with_origin(options: &TlsOptions, place: SessionKey, host: &str) -> Self {
-        Self { options: options.clone(), place, host: host.to_owned(), is_proxy: false, has_begun: false }
+    pub(super) fn with_origin(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
+        Self { options: options.clone(), key, host: host.to_owned(), is_proxy: false, has_begun: false }
     }
 
     /// A handshake with the https proxy `host`.
-    pub(super) fn with_proxy(options: &TlsOptions, place: SessionKey, host: &str) -> Self {
-        Self { is_proxy: true, ..Self::with_origin(options, place, host) }
+    pub(super) fn with_proxy(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
+        Self { is_proxy: true, ..Self::with_origin(options, key, host) }
     }
 }
 
 impl ConnectionStage for TlsStage {
     fn step(&mut self, wire: &mut StageIo, contexts: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
         if !self.has_begun {
-            let context = contexts.context(&self.options)?.at(&self.place);
+            let context = contexts.context(&self.options)?.at(&self.key);
             wire.stream.secure(TlsConnection::new(&context, &self.host)?);
             self.has_begun = true;
         }
