@@ -1,12 +1,13 @@
 //! Idle connections, each under the key of all settings that it was made with.
 //!
-//! The [`ConnectionKey`] is the security boundary: two requests share a connection only if scheme,
-//! host, port, every TLS setting, the proxies with their credentials, and every setting of how to
-//! connect, but for its time, are equal. A connection with unread or unsolicited bytes never comes
-//! back here, and before one is handed out a peek makes sure that it is silent and open.
+//! The [`ConnectionKey`] is the security boundary. Two requests share a connection only if scheme,
+//! host, port, all TLS settings, the proxies with their credentials, and all connect options except
+//! time limits are equal. A connection with unread or unsolicited bytes never enters the pool.
+//! Before the pool returns a connection, it checks by a peek that the connection is silent and
+//! open.
 //!
-//! While a worker has work for a connection it keeps it; the pool is where connections lie between
-//! runs and where one worker leaves them for another.
+//! A worker keeps a connection while it has requests for it. The pool holds connections between
+//! runs, and passes them from one worker to another.
 
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -179,8 +180,8 @@ impl<C> ConnectionPool<C> {
         self.lock().drain(..).map(|idle| idle.connection).collect()
     }
 
-    /// Takes all connections out, unless another thread is at it: which in a forked child is for
-    /// ever, if it was so in the moment of the fork.
+    /// Takes all connections out, unless another thread holds the lock. In a forked child, a lock
+    /// that was held at the moment of the fork is never released.
     pub fn try_drain(&self) -> Vec<C> {
         let Ok(mut idle) = self.idle.try_lock() else { return Vec::new() };
         idle.drain(..).map(|idle| idle.connection).collect()

@@ -1,4 +1,4 @@
-//! Extracted matches on their way: many short values in one allocation, with their ends.
+//! Lists of extracted matches: many short values in one allocation, with their ends.
 //!
 //! ```
 //! use haul::sink::match_list::MatchList;

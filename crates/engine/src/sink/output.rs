@@ -6,9 +6,9 @@
 //! before 6.4), `poll` says whether there is room and at most `PIPE_BUF` bytes are written, which
 //! then cannot block (pipe(7)). Files, devices and terminals are written directly.
 //!
-//! What could not be written stays here; the caller gets [`OutputRoom::Full`] and writes no more
-//! until [`DescriptorWriter::flush`] says [`OutputRoom::Free`]. Small writes are gathered, so a
-//! thousand small bodies are one system call.
+//! Bytes that could not be written are kept. The caller gets [`OutputRoom::Full`] and writes no
+//! more until [`DescriptorWriter::flush`] returns [`OutputRoom::Free`]. Small writes are collected,
+//! so a thousand small bodies are one system call.
 //!
 //! ```no_run
 //! use haul::sink::output::{DescriptorWriter, OutputRoom};

@@ -1,5 +1,5 @@
-//! Files that a later run can complete: what there is of one lies beside its target, with a note of
-//! which bytes those are.
+//! Files that a later run can complete. The received part lies beside the target, with a note of
+//! the bytes that it contains.
 //!
 //! ```text
 //!  dir/.NAME.haul-part    content, in any order           a note in one of two slots, the newer one counts
@@ -7,16 +7,16 @@
 //!                         0                            total    +4 KiB   +8 KiB
 //! ```
 //!
-//! A process that is killed loses no page cache, so the note is written after the bytes it speaks
-//! of and needs no sync. A machine that goes down does lose it: a note from another boot counts
-//! only if the bytes were synced first. Two notes, written in turn, each with a checksum: one that
-//! was half written leaves the one before.
+//! A killed process loses no page cache, so the note is written after its bytes and needs no sync.
+//! A machine that goes down does lose it, so a note from another boot counts only if the bytes were
+//! synced first. There are two notes with a checksum each, written in turn: if one is half written,
+//! the other one is still valid.
 //!
-//! One file and not two: the note cannot be lost or mixed up, and a rename makes the content the
-//! target.
+//! Content and note are one file: the note cannot be lost or mixed up, and a rename turns the file
+//! into the target.
 //!
 //! The file is locked (`flock`) while it is being written, so that two runs for one target do not
-//! meet in it.
+//! write into it at the same time.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};

@@ -1,4 +1,4 @@
-//! The connecting machine: one connection on its way from a host's name to its first request.
+//! The connecting machine: opens one connection, from the look-up of the name to the first request.
 //!
 //! ```text
 //! Resolving ──▶ Racing ──▶ Staging ──▶ ConnectProgress::Open(stream)
@@ -12,8 +12,8 @@
 //! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
 //!
-//! The machine owns its sockets and knows no loop. The worker registers each socket with its poll
-//! and calls [`Connecting::step`] after an event; the blocking driver calls
+//! The machine owns its sockets and has no event loop. The worker registers each socket with its
+//! poll and calls [`Connecting::step`] after an event; the blocking driver calls
 //! [`Connecting::wait`] between two steps. Sockets are non-blocking until the connection is open.
 
 mod resolved_route;

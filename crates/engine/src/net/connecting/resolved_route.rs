@@ -1,4 +1,5 @@
-//! The name to resolve for a connection, and the destination given to each proxy on the way.
+//! Resolves the names of a connection's route: the first peer, and the destination given to each
+//! proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

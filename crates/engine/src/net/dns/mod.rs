@@ -16,11 +16,11 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Not asked at all: overrides (`--resolve`), IP literals, and `localhost` and `invalid` with the
-//! names below them (RFC 6761 §6.3 and §6.4). A failure with an [`io::Error`] below it is the
-//! resolver's own and may be gone soon; any other is an answer about the name. An asynchronous
-//! resolver of our own was not taken: it would have to repeat nsswitch, mDNS and search lists to
-//! give the answers users know from their other programs.
+//! The resolver does not ask the system for overrides (`--resolve`), IP literals, and `localhost`,
+//! `invalid` and the names below them (RFC 6761 §6.3 and §6.4). A failure with an [`io::Error`] as
+//! its source is a failure of the resolver, which may pass soon. Any other failure is an answer
+//! about the name. Rejected: an asynchronous resolver of our own. It would have to repeat nsswitch,
+//! mDNS and search lists to give the answers that other programs give.
 
 mod overrides;
 
@@ -76,8 +76,8 @@ impl AddressFamily {
 pub enum LookupStatus {
     /// The lookup is complete.
     Ready(Result<Arc<[IpAddr]>>),
-    /// Under way; `notify` will be called once, from another thread, and then a new lookup is
-    /// answered.
+    /// The lookup is running. `notify` will be called once, from another thread; then a new lookup
+    /// is [`LookupStatus::Ready`].
     Pending,
 }
 
@@ -247,7 +247,8 @@ impl Resolver {
     ///
     /// # Errors
     /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when
-    /// the deadline passes first; the system goes on then, and what it finds is kept.
+    /// the deadline passes first. In that case the system's lookup continues, and its result is
+    /// cached.
     pub fn resolve(
         &self,
         host: &str,

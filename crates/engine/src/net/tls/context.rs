@@ -320,8 +320,8 @@ impl ContextCache {
         Ok((check, stamps))
     }
 
-    /// The client's certificate, likewise. Of files that do not fit together (yet), the last good
-    /// ones are used.
+    /// Returns the client's certificate, and the stamps of its files from before they were read. If
+    /// the files do not fit together (yet), the last good certificate is used.
     fn identity(
         &mut self,
         options: &TlsOptions,

@@ -1,4 +1,4 @@
-//! TLS over bytes: it owns no socket, and it decrypts where the bytes already lie.
+//! TLS over bytes. It owns no socket, and it decrypts in the buffer that holds the ciphertext.
 //!
 //! ```text
 //!   recv ─► buf ─► TlsConnection::handshake(&mut buf, &mut out)   until Done          out ─► send

@@ -32,7 +32,7 @@ pub(super) mod content {
 /// The reason why a record could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordKeyError {
-    /// The record is not authentic, or too short to be.
+    /// The record is not authentic, or too short.
     Authentication,
     /// The record holds more than the protocol allows.
     Overflow,
@@ -57,7 +57,7 @@ enum RecordLayout {
     V12ChaCha,
 }
 
-/// An opened record: its content type, and where in the record its content lies.
+/// The content of an opened record: its type, and its range within the record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RecordContent {
     pub(super) kind: u8,

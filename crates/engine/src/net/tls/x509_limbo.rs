@@ -1,9 +1,9 @@
-//! The test vectors of C2SP's x509-limbo, where a copy of its `limbo.json` is at hand:
+//! Runs the test vectors of C2SP's x509-limbo if a copy of `limbo.json` is available:
 //! `scripts/x509-limbo.sh` runs this.
 //!
-//! A chain that it says to reject must be rejected, or be listed with a reason in
-//! `scripts/x509-limbo/accepted`. Chains that it says to accept and that are rejected are listed
-//! only: being strict is no hole.
+//! A chain that must be rejected is rejected, or is listed with a reason in
+//! `scripts/x509-limbo/accepted`. Chains that should be accepted and are rejected are only listed,
+//! because strictness is no risk.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
