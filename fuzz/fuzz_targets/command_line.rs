@@ -17,9 +17,9 @@ use haul_cli::persona::Persona;
 use haul_cli::resolve::resolve;
 use libfuzzer_sys::fuzz_target;
 
-struct Input<'a>(&'a [u8]);
+struct InputAsFiles<'a>(&'a [u8]);
 
-impl FileAccess for Input<'_> {
+impl FileAccess for InputAsFiles<'_> {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         match path.as_os_str().len() {
             1 => Ok(Box::new(io::Cursor::new(self.0.to_vec()))),
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
         2 => return drop(args::Args::parse(words)),
         _ => return drop(fetch_args::parse(words)),
     };
-    let mut files = Input(text);
+    let mut files = InputAsFiles(text);
     match parse_as(persona, words, &mut files) {
         Err(error) => assert!(!error.to_string().is_empty() && error.exit_code() != 0),
         Ok(parsed) if parsed.info.is_some() => {}

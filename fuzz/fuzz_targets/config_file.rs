@@ -9,9 +9,9 @@ use libfuzzer_sys::fuzz_target;
 type Entry = (Vec<u8>, Option<Vec<u8>>, u64);
 
 /// A few bytes at a time, as from a FIFO.
-struct Drip<'a>(&'a [u8], usize);
+struct ShortReads<'a>(&'a [u8], usize);
 
-impl Read for Drip<'_> {
+impl Read for ShortReads<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let len = self.1.min(buffer.len());
         self.0.read(&mut buffer[..len])
@@ -33,5 +33,5 @@ fn entries(source: impl Read) -> (Vec<Entry>, bool) {
 
 fuzz_target!(|data: &[u8]| {
     let Some((&step, text)) = data.split_first() else { return };
-    assert_eq!(entries(text), entries(Drip(text, usize::from(step).max(1))));
+    assert_eq!(entries(text), entries(ShortReads(text, usize::from(step).max(1))));
 });

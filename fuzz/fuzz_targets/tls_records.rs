@@ -18,14 +18,14 @@ use rustls::{ConnectionTrafficSecrets, ServerConfig, ServerConnection};
 
 const DATA: u8 = 23;
 
-struct Ends {
+struct TlsPeers {
     server: Arc<ServerConfig>,
     client: Arc<TlsContext>,
 }
 
-static ENDS: LazyLock<[Ends; 2]> = LazyLock::new(|| [ends(&TLS13), ends(&TLS12)]);
+static ENDS: LazyLock<[TlsPeers; 2]> = LazyLock::new(|| [ends(&TLS13), ends(&TLS12)]);
 
-fn ends(version: &'static rustls::SupportedProtocolVersion) -> Ends {
+fn ends(version: &'static rustls::SupportedProtocolVersion) -> TlsPeers {
     let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let mut provider = provider::default_provider();
@@ -42,18 +42,18 @@ fn ends(version: &'static rustls::SupportedProtocolVersion) -> Ends {
     server.session_storage = Arc::new(NoServerSessionStorage {});
     let mut options = TlsOptions::default();
     options.verify = false;
-    Ends { server: Arc::new(server), client: TlsContexts::default().context(&options).expect("a context") }
+    TlsPeers { server: Arc::new(server), client: TlsContexts::default().context(&options).expect("a context") }
 }
 
 /// The server's half of an established connection.
-struct Sealer {
+struct RecordSealer {
     key: LessSafeKey,
     iv: [u8; 12],
     sequence: u64,
     is_v12: bool,
 }
 
-impl Sealer {
+impl RecordSealer {
     /// One record; in TLS 1.3 its padding hides how long it is.
     fn seal(&mut self, kind: u8, content: &[u8], padding: usize) -> Vec<u8> {
         let sequence = self.sequence.to_be_bytes();
@@ -80,7 +80,7 @@ impl Sealer {
     }
 }
 
-fn established(ends: &Ends, is_v12: bool) -> (TlsConnection, Sealer) {
+fn established(ends: &TlsPeers, is_v12: bool) -> (TlsConnection, RecordSealer) {
     let mut client = TlsConnection::new(&ends.client, "a.example").expect("a client");
     let mut server = ServerConnection::new(Arc::clone(&ends.server)).expect("a server");
     let (mut inbox, mut flight) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ fn established(ends: &Ends, is_v12: bool) -> (TlsConnection, Sealer) {
         _ => unreachable!("no other is offered"),
     };
     let key = LessSafeKey::new(UnboundKey::new(algorithm, key.as_ref()).expect("its length"));
-    (client, Sealer { key, iv: iv.as_ref().try_into().expect("twelve bytes"), sequence, is_v12 })
+    (client, RecordSealer { key, iv: iv.as_ref().try_into().expect("twelve bytes"), sequence, is_v12 })
 }
 
 fuzz_target!(|data: &[u8]| {

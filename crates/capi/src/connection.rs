@@ -73,7 +73,7 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
                 n if n == haul_http::HAUL_HTTP_2_PRIOR as c_int => (true, both()),
                 _ => return Err(CallFailure::setup("version is no haul_http")),
             };
-            options.liberties.http10 = version == haul_http::HAUL_HTTP_1_0 as c_int;
+            options.deviations.http10 = version == haul_http::HAUL_HTTP_1_0 as c_int;
             Ok(())
         })
     }

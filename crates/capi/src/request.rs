@@ -69,7 +69,7 @@ impl PerRequestSettings {
             && auth.is_none()
             && (!decode || shared.options.decode)
             && (!raw_path || shared.options.path_as_is)
-            && (!http10 || shared.options.liberties.http10)
+            && (!http10 || shared.options.deviations.http10)
             && (!no_jar || shared.options.jar.is_none());
         if is_common {
             return Arc::clone(&shared.options);
@@ -88,7 +88,7 @@ impl PerRequestSettings {
         }
         options.decode |= decode;
         options.path_as_is |= raw_path;
-        options.liberties.http10 |= http10;
+        options.deviations.http10 |= http10;
         options.jar = options.jar.filter(|_| !no_jar);
         Arc::new(options)
     }

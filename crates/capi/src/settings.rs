@@ -267,7 +267,7 @@ pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: 
     // SAFETY: the header's contract.
     unsafe {
         set(client, |options| {
-            options.liberties.http09 = on;
+            options.deviations.http09 = on;
             Ok(())
         })
     }

@@ -197,7 +197,7 @@ pub enum RequestError {
     /// Trailers need a body of unknown length.
     TrailersWithoutChunks,
     /// The body has unknown length, but HTTP/1.0 has no chunks
-    /// ([`Liberties::http10`](crate::h1::Liberties)).
+    /// ([`H1Deviations::http10`](crate::h1::H1Deviations)).
     ChunksInHttp10,
 }
 

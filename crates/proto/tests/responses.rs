@@ -5,7 +5,7 @@ mod common;
 use common::{H1Observation, InputEnd, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
 use haul_proto::ResponseError;
 use haul_proto::h1::{
-    BodyFraming, CloseReason, CodingFault, H1Config, H1Error, H1Event, H1Machine, Liberties, RequestHead, RequestId,
+    BodyFraming, CloseReason, CodingFault, H1Config, H1Deviations, H1Error, H1Event, H1Machine, RequestHead, RequestId,
 };
 use haul_proto::time::Timestamp;
 use haul_proto::{Limits, ResponseHead};
@@ -334,8 +334,8 @@ fn tunnels_leave_the_rest_to_the_caller() {
     assert!(matches!(&seen[..], [H1Observation::Tunnel(0, _, rest)] if rest == b"\x81\x00"), "{seen:?}");
     assert_eq!(error_of(switch, InputEnd::Open), Some(H1Error::UnexpectedUpgrade), "nobody asked");
 
-    let liberties = Liberties { upgraded: true, ..Liberties::default() };
-    let config = || H1Config { liberties, ..H1Config::default() };
+    let deviations = H1Deviations { upgraded: true, ..H1Deviations::default() };
+    let config = || H1Config { deviations, ..H1Config::default() };
     let seen = feed(&mut asked(config(), &[upgrade]), switch, &[], InputEnd::Clean);
     assert_eq!(body_of(&seen), b"\x81\0", "all that follows is content: {seen:?}");
     assert_eq!(reuse_of(&seen), Some(Err(CloseReason::UntilClose)));

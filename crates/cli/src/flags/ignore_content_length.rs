@@ -21,7 +21,7 @@ impl Flag for IgnoreContentLengthFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().options.liberties.ignore_length = value.on();
+        args.transfer().options.deviations.ignore_length = value.on();
         Ok(())
     }
 }

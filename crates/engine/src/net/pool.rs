@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::alt_svc::AlpnProtocol;
 use haul_policy::proxy::Proxy;
-use haul_proto::h1::Liberties;
+use haul_proto::h1::H1Deviations;
 
 use super::connect::ConnectOptions;
 use super::dns::AddressFamily;
@@ -52,7 +52,7 @@ pub struct ConnectionKey {
     /// Uses HTTP/2 without negotiation.
     pub prior_knowledge: bool,
     /// Deviations from HTTP/1.1.
-    pub liberties: Liberties,
+    pub deviations: H1Deviations,
     /// The proxies that the connection passes.
     pub via: ProxyRoute,
 }

@@ -41,7 +41,7 @@ impl ConnectionKey {
                 family: options.family,
                 connect: options.connect.without_timeouts(),
                 prior_knowledge: false,
-                liberties: options.liberties,
+                deviations: options.deviations,
                 via,
             };
         }
@@ -65,7 +65,7 @@ impl ConnectionKey {
             family: options.family,
             connect: options.connect.without_timeouts(),
             prior_knowledge: options.prior_knowledge,
-            liberties: options.liberties,
+            deviations: options.deviations,
             via,
         }
     }
@@ -79,7 +79,7 @@ impl ConnectionKey {
         }
         if self.family != options.family
             || !self.connect.make_equal_connections(&options.connect)
-            || self.liberties != options.liberties
+            || self.deviations != options.deviations
         {
             return false;
         }

@@ -24,7 +24,7 @@ pub use haul_policy::multipart::{FormPart, FormPartContent};
 pub use haul_policy::range::validator::Validator;
 pub use haul_policy::redirect::RedirectRules;
 pub use haul_policy::retry::RetryRules;
-pub use haul_proto::h1::Liberties;
+pub use haul_proto::h1::H1Deviations;
 
 pub use builder::{Request, RequestBuilder, basic_authorization};
 pub use curl_compat::CurlCompat;
@@ -138,7 +138,7 @@ pub struct RequestOptions {
     /// Behaviours to copy from curl. Default: none.
     pub curl_compat: CurlCompat,
     /// Permitted deviations from HTTP/1.1. Part of the pool's key. Default: none.
-    pub liberties: Liberties,
+    pub deviations: H1Deviations,
     /// Time limit for each whole attempt. Default: no limit.
     pub max_time: Option<Duration>,
     /// Time limit for the whole transfer: name lookups, redirects, retries and the pauses between
@@ -349,7 +349,7 @@ impl Default for RequestOptions {
             resume: true,
             request_target: None,
             curl_compat: CurlCompat::default(),
-            liberties: Liberties::default(),
+            deviations: H1Deviations::default(),
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
             retry: RetryRules { max: 0, ..RetryRules::default() },
             max_time: None,

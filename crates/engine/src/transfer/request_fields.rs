@@ -267,7 +267,7 @@ impl Transfer {
 
     /// Returns true if the request accepts compressed transfer codings.
     fn asks_transfer_coding(&self, callers: &CallerFields<'_>) -> bool {
-        self.options.liberties.codings && callers.engine_sets("TE")
+        self.options.deviations.codings && callers.engine_sets("TE")
     }
 
     /// Returns the cookies of the jar, followed by those that the user set as text, as in curl. A

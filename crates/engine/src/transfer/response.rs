@@ -315,13 +315,13 @@ impl Transfer {
         self.check_size(length.map_or(0, |length| length.saturating_add(self.resume.range.at)))?;
         self.resume.has_begun = true;
         let mut codings: Vec<&[u8]> = Vec::new();
-        let liberties = self.options.liberties;
-        if !liberties.raw && length != Some(0) && self.decodes(head) {
+        let deviations = self.options.deviations;
+        if !deviations.raw && length != Some(0) && self.decodes(head) {
             codings.extend(head.get_all("content-encoding"));
         }
         // Transfer codings were applied last and are decoded first; chunks are decoded already. The
         // machine passes only codings that the request accepts.
-        if !liberties.raw && length != Some(0) && head.version() <= ProtocolVersion::Http11 {
+        if !deviations.raw && length != Some(0) && head.version() <= ProtocolVersion::Http11 {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             let is_to_undo = |coding: &&[u8]| {
                 let none: [&[u8]; 3] = [b"", b"chunked", b"identity"];

@@ -79,7 +79,7 @@ impl Transfer {
             ..RequestHead::default()
         };
         if let Some(trace) = &options.trace {
-            trace.event(&trace::request_event(&request, conn.version(options.liberties.http10)));
+            trace.event(&trace::request_event(&request, conn.version(options.deviations.http10)));
         }
         let taken = conn.take(clock::time(now), &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));

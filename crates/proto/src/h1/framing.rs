@@ -14,7 +14,7 @@
 //! | neither | until the connection ends | closed |
 //!
 //! `gzip, chunked` is an error unless the request's TE asked for a coding, or
-//! [`Liberties::codings`](super::Liberties::codings) allows it: to deliver the coded bytes as the
+//! [`H1Deviations::codings`](super::H1Deviations::codings) allows it: to deliver the coded bytes as the
 //! body would be a false success. If it was requested, the last coding frames the body: chunks, or
 //! everything until the close, even with a Content-Length.
 
@@ -28,14 +28,14 @@ use crate::syntax::list;
 /// Returns the framing of a final response that is not a tunnel, and the reason to close the
 /// connection, if any.
 ///
-/// With [`Liberties::ignore_length`](super::Liberties::ignore_length), Content-Length is ignored.
+/// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is ignored.
 pub(crate) fn of_response(
     head: &ResponseHead,
     response_to: ResponseTo,
     asks_coding: bool,
     config: &H1Config,
 ) -> Result<(BodyFraming, Option<CloseReason>), H1Error> {
-    let H1Config { liberties, is_proxy, .. } = *config;
+    let H1Config { deviations, is_proxy, .. } = *config;
     let mut length = None;
     let mut coding = None;
     let mut connection = ConnectionTokens::default();
@@ -44,7 +44,7 @@ pub(crate) fn of_response(
     for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 16 | 17)) {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
-            14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
+            14 if !bodiless && !deviations.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
                 let one = content_length(value).map_err(ResponseError::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
                     return Err(H1Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
@@ -53,7 +53,7 @@ pub(crate) fn of_response(
             }
             16 if is_proxy && name.eq_ignore_ascii_case(b"proxy-connection") => connection.read(value),
             17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                let takes_others = asks_coding || liberties.codings || liberties.raw;
+                let takes_others = asks_coding || deviations.codings || deviations.raw;
                 coding.get_or_insert_with(TransferCodings::default).read(value, takes_others)?;
             }
             _ => {}

@@ -85,11 +85,11 @@ impl H1Machine {
             return Err(refusal);
         }
         let facts = request::check(request)?;
-        if self.config.liberties.http10 && request.body == BodyLength::Chunked {
+        if self.config.deviations.http10 && request.body == BodyLength::Chunked {
             return Err(RequestError::ChunksInHttp10);
         }
         let start = self.sender.output.position();
-        request::write(request, &facts, self.config.liberties.http10, self.sender.output.tail());
+        request::write(request, &facts, self.config.deviations.http10, self.sender.output.tail());
         self.sender.begin(request.body, request.expect_continue.then(|| now + self.config.expect_timeout));
         let id = RequestId(self.next_id);
         self.next_id += 1;

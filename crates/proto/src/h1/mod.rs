@@ -109,12 +109,12 @@ pub struct H1Config {
     /// it, and clients honour it.
     pub is_proxy: bool,
     /// Deviations from RFC 9112 on the user's request. Default: none.
-    pub liberties: Liberties,
+    pub deviations: H1Deviations,
 }
 
 /// Deviations for a user who knows the server. All are off by default.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Liberties {
+pub struct H1Deviations {
     /// Sends requests as `HTTP/1.0`, which cannot carry a body of unknown length.
     pub http10: bool,
     /// Accepts a response that does not begin with `HTTP/` as a body without a head, until the peer
@@ -142,7 +142,7 @@ impl Default for H1Config {
             expect_timeout: Duration::from_secs(1),
             max_pipeline: 1,
             is_proxy: false,
-            liberties: Liberties::default(),
+            deviations: H1Deviations::default(),
         }
     }
 }

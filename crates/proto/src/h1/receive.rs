@@ -127,7 +127,7 @@ impl H1Machine {
                 if decoder.is_loose() {
                     self.closing.get_or_insert(CloseReason::LooseFraming);
                 }
-                let event = if self.config.liberties.raw {
+                let event = if self.config.deviations.raw {
                     self.raw_chunk(id, consumed, &decoded)
                 } else {
                     match decoded {
@@ -185,7 +185,7 @@ impl H1Machine {
         match parse::check_start(input) {
             // Only for the first response of a connection: after another one it would be garbage
             // that nobody asked for.
-            Err(H1Error::NotHttp) if self.config.liberties.http09 && receiver.head_bytes == 0 => {
+            Err(H1Error::NotHttp) if self.config.deviations.http09 && receiver.head_bytes == 0 => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 receiver.state = ReceiveState::UntilClose { got: 0 };
                 let (head, framing) = (ResponseHead::without_text(), BodyFraming::UntilClose);
@@ -216,7 +216,7 @@ impl H1Machine {
         };
         let only_one = self.exchanges.len() == 1;
         match head.status() {
-            101 if facts.upgrade && self.config.liberties.upgraded => {
+            101 if facts.upgrade && self.config.deviations.upgraded => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 self.receiver.state = ReceiveState::UntilClose { got: 0 };
                 Ok(H1Event::Head { id, head, framing: BodyFraming::UntilClose })

@@ -59,7 +59,7 @@ frame_fields! {
         alt_svc,
         body,
         include_head,
-        liberties,
+        deviations,
         resume_from,
         wants,
         trace,

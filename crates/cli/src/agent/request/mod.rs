@@ -24,7 +24,7 @@ mod fields;
 
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
-use haul::request::Liberties;
+use haul::request::H1Deviations;
 use haul::state::auth::NetrcText;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
@@ -92,7 +92,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
         || options.keep_history
         || options.resume_from.is_some()
         || options.curl_compat.retries_whole && options.retry.max > 0
-        || options.liberties != Liberties::default()
+        || options.deviations != H1Deviations::default()
         || options.auth.signature.is_some()
         || !matches!(options.auth.netrc, NetrcText::Off);
     // The settings of connections that the agent takes over.

@@ -11,7 +11,7 @@ pub(crate) mod target_url;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use haul::request::{ContentFilter, CurlCompat, Liberties, SplitOptions};
+use haul::request::{ContentFilter, CurlCompat, H1Deviations, SplitOptions};
 use haul::trace::TransferObserver;
 use haul::{Client, RequestOptions, ResponseHead, Result};
 use haul_policy::auth::AllowedSchemes;
@@ -46,7 +46,7 @@ pub(crate) fn request(
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
         curl_compat: curl_compat(global, stage),
-        liberties: Liberties { http10: transfer.http_version == HttpVersion::Http10, ..shared.liberties },
+        deviations: H1Deviations { http10: transfer.http_version == HttpVersion::Http10, ..shared.deviations },
         redirects: transfer.redirect_rules(request.custom_method, request.is_post),
         auto_referer: request.auto_referer,
         // As by curl, it is each try's alone; under haul's own name the user gets an answer by
@@ -83,7 +83,7 @@ pub(crate) fn request(
         }
     }
     // Bytes after a 101 that the user asked for are the user's.
-    options.liberties.upgraded = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
+    options.deviations.upgraded = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
     if let Some(body) = &request.body {
         request_body::give_content(&mut options, body)?;
     }

@@ -85,7 +85,7 @@ impl H1Connection {
             max_pipeline: depth,
             expect_timeout: Duration::MAX,
             is_proxy: key.via.forwards().is_some(),
-            liberties: key.liberties,
+            deviations: key.deviations,
             ..h1::H1Config::default()
         };
         let pacing = ReadPacing::new(if stream.is_secure() { rcvlowat::RECEIVED } else { rcvlowat::MOVED });

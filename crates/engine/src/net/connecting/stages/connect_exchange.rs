@@ -67,8 +67,8 @@ impl ConnectExchange {
             if host.contains(':') { format!("http://[{host}]:{port}/") } else { format!("http://{host}:{port}/") };
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
-        let liberties = h1::Liberties { http10: hop.http10, ..h1::Liberties::default() };
-        let conn = h1::H1Machine::new(h1::H1Config { is_proxy: true, liberties, ..h1::H1Config::default() });
+        let deviations = h1::H1Deviations { http10: hop.http10, ..h1::H1Deviations::default() };
+        let conn = h1::H1Machine::new(h1::H1Config { is_proxy: true, deviations, ..h1::H1Config::default() });
         let speaks = ProxyMachine::Http1 { conn: Box::new(conn), tail: Vec::new() };
         Ok(Self {
             speaks,
