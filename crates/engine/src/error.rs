@@ -421,7 +421,7 @@ impl Error {
     /// Marks the error as a rejection of this side's TLS identity or parameters by an alert (RFC
     /// 8446 section 6.2).
     #[must_use]
-    pub(crate) fn as_tls_rejection(mut self) -> Self {
+    pub(crate) fn into_tls_rejection(mut self) -> Self {
         self.details.is_tls_rejection = true;
         self
     }

@@ -206,7 +206,7 @@ impl RecordLayer {
                 let alert = TlsAlert(description);
                 let is_refusal = alert.is_refusal();
                 let error = Error::with_source(ErrorKind::Receive, "the server ended TLS by an alert", alert);
-                Err(if is_refusal { error.as_tls_rejection() } else { error })
+                Err(if is_refusal { error.into_tls_rejection() } else { error })
             }
         }
     }
