@@ -1,4 +1,4 @@
-//! Base64 (RFC 4648 section 4), as far as options need it: pins and the functions of variables.
+//! Base64 (RFC 4648 section 4) for option values: pinned keys and the functions of variables.
 //!
 //! ```
 //! use haul_cli::base64::{decode, encode};
@@ -11,12 +11,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// With padding.
+/// Encodes bytes, with padding.
 pub fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// With its padding, and nothing else in it.
+/// Decodes a text. Returns `None` if its padding is missing or it contains any other character.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }

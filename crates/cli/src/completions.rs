@@ -1,4 +1,4 @@
-//! Completions for bash, zsh and fish.
+//! Generates the completions for bash, zsh and fish.
 //!
 //! ```
 //! use haul_cli::completions;
@@ -17,7 +17,7 @@ fn is_file(spec: &FlagSpec) -> bool {
     matches!(spec.syntax, FlagSyntax::Value("file" | "dir" | "path" | "cert" | "key"))
 }
 
-/// For bash: `source completions/haul.bash`.
+/// Returns the bash completions (`source completions/haul.bash`).
 pub fn bash() -> String {
     let names: Vec<String> = specs().flat_map(spelled).collect();
     let files: Vec<String> = specs().filter(|spec| is_file(spec)).flat_map(spelled).collect();
@@ -52,7 +52,7 @@ fn spelled(spec: &FlagSpec) -> Vec<String> {
     letter.into_iter().chain([format!("--{}", spec.long)]).collect()
 }
 
-/// For zsh: `_haul` in a directory of `fpath`.
+/// Returns the zsh completions (`_haul` in a directory of `fpath`).
 pub fn zsh() -> String {
     let mut text = String::from("#compdef haul\n# Made from the table of flags: make generate.\n_arguments -s -S \\\n");
     for spec in specs() {
@@ -75,7 +75,7 @@ pub fn zsh() -> String {
     text
 }
 
-/// For fish: in a directory of `fish_complete_path`.
+/// Returns the fish completions (for a directory of `fish_complete_path`).
 pub fn fish() -> String {
     let mut text = String::from("# Completion of haul for fish. Made from the table of flags: make generate.\n");
     for spec in specs() {
@@ -95,7 +95,7 @@ pub fn fish() -> String {
     text
 }
 
-/// Inside of single quotes of a shell.
+/// Escapes a text for use inside single quotes of a shell.
 fn quoted(text: &str) -> String {
     text.replace('\'', "'\\''")
 }
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// The installed shells accept their files.
+    /// Every installed shell accepts its completion file.
     #[test]
     fn completions_are_valid_shell_syntax() {
         for (shell, text) in [("bash", bash()), ("zsh", zsh()), ("fish", fish())] {

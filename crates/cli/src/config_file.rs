@@ -22,13 +22,13 @@
 use std::fmt;
 use std::io::{self, Read};
 
-/// Longest line taken; curl's limit. Also the most memory a reader can need.
+/// The length limit of a line, which is curl's. It also bounds the buffer of a reader.
 pub const LINE_MAX: usize = 10 * 1024 * 1024;
 
 /// The greatest depth of config files that name config files; curl's limit.
 pub const DEPTH_MAX: usize = 5;
 
-/// First size of the buffer, doubled for a longer line.
+/// The initial size of the buffer, which is doubled for longer lines.
 const BUFFER: usize = 64 * 1024;
 
 /// One option of a config file.
@@ -38,9 +38,9 @@ pub struct ConfigEntry<'a> {
     pub option: &'a [u8],
     /// The value, unquoted.
     pub value: Option<&'a [u8]>,
-    /// Line number, from 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// The oddity of the line, if it has one.
+    /// The flaw of the line, if it has one.
     pub oddity: Option<LineFlaw>,
 }
 
@@ -94,12 +94,12 @@ pub struct ConfigReader<R> {
 }
 
 impl<R: Read> ConfigReader<R> {
-    /// A reader of this text.
+    /// Creates a reader of a config file's text.
     pub fn new(source: R) -> Self {
         ConfigReader { source, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 0, unquoted: Vec::new() }
     }
 
-    /// The next option, or `None` at the end.
+    /// Returns the next option, or `None` at the end of the file.
     pub fn next_entry(&mut self) -> Result<Option<ConfigEntry<'_>>, ConfigError> {
         // Empty lines are skipped on ranges, not slices: a slice would be borrowed over the loop.
         let (from, to) = loop {
@@ -119,7 +119,7 @@ impl<R: Read> ConfigReader<R> {
         Ok(Some(split(&self.buffer[from..to], self.line, &mut self.unquoted)))
     }
 
-    /// The range of the next line in the buffer, without its newline.
+    /// Returns the range of the next line in the buffer, without its newline.
     fn next_line(&mut self) -> Result<Option<(usize, usize)>, ConfigError> {
         let mut searched = 0;
         loop {
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(pairs(b"\n"), []);
     }
 
-    /// Gives at most `step` bytes a read, and an EINTR before each.
+    /// A reader that returns at most `step` bytes at a time, and fails with EINTR before each read.
     struct ShortReader<'a> {
         text: &'a [u8],
         step: usize,

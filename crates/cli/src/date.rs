@@ -1,4 +1,4 @@
-//! Dates as people and programs write them, for `-z`.
+//! Parses dates in the common notations, for `-z`.
 //!
 //! Words in any order, as in curl: a day (`21 Oct 2015`, `Oct 21 2015`, `2015-10-21`, `20151021`),
 //! a time (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`, `EST`). What is not there is
@@ -22,7 +22,7 @@ use chrono::{NaiveDate, NaiveTime};
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-/// The first year of the Gregorian calendar, and of curl's.
+/// The first full year of the Gregorian calendar, and the first that curl accepts.
 const FIRST_YEAR: i32 = 1583;
 
 /// Names of time zones with their offsets east of Greenwich in minutes: those of RFC 5322 section
@@ -55,12 +55,13 @@ const ZONES: &[(&str, i64)] = &[
     ("adt", -180),
 ];
 
-/// Returns the seconds since 1970; `None` for a text that is no date of the years 1970 to 9999.
+/// Parses a date. Returns the seconds since 1970, or `None` if the text is not a date from 1970 to
+/// 9999.
 pub fn parse(text: &str) -> Option<u64> {
     seconds(text)?.try_into().ok()
 }
 
-/// Seconds since 1970, or before.
+/// Parses a date. Returns the seconds since 1970, negative for earlier dates.
 fn seconds(text: &str) -> Option<i64> {
     let mut date = Date::default();
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
@@ -68,12 +69,12 @@ fn seconds(text: &str) -> Option<i64> {
     date.seconds()
 }
 
-/// Formats a time as HTTP writes it (RFC 9110 section 5.6.7).
+/// Formats a time as an HTTP date (RFC 9110 section 5.6.7).
 pub fn http(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// The moment that an HTTP date names.
+/// Parses an HTTP date, and other notations that [`parse`] accepts.
 pub fn of_http(date: &[u8]) -> Option<SystemTime> {
     let date = std::str::from_utf8(date).ok()?.trim();
     // Some servers get the day of the week wrong: curl does not look at it.
@@ -91,7 +92,7 @@ struct Date {
     month: Option<u64>,
     day: Option<u64>,
     time: Option<u64>,
-    /// Seconds east of Greenwich.
+    /// The offset of the time zone east of Greenwich, in seconds.
     zone: i64,
 }
 
@@ -163,7 +164,7 @@ fn set(place: &mut Option<u64>, value: u64) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
-/// `HH:MM` or `HH:MM:SS`, as seconds of the day.
+/// Parses `HH:MM` or `HH:MM:SS`. Returns the seconds since midnight.
 fn clock(word: &str) -> Option<u64> {
     let mut parts = word.split(':').map(|part| part.parse::<u64>().ok().filter(|_| part.len() <= 2));
     let (hours, minutes) = (parts.next()??, parts.next()??);

@@ -1,14 +1,15 @@
-//! A call as the caller sees it: the request goes to the agent, the body comes to where the caller
-//! wants it, and when the agent dies the caller knows to the byte how far it was.
+//! The client's end of a call: one request that this process sends to the agent, and whose body the
+//! agent writes to this process's output. When the agent dies, the client knows to the byte how
+//! much of the body was written.
 //!
 //! ```text
 //!  a file      agent ──▶ the file itself                    how far: the descriptor's position, which both share
 //!  all else    agent ──▶ a pipe of ours ──splice──▶ it      how far: what we moved, nobody else writes there
 //! ```
 //!
-//! Handing a pipe's own descriptor to the agent was the alternative. It saves a call a piece. But
-//! if the agent is killed, no one can count the bytes that it wrote to the pipe without reporting
-//! them, and the body could not resume.
+//! Handing a pipe's own descriptor to the agent was the alternative. It saves a copy of each block.
+//! But if the agent is killed, no one can count the bytes that it wrote to the pipe without
+//! reporting them, and the body could not resume.
 //!
 //! ```no_run
 //! use std::os::fd::AsFd;
@@ -44,11 +45,11 @@ use super::request::AgentRequest;
 use super::socket::AgentRefusal;
 use super::spawn;
 
-/// A body without anything that tells it from another is kept until it is whole, if it is no longer
-/// than this: a pipe always holds so much, and the call can begin anew should the agent die.
+/// The longest body without a validator that stays in the pipe until it is complete: every pipe can
+/// hold this much, and the request can be repeated from the start if the agent dies.
 const HELD_BACK: u64 = 64 << 10;
 
-/// The most that is moved at once: all that a wide pipe holds.
+/// The most bytes that one system call moves: the capacity of a pipe at its largest.
 #[cfg(target_os = "linux")]
 const PIECE: usize = 1 << 20;
 
@@ -62,14 +63,14 @@ pub enum OutputDescriptor<'a> {
     Relayed(BorrowedFd<'a>),
 }
 
-/// The outcome of a call.
+/// The outcome of one request through the agent.
 #[derive(Debug)]
 pub struct CallOutcome {
-    /// Bytes that reached their goal.
+    /// The number of body bytes that were written to the output.
     pub moved: u64,
     /// The response that the body belongs to, if one began.
     pub began: Option<ResponseStart>,
-    /// The way in which the call ended.
+    /// How the call ended.
     pub end: CallEnd,
 }
 
@@ -79,20 +80,20 @@ impl CallOutcome {
     }
 }
 
-/// The way in which a call ended.
+/// How a call to the agent ended.
 #[derive(Debug)]
 pub enum CallEnd {
-    /// The agent carried it out, well or not.
+    /// The agent finished the transfer, with success or an error.
     Done(Box<CallResult>),
-    /// The agent does not do it; nothing was sent.
+    /// The agent refused the request; nothing was sent to the server.
     Refused,
-    /// The agent is gone.
+    /// The connection to the agent broke before the result arrived.
     Died,
-    /// The goal takes no more.
+    /// The output could not be written.
     Output(io::Error),
 }
 
-/// A connection to the agent, for one call after the other.
+/// A connection to the agent. It carries one request at a time.
 #[derive(Debug)]
 pub struct AgentConnection {
     socket: UnixStream,
@@ -103,12 +104,12 @@ impl AgentConnection {
     /// Connects to the agent, and starts it if none is running.
     ///
     /// # Errors
-    /// [`AgentRefusal`].
+    /// The reason why the agent cannot be used.
     pub fn open(args: &AgentArgs) -> Result<Self, AgentRefusal> {
         Ok(Self::over(spawn::connect_or_start(&args.place()?, args.idle)?))
     }
 
-    /// Returns the connection over a socket that is connected.
+    /// Wraps a socket that is connected to the agent.
     #[must_use]
     pub fn over(socket: UnixStream) -> Self {
         Self { socket, frames: FrameBuffer::default() }
@@ -125,10 +126,10 @@ impl AgentConnection {
         })
     }
 
-    /// Asks something that is answered at once.
+    /// Sends a message that the agent answers at once (status or stop), and returns the answer.
     ///
     /// # Errors
-    /// The socket's; the end of it is one, too.
+    /// The error of the socket, or [`io::ErrorKind::UnexpectedEof`] if the agent closes it.
     pub fn ask(&mut self, order: &CallMessage) -> io::Result<AgentMessage> {
         self.send(order, None)?;
         loop {
@@ -219,7 +220,7 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Receives once. `false` at the end of the stream.
+    /// Receives bytes once. Returns `false` at the end of the stream.
     fn receive(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 16 << 10];
         loop {
@@ -242,7 +243,7 @@ impl AgentConnection {
     }
 }
 
-/// A body that this process copies from its pipe to the output.
+/// Copies a body from the pipe that the agent writes to the output.
 struct PipeRelay<'a> {
     session: &'a mut AgentConnection,
     pipe: OwnedFd,
@@ -251,14 +252,14 @@ struct PipeRelay<'a> {
     moved: u64,
     began: Option<ResponseStart>,
     done: Option<Box<CallResult>>,
-    /// The agent may still send messages.
+    /// True while the agent may still send messages.
     is_alive: bool,
-    /// The pipe has come to its end.
+    /// True after the end of the pipe was read.
     is_drained: bool,
 }
 
 impl PipeRelay<'_> {
-    /// Moves the body and listens to the agent, until both have ended.
+    /// Copies the body and reads the agent's messages, until both have ended.
     fn run(&mut self) -> CallEnd {
         let mut mover = PipeMover::default();
         while !self.is_drained || (self.done.is_none() && self.is_alive) {
@@ -283,8 +284,8 @@ impl PipeRelay<'_> {
         self.done.take().map_or(CallEnd::Died, CallEnd::Done)
     }
 
-    /// Returns true while the body must stay in the pipe, until the agent reports that it is
-    /// complete.
+    /// Returns true while the body must stay in the pipe: before the response has begun, and for a
+    /// short body without a validator until the agent reports that it is complete.
     fn is_held_back(&self) -> bool {
         let may_begin_anew =
             |began: &ResponseStart| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
@@ -298,7 +299,7 @@ impl PipeRelay<'_> {
     /// Waits for the agent, and for bytes if they are to be moved.
     ///
     /// # Errors
-    /// The output has no reader any more, so that the rest of the body is of no use.
+    /// The reader of the output has closed it, so that the rest of the body cannot be written.
     fn wait(&self) -> io::Result<()> {
         let mut fds = [
             PollFd::from_borrowed_fd(self.out, PollFlags::empty()),
@@ -322,7 +323,7 @@ impl PipeRelay<'_> {
         Ok(())
     }
 
-    /// Reads the agent's messages. Returns the end of the call, if a message is a refusal.
+    /// Reads the agent's messages. Returns [`CallEnd::Refused`] if one of them is a refusal.
     fn listen(&mut self) -> Option<CallEnd> {
         self.is_alive = self.session.receive().unwrap_or(false);
         loop {
@@ -341,8 +342,8 @@ impl PipeRelay<'_> {
     }
 }
 
-/// Returns the files that must be the same for the agent as for this process. Returns `None` if the
-/// agent cannot act like this process.
+/// Returns the identities of the files that the agent must see as this process does. Returns `None`
+/// if the agent cannot act like this process.
 fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if std::env::var_os("SSLKEYLOGFILE").is_some() {
@@ -405,7 +406,7 @@ struct PipeMover {
 }
 
 impl PipeMover {
-    /// Moves once; 0 at the end of the pipe.
+    /// Moves bytes once. Returns their number, 0 at the end of the pipe.
     fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
         #[cfg(target_os = "linux")]
         while self.buffer.is_none() {

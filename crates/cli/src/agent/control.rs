@@ -1,4 +1,4 @@
-//! `--agent-status` and `--agent-stop`.
+//! Commands to a running agent: `--agent-status` and `--agent-stop`.
 //!
 //! ```no_run
 //! use haul_cli::agent::control::{AgentCommand, carry_out};
@@ -15,9 +15,9 @@ use super::socket::{AgentRefusal, SocketPath};
 /// Commands for a running agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentCommand {
-    /// Print the agent's status.
+    /// `--agent-status`: returns the agent's status.
     Status,
-    /// End once the calls under way are done.
+    /// `--agent-stop`: ends the agent once its transfers are complete.
     Stop,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Display for ControlError {
 /// Sends the command to the agent. Returns the text to print.
 ///
 /// # Errors
-/// [`ControlError`]. No agent is started for this.
+/// The agent does not run, cannot be trusted, or did not answer. No agent is started.
 pub fn carry_out(command: AgentCommand, place: &SocketPath) -> Result<String, ControlError> {
     let stream = place.connect().map_err(ControlError::Refused)?.ok_or_else(|| ControlError::Nobody(place.clone()))?;
     let order = match command {

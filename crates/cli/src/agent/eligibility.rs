@@ -1,5 +1,4 @@
-//! The choice of the requests that go through the agent (`--agent`), and the warning when it cannot
-//! be used.
+//! Decides which requests go through the agent (`--agent`), and warns when it cannot be used.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -14,11 +13,11 @@ use super::socket::AgentRefusal;
 use crate::file_access::print_error_line;
 use crate::plan::{GlobalArgs, Operation, append_query};
 
-/// Fetches through the agent. Returns `None` if no agent is requested, or if it cannot be used for
-/// this request.
+/// Fetches through the agent. Returns `None` if `--agent` is not given, or if the agent cannot be
+/// used for this request.
 ///
 /// # Errors
-/// No socket was named, and there is no default one.
+/// `--agent` gives no path of a socket, and there is no default path.
 pub(crate) fn fetch(
     client: &Client,
     global: &GlobalArgs,
@@ -64,7 +63,7 @@ pub(crate) fn fetch(
     }))
 }
 
-/// Returns the complete URL of the request: with its scheme, and the query that the options add.
+/// Returns the complete URL of the request, with its scheme and the query of `-G` or `--url-query`.
 fn absolute(operation: &Operation, url: &str) -> String {
     let stage = &operation.stages[0];
     let text = stage.request.query.as_ref().map_or_else(|| url.to_owned(), |query| append_query(url, query));

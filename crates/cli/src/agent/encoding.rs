@@ -1,5 +1,5 @@
-//! The encoding of values in a frame between a call and the agent: numbers take eight bytes, a text
-//! follows its length.
+//! The encoding of values in messages to and from the agent: a number is eight bytes, a text is
+//! preceded by its length.
 //!
 //! ```
 //! use haul_cli::agent::encoding::{FrameReader, FrameValue, FrameWriter};
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The error of bytes that are no valid encoding of the expected value.
+/// The error for bytes that are not a valid encoding of the expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MalformedFrame;
 
@@ -41,7 +41,7 @@ impl fmt::Display for MalformedFrame {
 
 impl std::error::Error for MalformedFrame {}
 
-/// The bytes of values that were written one after the other.
+/// Encodes values one after the other into a buffer.
 #[derive(Debug, Default)]
 pub struct FrameWriter {
     bytes: Vec<u8>,
@@ -54,14 +54,14 @@ impl FrameWriter {
         self.bytes
     }
 
-    /// Appends a length and this many bytes.
+    /// Appends the number of bytes, then the bytes.
     pub fn put_bytes(&mut self, bytes: &[u8]) {
         (bytes.len() as u64).put(self);
         self.bytes.extend_from_slice(bytes);
     }
 }
 
-/// The unread rest of encoded bytes. Values are read in the order in which they were written.
+/// Decodes values in the order in which [`FrameWriter`] encoded them.
 #[derive(Debug)]
 pub struct FrameReader<'a> {
     rest: &'a [u8],
@@ -80,10 +80,10 @@ impl<'a> FrameReader<'a> {
         Ok(taken)
     }
 
-    /// Reads a length and this many bytes.
+    /// Reads bytes that are preceded by their number.
     ///
     /// # Errors
-    /// [`MalformedFrame`].
+    /// [`MalformedFrame`] if there are fewer bytes.
     pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedFrame> {
         let count = usize::get(self)?;
         self.take(count)
@@ -92,7 +92,7 @@ impl<'a> FrameReader<'a> {
     /// Checks that all bytes were read.
     ///
     /// # Errors
-    /// [`MalformedFrame`] when there are more.
+    /// [`MalformedFrame`] if bytes are left.
     pub fn end(self) -> Result<(), MalformedFrame> {
         if self.rest.is_empty() { Ok(()) } else { Err(MalformedFrame) }
     }
@@ -106,7 +106,7 @@ pub trait FrameValue: Sized {
     /// Reads the value that [`FrameValue::put`] wrote.
     ///
     /// # Errors
-    /// [`MalformedFrame`].
+    /// [`MalformedFrame`] if the bytes are not a value of this type.
     fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame>;
 }
 
@@ -206,7 +206,7 @@ macro_rules! frame_numbers {
 }
 pub(crate) use frame_numbers;
 
-/// The encoded fields of a struct with a table, for tests that try each of them.
+/// Encodes each field of a struct separately. Only for tests, which check every field.
 #[cfg(test)]
 pub(crate) trait FrameFields {
     /// Returns the name and the encoding of each field of the table.
@@ -231,7 +231,7 @@ impl FrameValue for u64 {
     }
 }
 
-/// Implements [`FrameValue`] for integers that take eight bytes as well.
+/// Implements [`FrameValue`] for smaller integer types, which are encoded in eight bytes as well.
 macro_rules! small_numbers {
     ($($type:ty),+) => {
         $(impl FrameValue for $type {
@@ -261,7 +261,7 @@ impl FrameValue for bool {
     }
 }
 
-/// Implements [`FrameValue`] for types of bytes and of text.
+/// Implements [`FrameValue`] for types that are encoded as a length and bytes, such as `String`.
 macro_rules! byte_strings {
     ($($type:ty: |$value:ident| $bytes:expr, |$read:ident| $from:expr;)+) => {
         $(impl FrameValue for $type {
@@ -290,7 +290,7 @@ fn text(bytes: &[u8]) -> Result<&str, MalformedFrame> {
     std::str::from_utf8(bytes).map_err(|_| MalformedFrame)
 }
 
-/// A time span, to the microsecond.
+/// Encodes a duration as its number of microseconds.
 impl FrameValue for Duration {
     fn put(&self, writer: &mut FrameWriter) {
         u64::try_from(self.as_micros()).unwrap_or(u64::MAX).put(writer);
@@ -301,7 +301,7 @@ impl FrameValue for Duration {
     }
 }
 
-/// A flag, then the value if there is one.
+/// Encodes a flag, then the value if there is one.
 impl<T: FrameValue> FrameValue for Option<T> {
     fn put(&self, writer: &mut FrameWriter) {
         self.is_some().put(writer);
@@ -336,7 +336,7 @@ impl FrameValue for [u64; 4] {
     }
 }
 
-/// The number of the items, then the items.
+/// Encodes the number of items, then the items.
 impl<T: FrameValue> FrameValue for Vec<T> {
     fn put(&self, writer: &mut FrameWriter) {
         self.len().put(writer);

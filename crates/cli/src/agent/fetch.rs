@@ -38,19 +38,19 @@ use super::request::AgentRequest;
 use super::socket::AgentRefusal;
 use crate::ftp::signify;
 
-/// The time that a reader which has read all available bytes may take to close the pipe before more
-/// is fetched: it has a block to check.
+/// The longest wait for a reader, which has read everything, to close the pipe before more is
+/// fetched. In that time it checks the block that it has read.
 const GRACE: Duration = Duration::from_millis(10);
-/// The longest time between two checks whether the pipe is empty, which no event reports.
+/// The longest interval between checks whether the pipe is empty: no event reports this.
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
 
-/// Carries requests out.
+/// Fetches URLs through the agent if there is one, and by this process otherwise.
 pub(crate) struct AgentFetcher<'a> {
     client: &'a Client,
     session: Option<AgentConnection>,
 }
 
-/// The outcome of one piece of the content, which may have been delivered in part.
+/// The outcome of fetching one range of the content. The range may have been delivered in part.
 struct FetchedPiece {
     outcome: TransferOutcome,
     moved: u64,
@@ -58,7 +58,7 @@ struct FetchedPiece {
 }
 
 impl<'a> AgentFetcher<'a> {
-    /// Without an agent.
+    /// Creates a fetcher that uses no agent.
     pub(crate) fn alone(client: &'a Client) -> Self {
         Self { client, session: None }
     }
@@ -68,7 +68,7 @@ impl<'a> AgentFetcher<'a> {
     /// such limit, or has inherited it from the call that started it and would apply it to all.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why the agent cannot be used.
     pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentRefusal> {
         if getrlimit(Resource::Fsize).current.is_some() {
             return Ok(Self::alone(client));
@@ -76,7 +76,7 @@ impl<'a> AgentFetcher<'a> {
         Ok(Self { client, session: Some(AgentConnection::open(args)?) })
     }
 
-    /// Fetches to a descriptor. The reader at the end of a pipe may stop early.
+    /// Fetches a URL to a descriptor. The reader at the other end of a pipe may close it early.
     pub(crate) fn fetch_to_descriptor(
         &mut self,
         url: &str,
@@ -128,9 +128,9 @@ impl<'a> AgentFetcher<'a> {
         outcome
     }
 
-    /// Fetches a further piece from the mirror that sent the first one: the caller's URL may lead
-    /// to another mirror by now, whose content may differ. If the first mirror does not have the
-    /// content any more, the fetcher requests the caller's URL again.
+    /// Fetches a further range from the mirror that sent the first one: the caller's URL may
+    /// redirect to another mirror by now, whose content may differ. If the first mirror does not
+    /// have the content any more, the fetcher requests the caller's URL again.
     fn next_piece(
         &mut self,
         url: &str,
@@ -149,7 +149,7 @@ impl<'a> AgentFetcher<'a> {
         self.piece(url, options, Some(span), out)
     }
 
-    /// Fetches to a file that gets its name when it is complete.
+    /// Fetches to a file, which gets its name when its content is complete.
     pub(crate) fn fetch_to_file(
         &mut self,
         url: &str,
@@ -236,7 +236,7 @@ impl<'a> AgentFetcher<'a> {
         self.directly(url, &options, out, None)
     }
 
-    /// Fetches the rest without the agent after it has died.
+    /// Fetches the rest of the content by this process after the agent has died.
     fn resume_without_agent(
         &self,
         url: &str,
@@ -345,8 +345,8 @@ fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> 
     may.then(|| outcome.target.to_url())
 }
 
-/// Returns the options with the time that is left for all requests together. `None` if none is
-/// left.
+/// Returns the options with the remaining part of the overall time limit. Returns `None` if no time
+/// remains.
 fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOptions> {
     let total_time = match options.total_time {
         Some(limit) => Some(limit.checked_sub(began.elapsed()).filter(|left| !left.is_zero())?),
@@ -364,7 +364,7 @@ fn nowhere() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }
 
-/// Returns the outcome of a call that the agent has finished.
+/// Converts the result that the agent sent to the outcome of a transfer.
 fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
@@ -375,7 +375,7 @@ fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant
     TransferOutcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Returns the outcome of a call that ended early, from the facts that this process has.
+/// Returns the outcome of a call that the agent did not finish, from what this process knows.
 fn broken(
     url: &str,
     options: &RequestOptions,
@@ -395,7 +395,7 @@ fn broken(
     TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Adds the cost of a further request for the same content.
+/// Adds the times and counts of a further request for the same content.
 fn add(facts: &mut Facts, more: &Facts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;
@@ -416,7 +416,8 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
     fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
-/// Waits until a pipe is read empty, and a little longer. Returns `false` once its reader is gone.
+/// Waits until the reader of a pipe has read everything, and then [`GRACE`]. Returns `false` if it
+/// closes the pipe.
 fn reader_wants_more(pipe: BorrowedFd<'_>) -> bool {
     let mut look = Duration::from_millis(1);
     let mut was_empty = false;

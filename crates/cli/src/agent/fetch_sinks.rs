@@ -1,5 +1,5 @@
-//! The sinks of a fetch that this process makes itself: they note how far the output is, skip bytes
-//! that were already delivered, and keep a file whose content has not changed.
+//! The sinks for bodies that this process fetches without the agent. They count the written bytes,
+//! skip bytes that were already delivered, and keep a file whose content has not changed.
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -17,10 +17,10 @@ use haul_policy::range::validator::Validator;
 
 use super::protocol::ResponseStart;
 
-/// The file that the caller has is still good (RFC 9110 section 15.4.5).
+/// The status 304 (Not Modified): the existing file is up to date (RFC 9110 section 15.4.5).
 pub(crate) const NOT_MODIFIED: u16 = 304;
 
-/// The facts about a response's content.
+/// The complete length and the validator of a response's content.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ContentInfo {
     pub(super) total: Option<u64>,
@@ -37,13 +37,14 @@ pub(super) fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
-/// Bytes that are out already, of the content that this validator names.
+/// The number of bytes to skip because they were delivered before, and the validator of their
+/// content. The fetch fails if the content has another validator.
 pub(super) struct DeliveredBytes {
     pub(super) left: u64,
     pub(super) of: Validator,
 }
 
-/// A sink that notes the response's facts about its content, and the number of bytes written.
+/// A sink that records the length, the validator and the number of written bytes.
 pub(super) struct TrackingSink {
     pub(super) sink: BlockingOutputSink,
     pub(super) noted: Arc<Mutex<(ContentInfo, u64)>>,

@@ -1,5 +1,6 @@
-//! The agent: a small process that keeps connections, TLS sessions and names warm between calls of
-//! the program.
+//! The agent: a background process that keeps connections, TLS sessions and DNS answers between
+//! runs of the program. A call is one request that another haul process, the caller, sends to the
+//! agent.
 //!
 //! ```text
 //!  haul --agent URL ─▶ client ══ socket ══▶ server ─▶ the engine's worker ─▶ servers
@@ -37,21 +38,21 @@ use std::time::Duration;
 /// The default time that an agent waits for the next call before it ends.
 pub const IDLE: Duration = Duration::from_secs(60);
 
-/// The agent that a run uses.
+/// The options `--agent` and `--agent-idle`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentArgs {
     /// The path of the agent's socket; `None` is the default path under `XDG_RUNTIME_DIR`.
     pub socket: Option<PathBuf>,
-    /// The time that an agent started for this call waits for the next one. Default [`IDLE`], whole
-    /// seconds, at least 1.
+    /// The time after which an idle agent that this run starts ends. Whole seconds, at least 1;
+    /// default [`IDLE`].
     pub idle: Duration,
 }
 
 impl AgentArgs {
-    /// Returns the place of the agent's socket.
+    /// Returns the path of the agent's socket.
     ///
     /// # Errors
-    /// [`socket::AgentRefusal`] without a path and without a default.
+    /// [`socket::AgentRefusal`] if no path is given and there is no default path.
     pub fn place(&self) -> Result<socket::SocketPath, socket::AgentRefusal> {
         match &self.socket {
             Some(path) => socket::SocketPath::at(path),

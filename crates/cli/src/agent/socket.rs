@@ -33,7 +33,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
 /// The name of the socket in its default directory.
 const NAME: &str = "agent";
-/// The longest wait for a call that is starting the agent.
+/// The longest wait for another process that is starting the agent.
 const STUCK: Duration = Duration::from_secs(10);
 /// The default directory under `XDG_RUNTIME_DIR`.
 const DIRECTORY: &str = "haul";
@@ -43,7 +43,7 @@ const DIRECTORY: &str = "haul";
 pub enum AgentRefusal {
     /// `XDG_RUNTIME_DIR`, the parent of the default socket, is not set.
     NoPlace,
-    /// The path names nothing that can be a socket.
+    /// The path cannot be that of a socket.
     NoSocketPath(PathBuf),
     /// Another user could reach the directory or the socket.
     Unsafe {
@@ -76,7 +76,7 @@ impl fmt::Display for AgentRefusal {
 
 impl std::error::Error for AgentRefusal {}
 
-/// The agent's socket: its path, and the directory that keeps others away from it.
+/// The path of the agent's socket, in a directory that other users cannot enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketPath {
     socket: PathBuf,
@@ -84,10 +84,10 @@ pub struct SocketPath {
 }
 
 impl SocketPath {
-    /// The socket at this path; relative ones count from where we are.
+    /// Makes a path absolute, relative to the working directory.
     ///
     /// # Errors
-    /// [`AgentRefusal::NoSocketPath`].
+    /// [`AgentRefusal::NoSocketPath`] if it cannot be the path of a socket.
     pub fn at(path: impl Into<PathBuf>) -> Result<Self, AgentRefusal> {
         let path = path.into();
         let absolute = std::path::absolute(&path).map_err(|_| AgentRefusal::NoSocketPath(path.clone()))?;
@@ -97,25 +97,25 @@ impl SocketPath {
         }
     }
 
-    /// The default: `haul/agent` under `XDG_RUNTIME_DIR`, which must be an absolute path.
+    /// Returns the default path, `haul/agent` under `XDG_RUNTIME_DIR`, which must be absolute.
     ///
     /// # Errors
-    /// [`AgentRefusal::NoPlace`] without one: `/tmp` would be everybody's.
+    /// [`AgentRefusal::NoPlace`] if the variable is not set: every user can write to `/tmp`.
     pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, AgentRefusal> {
         let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentRefusal::NoPlace)?;
         Self::at(runtime.join(DIRECTORY).join(NAME))
     }
 
-    /// The socket.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// A connection to the agent; `None` if none is running.
+    /// Connects to the agent. Returns `None` if none is running.
     ///
     /// # Errors
-    /// [`AgentRefusal`] when directory, socket or peer are not as they must be.
+    /// [`AgentRefusal`] if the directory, the socket or the peer cannot be trusted.
     pub fn connect(&self) -> Result<Option<UnixStream>, AgentRefusal> {
         if !self.check_directory()? || !self.check_socket()? {
             return Ok(None);
@@ -132,12 +132,13 @@ impl SocketPath {
         }
     }
 
-    /// Waits for the right to start the agent: of many simultaneous calls, one starts it and the
-    /// others find it. A call holds the right for a moment only. The wait fails after ten seconds,
-    /// in case the holder has stopped.
+    /// Waits for the lock that allows this process to start the agent: of many simultaneous
+    /// callers, one starts it, and the others connect to it. The lock is held only for a moment.
+    /// The wait fails after ten seconds, in case the holder has stopped. Creates the directory if
+    /// it does not exist.
     ///
     /// # Errors
-    /// [`AgentRefusal`]; the directory is made if it is not there.
+    /// [`AgentRefusal`] if the directory cannot be trusted, or the wait fails.
     pub fn lock(&self) -> Result<StartLock, AgentRefusal> {
         self.lock_within(STUCK)
     }
@@ -159,10 +160,10 @@ impl SocketPath {
         }
     }
 
-    /// Takes the lock without waiting: `None` while another process holds it.
+    /// Takes the lock without waiting. Returns `None` while another process holds it.
     ///
     /// # Errors
-    /// As [`SocketPath::lock`].
+    /// The errors of [`SocketPath::lock`].
     pub fn try_lock(&self) -> Result<Option<StartLock>, AgentRefusal> {
         self.make_directory()?;
         let mut name = self.socket.clone().into_os_string();
@@ -184,7 +185,7 @@ impl SocketPath {
     /// after [`SocketPath::connect`] found no agent.
     ///
     /// # Errors
-    /// [`AgentRefusal`].
+    /// [`AgentRefusal`] if the directory cannot be trusted, or the socket cannot be bound.
     pub fn listen(&self) -> Result<UnixListener, AgentRefusal> {
         self.make_directory()?;
         if self.check_socket()? {
@@ -196,7 +197,7 @@ impl SocketPath {
         Ok(listener)
     }
 
-    /// Takes the socket away, if it is still the one with this inode.
+    /// Removes the socket file if it still has this inode.
     pub fn remove(&self, inode: u64) {
         if fs::symlink_metadata(&self.socket).is_ok_and(|metadata| metadata.ino() == inode) {
             // Where it cannot be removed it is stale, and the next call replaces it.
@@ -204,7 +205,7 @@ impl SocketPath {
         }
     }
 
-    /// The inode of the socket, to know it again.
+    /// Returns the inode of the socket file, by which [`SocketPath::remove`] recognises it.
     #[must_use]
     pub fn inode(&self) -> Option<u64> {
         fs::symlink_metadata(&self.socket).ok().map(|metadata| metadata.ino())
@@ -222,7 +223,7 @@ impl SocketPath {
         Ok(())
     }
 
-    /// Returns true if the directory exists, and false if not.
+    /// Checks the directory. Returns false if it does not exist.
     fn check_directory(&self) -> Result<bool, AgentRefusal> {
         let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.directory.clone(), why });
         let metadata = match fs::symlink_metadata(&self.directory) {
@@ -238,7 +239,7 @@ impl SocketPath {
         }
     }
 
-    /// Returns true if the socket exists, and false if not.
+    /// Checks the socket file. Returns false if it does not exist.
     fn check_socket(&self) -> Result<bool, AgentRefusal> {
         let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.socket.clone(), why });
         let metadata = match fs::symlink_metadata(&self.socket) {
@@ -259,8 +260,8 @@ impl SocketPath {
     }
 }
 
-/// The right to start or end the agent, until it is dropped. Its file stays: one that is removed
-/// while others wait for it would be two.
+/// The lock that allows its holder to start or end the agent, until it is dropped. Its file is
+/// never removed: other processes may wait for it, and would then hold a lock on a removed file.
 #[derive(Debug)]
 pub struct StartLock {
     _file: rustix::fd::OwnedFd,
@@ -270,7 +271,7 @@ fn our_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Checks that the peer belongs to our user. On a system that does not report the peer, the
+/// Checks that the peer runs as our user. On a system that does not report the peer's user, the
 /// permissions of the directory have to suffice.
 ///
 /// # Errors

@@ -33,15 +33,15 @@ use std::time::Duration;
 
 use super::socket::{AgentRefusal, SocketPath};
 
-/// The first argument of the agent's own command line. No user types it: the listener must be
-/// standard input.
+/// The first argument of the agent's process. It is not for users: standard input must be the
+/// listening socket.
 pub const SERVE: &str = "--agent-serve";
 
 /// Connects to the agent, and starts it if none listens. The new agent ends after it was idle for
-/// this long.
+/// `idle`.
 ///
 /// # Errors
-/// [`AgentRefusal`]: the call goes without it.
+/// [`AgentRefusal`] if the agent cannot be used. The caller then fetches without it.
 pub fn connect_or_start(place: &SocketPath, idle: Duration) -> Result<UnixStream, AgentRefusal> {
     match place.connect() {
         Ok(Some(stream)) => return Ok(stream),
@@ -66,11 +66,11 @@ pub fn connect_or_start(place: &SocketPath, idle: Duration) -> Result<UnixStream
     stream.ok_or_else(|| failed(io::ErrorKind::ConnectionRefused.into()))
 }
 
-/// Returns the path of the running program. Its name on the command line may be another one, whose
-/// behaviour the agent does not need.
+/// Returns the path of the running executable. Its name may differ from the one on the command
+/// line, for which the agent has no use.
 ///
 /// # Errors
-/// The system's.
+/// The error of the system call.
 pub fn program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }

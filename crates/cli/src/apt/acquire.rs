@@ -1,4 +1,4 @@
-//! One file for apt: the request to the server, and the messages to apt about the response.
+//! Fetches one file for apt: sends the request to the server, and the messages to apt.
 
 use std::ffi::OsString;
 use std::fs;
@@ -28,28 +28,29 @@ use super::sandbox;
 use crate::date;
 use crate::usage_error::one_line;
 
-/// Files that come at once from one host, each by a connection: apt itself sends up to ten requests
-/// ahead by one.
+/// The most files that are fetched at once from one host, each on its own connection. apt itself
+/// would pipeline up to ten requests on one connection.
 const PARALLEL_MAX: usize = 4;
-/// Bytes of an answer's content that are read so that its connection can serve the next request.
+/// The most bytes of an error response's content that are read so that its connection can be
+/// reused.
 const DRAIN_MAX: u64 = 64 << 10;
 /// Characters of a path that some stores misread, with their percent-encoded form: S3 reads `+` as
 /// a space.
 const AMBIGUOUS: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 
-/// Fetches by apt's configuration.
+/// Fetches files as apt's configuration says.
 pub(super) struct Acquirer {
     client: Client,
     config: AptConfig,
     credentials: AptCredentials,
 }
 
-/// The reason why a file could not be fetched.
+/// The reason for which apt is sent `400 URI Failure`.
 struct AcquireFailure {
     message: String,
-    /// apt's word for it.
+    /// The value of the field `FailReason`, such as `HttpError404`.
     reason: Option<String>,
-    /// Another try or another mirror may succeed.
+    /// True if a retry or another mirror may succeed (`Transient-Failure`).
     is_transient: bool,
 }
 
@@ -60,16 +61,16 @@ impl From<String> for AcquireFailure {
 }
 
 impl AcquireFailure {
-    /// Returns the failure of a file with an unexpected size.
+    /// Returns the failure for a file with an unexpected size.
     fn of_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
         Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }
     }
 }
 
-/// The reason why apt gets no answer, or no answer that the file is there.
+/// The error that ends the handling of one file.
 enum AcquireError {
-    /// The connection to apt failed.
+    /// Reading from or writing to apt failed. This ends the program.
     WithApt(io::Error),
     WithFile(AcquireFailure),
 }
@@ -98,7 +99,7 @@ impl From<Error> for AcquireError {
     }
 }
 
-/// A file that apt wants.
+/// A file that apt requests by `600 URI Acquire`.
 struct RequestedFile<'a> {
     asked: &'a AptMessage,
     uri: &'a str,
@@ -116,9 +117,9 @@ impl<'a> RequestedFile<'a> {
     }
 }
 
-/// The meaning of a response's head for a file.
+/// What a response's head means for a requested file.
 enum ResponseMeaning {
-    /// The content from the offset `start` on.
+    /// The content follows, from the offset `start` of the file.
     Content {
         start: u64,
     },
@@ -126,20 +127,20 @@ enum ResponseMeaning {
     Whole {
         size: u64,
     },
-    /// The existing file is not the beginning of the server's.
+    /// The existing file is not the beginning of the server's content.
     Changed,
     /// The existing file is up to date.
     Unchanged,
-    /// apt is to ask another URI.
+    /// A redirect that apt has to follow itself.
     Elsewhere,
     Refused,
 }
 
 impl Acquirer {
-    /// Reads the credentials, drops the privileges of root, and makes the client.
+    /// Reads apt's credentials, gives up root's rights, and creates the HTTP client.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason for apt's user why one of these steps failed.
     pub(super) fn new(config: AptConfig) -> Result<Self, String> {
         let credentials = AptCredentials::read(&config);
         sandbox::enter(config.value("apt::sandbox::user"))?;
@@ -147,8 +148,8 @@ impl Acquirer {
         Ok(Self { client: Client::new(), config, credentials })
     }
 
-    /// Returns how many files may be fetched at once with this one: one if files share a rate
-    /// limit, or if requests must not be pipelined.
+    /// Returns how many files may be fetched at once from the host of this one: 1 if a rate limit
+    /// is set or pipelining is off, at most [`PARALLEL_MAX`].
     pub(super) fn at_once(&self, asked: &AptMessage) -> usize {
         let Ok(wanted) = RequestedFile::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else {
             return 1;
@@ -163,7 +164,7 @@ impl Acquirer {
     /// Serves one `600 URI Acquire` message of apt.
     ///
     /// # Errors
-    /// Those of talking to apt.
+    /// The connection to apt failed.
     pub(super) fn acquire(
         &self,
         asked: &AptMessage,
@@ -296,7 +297,7 @@ impl Acquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
     }
 
-    /// Returns true if a configuration item is on. The default is on.
+    /// Returns true if a configuration item is on, which is the default.
     fn is_on(&self, wanted: &RequestedFile<'_>, name: &str) -> bool {
         self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
     }
@@ -374,7 +375,7 @@ impl Acquirer {
         options
     }
 
-    /// Makes the answer that sends apt to another URI, by the method that can fetch it.
+    /// Returns the message that sends apt to another URI, whose method is one that can fetch it.
     fn redirect(&self, wanted: &RequestedFile<'_>, response: &Response) -> Result<AptMessage, AcquireFailure> {
         let RequestedFile { uri, method, target, .. } = wanted;
         let location = response.head().get("location").unwrap_or_default();
@@ -409,7 +410,8 @@ impl Acquirer {
         Ok(AptMessage::new(103, "Redirect").with("URI", uri).with("New-URI", to))
     }
 
-    /// A status that brings no file, in the words that people look for in apt's output.
+    /// Returns the failure for an error status, with the wording that users search apt's output
+    /// for.
     fn refusal(&self, response: &Response) -> AcquireFailure {
         let status = response.status();
         let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
@@ -428,14 +430,14 @@ fn is_tls(method: &str) -> bool {
     method.rsplit('+').next() == Some("https")
 }
 
-/// Returns true if apt has closed its end of standard input, although messages may still be unread.
+/// Returns true if apt has closed its end of standard input, even if unread messages remain in it.
 fn apt_is_gone() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
     poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
-/// The existing file is already complete.
+/// Reports to apt that the existing file is already complete.
 fn already_complete(
     wanted: &RequestedFile<'_>,
     done: AptMessage,
@@ -449,13 +451,13 @@ fn already_complete(
     Ok(with_digests(done.with("Resume-Point", &size), digests))
 }
 
-/// Returns a variable of the environment as apt reads it: https uses http's proxy if it has none.
+/// Returns an environment variable. As in apt, `http_proxy` replaces a missing `https_proxy`.
 fn variable(name: &str) -> Option<Vec<u8>> {
     let of = |name| std::env::var_os(name).map(OsString::into_vec).filter(|value| !value.is_empty());
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
 }
 
-/// The method that a URI names, such as `https` or `tor+https`, and the URL as it goes out.
+/// Splits a URI into apt's method, such as `https` or `tor+https`, and the URL to request.
 fn split_uri(uri: &str) -> (&str, String) {
     let Some((method, place)) = uri.split_once("://") else { return ("", uri.to_owned()) };
     let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
@@ -468,7 +470,7 @@ fn last_modified(response: &Response) -> Option<SystemTime> {
     response.header("last-modified").and_then(|time| date::of_http(time.as_bytes()))
 }
 
-/// A moment as apt writes it.
+/// Formats a time as apt does: an HTTP date with `+0000` for `GMT`.
 fn apt_date(time: SystemTime) -> String {
     date::http(seconds(time)).replace("GMT", "+0000")
 }
@@ -477,8 +479,8 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Returns the fields that ask for the rest of the existing part, or for content only if it has
-/// changed.
+/// Returns the header fields that request the rest of the existing part, or the content only if it
+/// has changed.
 fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {
@@ -495,7 +497,7 @@ fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(Str
     }
 }
 
-/// Returns the failure of a file whose request got no response.
+/// Returns the failure for a file whose request got no response.
 fn request_failure(wanted: &RequestedFile<'_>, error: &Error) -> AcquireFailure {
     match error.kind() {
         ErrorKind::TooLarge => download_file::leave(wanted.path),
@@ -535,7 +537,7 @@ fn with_digests(done: AptMessage, digests: Vec<(String, String)>) -> AptMessage 
     digests.into_iter().fold(done, |done, (name, value)| done.with(&name, value))
 }
 
-/// Reads the rest of a short response, so that its connection can serve the next request.
+/// Reads the rest of a short response, so that its connection can be reused.
 fn drain(response: &mut Response) {
     let _ = io::copy(&mut response.take(DRAIN_MAX), &mut io::sink());
 }

@@ -1,7 +1,7 @@
 //! Users and passwords of apt_auth.conf(5): entries as in netrc, whose `machine` may name a scheme,
 //! a port and a path.
 //!
-//! They are read before the method gives up its rights, since only root may read them.
+//! They are read before the process gives up root's rights, because only root may read them.
 //!
 //! ```
 //! use haul_cli::apt::auth_conf::{CredentialMatch, find};
@@ -20,21 +20,21 @@ use haul::Target;
 
 use super::config::AptConfig;
 
-/// The texts of the files with credentials.
+/// The contents of the files with credentials.
 #[derive(Default)]
 pub struct AptCredentials {
     files: Vec<(PathBuf, String)>,
 }
 
-/// The result of a search for a target.
+/// The result of a search for credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialMatch {
-    /// No entry is about it.
+    /// No entry matches.
     Nothing,
-    /// User and password.
+    /// The user and the password.
     Login(String, String),
-    /// An entry of this machine matches, but the scheme is plain http, which the entry does not
-    /// name.
+    /// An entry matches this machine name, but the URL is plain http and the entry does not say
+    /// that it may be used for http.
     InTheClear(String),
 }
 
@@ -53,7 +53,7 @@ impl AptCredentials {
         Self { files: paths.into_iter().filter_map(text).collect() }
     }
 
-    /// Returns user and password for a target, and warnings.
+    /// Returns the user and password for a target, and warnings to show.
     #[must_use]
     pub fn find(&self, target: &Target) -> (Option<(String, String)>, Vec<String>) {
         let mut warnings = Vec::new();
@@ -72,7 +72,7 @@ impl AptCredentials {
     }
 }
 
-/// Returns true if apt reads a file of this name in a directory of parts.
+/// Returns true if apt reads a file with this name in `auth.conf.d`.
 fn is_part(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
@@ -80,7 +80,7 @@ fn is_part(path: &Path) -> bool {
     is_plain && !name.starts_with('.') && extension.is_none_or(|extension| extension == "conf") && path.is_file()
 }
 
-/// The first entry of a text that is about a target.
+/// Returns the first entry of a text that matches the target.
 #[must_use]
 pub fn find(text: &str, target: &Target) -> CredentialMatch {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
@@ -111,8 +111,8 @@ pub fn find(text: &str, target: &Target) -> CredentialMatch {
     clear
 }
 
-/// Returns true if a target is at this place: a host, optionally with a port and the beginning of a
-/// path.
+/// Returns true if a target matches the name of a machine: a host, optionally with a port and the
+/// beginning of a path.
 fn is_at(place: &str, target: &Target) -> bool {
     let host = target.host_text();
     let with_port = format!("{host}:{}", target.port());

@@ -1,4 +1,4 @@
-//! The configuration that apt sends (`601 Configuration`), by the names of apt.conf(5).
+//! The configuration that apt sends (`601 Configuration`), with the item names of apt.conf(5).
 //!
 //! ```
 //! use haul_cli::apt::{config::AptConfig, message::AptMessage};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::message::AptMessage;
 
-/// apt's configuration.
+/// apt's configuration: its items and their values.
 #[derive(Debug, Default)]
 pub struct AptConfig {
     items: Vec<(String, String)>,
@@ -32,7 +32,8 @@ impl AptConfig {
         Self { items: message.all("Config-Item").filter_map(pair).collect() }
     }
 
-    /// The value of an item, by its full name in lower case. An empty one counts as unset.
+    /// Returns the value of an item, whose full name is given in lower case. Returns `None` for an
+    /// empty value too.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.items.iter().rev().find(|(item, _)| item == name);
@@ -53,19 +54,20 @@ impl AptConfig {
         ways.iter().find_map(|way| names.iter().find_map(|method| self.value(&way(method, name, host))))
     }
 
-    /// Returns true if an item of a method is on.
+    /// Returns true if an item of a method is on. `usual` is its default.
     #[must_use]
     pub fn is_on(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
         parse_bool(self.get(method, name, host), usual)
     }
 
-    /// Returns true if an item is on, by its whole name in lower case.
+    /// Returns true if an item is on. `name` is its full name in lower case, `usual` its default.
     #[must_use]
     pub fn is_set(&self, name: &str, usual: bool) -> bool {
         parse_bool(self.value(name), usual)
     }
 
-    /// A path of `Dir`: a relative one begins at the path of the item above it.
+    /// Returns a path of the section `Dir`. A relative path is relative to the value of the parent
+    /// item.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let mut path = PathBuf::from(self.value(name)?);
@@ -81,7 +83,7 @@ impl AptConfig {
     }
 }
 
-/// apt's words for yes and no.
+/// Parses a boolean with the words that apt accepts. Returns `usual` for any other text.
 fn parse_bool(text: Option<&str>, usual: bool) -> bool {
     match text.map(str::to_ascii_lowercase).as_deref() {
         Some("no" | "false" | "without" | "off" | "disable" | "0") => false,
@@ -90,7 +92,7 @@ fn parse_bool(text: Option<&str>, usual: bool) -> bool {
     }
 }
 
-/// Decodes the percent-encoding by which apt protects the ends of lines and items.
+/// Decodes the percent-encoding that apt uses for line feeds and other special characters.
 fn unquoted(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

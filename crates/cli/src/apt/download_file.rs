@@ -1,5 +1,5 @@
-//! apt's file while it comes: in its place, so that apt can show how far it is, and with the
-//! server's date from the first byte on, by which the rest can be asked for whatever ends this run.
+//! Writes a download directly to apt's file name, so that apt can show the progress. The file has
+//! the server's date from its first byte on, so that an interrupted download can be resumed.
 
 use std::fs::{File, FileTimes, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -13,13 +13,13 @@ use md5::{Digest as _, Md5};
 
 use super::message::AptMessage;
 
-/// The digests that apt may check a file against.
+/// The digests by which apt can check a file.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
-/// The digests that nobody can forge.
+/// The digests that are safe against forgery.
 const TRUSTED: [&str; 2] = ["SHA256", "SHA512"];
 
-/// The part of a file that an earlier run left.
+/// The size and date of a file that an earlier run has downloaded in part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartialDownload {
     pub(super) size: u64,
@@ -27,39 +27,40 @@ pub(super) struct PartialDownload {
 }
 
 impl PartialDownload {
-    /// The existing part, if it is not empty.
+    /// Returns the size and date of the file at a path. Returns `None` if it is missing or empty.
     pub(super) fn at(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
         Some(Self { size: metadata.len(), modified: metadata.modified().ok()? })
     }
 }
 
-/// The fields of a file's digests.
+/// Returns the fields with the digests of a file.
 pub(super) fn digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String, String)>> {
     let mut hashers = FileHashers::new(asked);
     let size = io::copy(&mut File::open(path)?, &mut hashers)?;
     Ok(hashers.fields(size))
 }
 
-/// Returns true if the existing file has the expected size and digests. No request is needed then.
+/// Returns true if the existing file has the expected size and digests, so that no request is
+/// needed.
 pub(super) fn is_all(path: &Path, size: u64, asked: &AptMessage) -> bool {
     expected_size(asked) == Some(size) && is_wanted(path, asked)
 }
 
-/// Returns true if the existing file has the expected digests, judged by those that nobody can
-/// forge.
+/// Returns true if the existing file has the digests in [`TRUSTED`] that apt expects. Returns false
+/// if apt expects none of them.
 pub(super) fn is_wanted(path: &Path, asked: &AptMessage) -> bool {
     let found = digests(path, asked).unwrap_or_default();
     let expected = |name: &&str| Some((format!("{name}-Hash"), expected(asked, name)?.to_ascii_lowercase()));
     is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
 }
 
-/// Returns true if apt knows a digest of the file that nobody can forge.
+/// Returns true if apt expects one of the digests in [`TRUSTED`].
 pub(super) fn is_known(asked: &AptMessage) -> bool {
     TRUSTED.iter().any(|name| expected(asked, name).is_some())
 }
 
-/// The expected size and hashes of the file.
+/// Returns the value of the field `Expected-NAME`: the expected size or a hash of the file.
 fn expected<'a>(asked: &'a AptMessage, name: &str) -> Option<&'a str> {
     asked.get(&format!("Expected-{name}"))
 }
@@ -68,29 +69,29 @@ fn expected_size(asked: &AptMessage) -> Option<u64> {
     expected(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
 }
 
-/// The size that apt wants in place of this one.
+/// Returns the size that apt expects if it differs from `size`.
 pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }
 
-/// Creates a refused file if it does not exist: apt moves it aside for inspection.
+/// Creates the file if it does not exist: apt moves a rejected file aside for inspection.
 pub(super) fn leave(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }
 
-/// Returns true if a server reports that the content ends after this many bytes.
+/// Returns true if the response (416) says that the complete content has this many bytes.
 pub(super) fn ends_at(response: &Response, size: u64) -> bool {
     let range = response.head().get("content-range").and_then(content_range::parse);
     range.is_some_and(|range| range.span.is_none() && range.total == Some(size))
 }
 
-/// Returns true if a response holds the content from this offset on.
+/// Returns true if the response holds a range that begins at this offset.
 pub(super) fn begins_at(response: &Response, first: u64) -> bool {
     let range = response.head().get("content-range").and_then(content_range::parse);
     range.and_then(|range| range.span).is_some_and(|span| span.start == first)
 }
 
-/// Writes the content of a response behind the first `start` bytes of the file. Returns the fields
+/// Writes the content of a response to the file, after its first `start` bytes. Returns the fields
 /// with the digests of the whole file.
 pub(super) fn take(
     response: &mut Response,
@@ -113,7 +114,7 @@ pub(super) fn take(
     Ok(writer.hashers.fields(start + length))
 }
 
-/// A file with a date, and the digests of the bytes written to it.
+/// A file with a fixed date, and the digests of the bytes written to it.
 struct DatedFile {
     file: File,
     hashers: FileHashers,
@@ -148,10 +149,10 @@ impl Write for DatedFile {
     }
 }
 
-/// All digests side by side.
+/// Computes several digests of the same bytes.
 struct FileHashers(Vec<(&'static str, RunningDigest)>);
 
-/// A digest in the making.
+/// The state of one digest that is being computed.
 enum RunningDigest {
     Md5(Md5),
     Sha(ChecksumHasher),
@@ -186,8 +187,8 @@ impl RunningDigest {
 }
 
 impl FileHashers {
-    /// Makes the hashers of the digests that apt expects: all of them if apt expects none that can
-    /// be trusted.
+    /// Creates the hashers for the digests that apt expects, or for all digests if apt expects none
+    /// that can be trusted.
     fn new(asked: &AptMessage) -> Self {
         let asked_for = DIGESTS.iter().filter(|name| !is_known(asked) || expected(asked, name).is_some());
         Self(asked_for.filter_map(|name| Some((*name, RunningDigest::of(name)?))).collect())

@@ -1,4 +1,5 @@
-//! The messages that apt and its methods exchange: a number with a text, fields, an empty line.
+//! The messages that apt and its methods exchange. A message is a line with a number and a text,
+//! then fields, then an empty line.
 //!
 //! ```
 //! use haul_cli::apt::message::AptMessage;
@@ -13,10 +14,10 @@
 use std::fmt::Write;
 use std::io::{self, BufRead, Read};
 
-/// The longest message: a configuration of some thousand items.
+/// The longest accepted message, which is a configuration with some thousand items.
 const LONGEST: u64 = 4 << 20;
 
-/// A message.
+/// A message of apt's method protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AptMessage {
     /// The number that names the kind of the message.
@@ -26,7 +27,7 @@ pub struct AptMessage {
 }
 
 impl AptMessage {
-    /// One without fields yet.
+    /// Returns a message without fields.
     #[must_use]
     pub fn new(number: u16, text: &str) -> Self {
         Self { number, text: text.to_owned(), fields: Vec::new() }
@@ -49,18 +50,18 @@ impl AptMessage {
         }
     }
 
-    /// The first value of a field, in any case.
+    /// Returns the first value of the field; letter case of `name` does not matter.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// All values of a field, in order.
+    /// Returns all values of the field, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter_map(move |(field, value)| field.eq_ignore_ascii_case(name).then_some(value.as_str()))
     }
 
-    /// Returns the message as it is sent.
+    /// Returns the message in the form in which it is sent.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{} {}\n", self.number, self.text);
@@ -71,10 +72,10 @@ impl AptMessage {
         text
     }
 
-    /// The next one of a stream; `None` at its end.
+    /// Reads the next message of a stream. Returns `None` at its end.
     ///
     /// # Errors
-    /// The stream's; [`io::ErrorKind::InvalidData`] for a malformed message.
+    /// The error of the stream, or [`io::ErrorKind::InvalidData`] for a malformed message.
     pub fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut from = from.take(LONGEST);
         let mut line = String::new();

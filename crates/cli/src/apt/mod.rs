@@ -1,4 +1,5 @@
-//! A method of apt: `http` and `https` for its `Dir::Bin::Methods`, or `haul apt-method`.
+//! An apt method, which is the program that apt runs to fetch files: `http` and `https` in its
+//! `Dir::Bin::Methods`, or `haul apt-method`.
 //!
 //! ```text
 //!  method ─▶ 100 Capabilities          apt ─▶ 601 Configuration, then 600 URI Acquire, ..
@@ -64,7 +65,8 @@ pub fn run() -> u8 {
 /// Serves one side of apt's protocol.
 ///
 /// # Errors
-/// The errors of the streams, and malformed messages: apt is gone or is not apt.
+/// The errors of the streams, and malformed messages. Both mean that apt has ended or the peer is
+/// not apt.
 pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     let turns = OrderedWriter::new(to);
     let hello = AptMessage::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");
@@ -131,7 +133,7 @@ fn configuration(from: &mut impl BufRead) -> io::Result<Option<AptConfig>> {
     Ok(None)
 }
 
-/// The next file that apt asks for.
+/// Returns the next `600 URI Acquire` message of apt.
 fn next_acquire(from: &mut impl BufRead) -> io::Result<Option<AptMessage>> {
     while let Some(message) = AptMessage::read(from)? {
         if message.number == 600 {

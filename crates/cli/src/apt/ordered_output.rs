@@ -17,12 +17,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A stream that many write to, one after the other by their numbers, which begin at 0.
+/// A stream to which several requests write. The texts appear in the order of the requests'
+/// numbers, which begin at 0.
 pub struct OrderedWriter<W>(Mutex<OrderedWriterState<W>>);
 
 struct OrderedWriterState<W> {
     to: W,
-    /// The number of the first request that has not ended. Its messages are written without delay.
+    /// The number of the first request that has not ended. Its messages are written at once.
     turn: u64,
     held: BTreeMap<u64, PendingMessages>,
 }
@@ -35,32 +36,33 @@ struct PendingMessages {
 }
 
 impl<W: Write> OrderedWriter<W> {
-    /// Turns of writing to this.
+    /// Creates a writer for this stream.
     pub fn new(to: W) -> Self {
         Self(Mutex::new(OrderedWriterState { to, turn: 0, held: BTreeMap::new() }))
     }
 
-    /// Writes the text once all messages of earlier requests are written.
+    /// Writes the text once all messages of earlier requests are written. Until then it is kept in
+    /// memory.
     ///
     /// # Errors
-    /// Those of the stream.
+    /// The errors of the stream.
     pub fn say(&self, number: u64, text: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.held.entry(number).or_default().text.push_str(text);
         state.write_ready()
     }
 
-    /// Ends the messages of a request.
+    /// Marks a request as ended, so that the messages of the next one can be written.
     ///
     /// # Errors
-    /// Those of the stream.
+    /// The errors of the stream.
     pub fn end(&self, number: u64) -> io::Result<()> {
         let mut state = self.lock();
         state.held.entry(number).or_default().has_ended = true;
         state.write_ready()
     }
 
-    /// The stream.
+    /// Returns the stream.
     pub fn into_inner(self) -> W {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).to
     }

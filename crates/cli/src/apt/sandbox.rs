@@ -1,5 +1,5 @@
-//! Gives up root's rights before the first message or connection, if root's apt starts the method:
-//! it becomes `APT::Sandbox::User`, as apt's own methods do.
+//! Gives up root's rights before the first message or connection, if apt runs the method as root:
+//! the process becomes the user `APT::Sandbox::User`, as apt's own methods do.
 //!
 //! ```
 //! use haul_cli::apt::sandbox::ids;
@@ -11,11 +11,11 @@
 
 use rustix::process::geteuid;
 
-/// Becomes this user, if the process runs as root. The name of root, or no name, changes nothing.
-/// No other thread may run yet.
+/// Switches to this user if the process runs as root. Does nothing for the user root or without a
+/// name. No other thread may run yet.
 ///
 /// # Errors
-/// Why it cannot be done: then nothing may be fetched.
+/// A message with the reason. Nothing may be fetched then.
 pub fn enter(user: Option<&str>) -> Result<(), String> {
     let Some(user) = user.filter(|user| *user != "root" && geteuid().is_root()) else { return Ok(()) };
     let users = std::fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
@@ -23,7 +23,7 @@ pub fn enter(user: Option<&str>) -> Result<(), String> {
     become_user(uid, gid).map_err(|error| format!("cannot become {user}: {error}"))
 }
 
-/// The numbers of a user and its group in the text of passwd(5).
+/// Returns the user id and group id of a user in the text of passwd(5).
 #[must_use]
 pub fn ids(users: &str, user: &str) -> Option<(u32, u32)> {
     let mut fields = users.lines().map(|line| line.split(':')).find_map(|mut fields| {

@@ -1,6 +1,7 @@
-//! Checksums of bodies: the value of `--checksum`, and lists as `sha256sum` writes them.
+//! The checksums of bodies: the value of `--checksum`, and lists of checksums as `sha256sum` writes
+//! them.
 //!
-//! Nothing is hashed and no list is fetched here.
+//! This module only parses: it computes no digest and fetches no list.
 //!
 //! ```
 //! use haul_cli::checksum::{ChecksumAlgorithm, ChecksumArg, ChecksumList};
@@ -20,19 +21,19 @@ pub use list::{ChecksumList, LIST_MAX, NoDigest};
 use std::fmt;
 use std::str::FromStr;
 
-/// The required checksum of a body.
+/// The value of `--checksum`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChecksumArg {
     /// `ALGORITHM:HEX`.
     Digest(ExpectedDigest),
-    /// The http or https URL, or the file name, of a list that [`ChecksumList`] reads.
+    /// The http or https URL, or the file name, of a list that [`ChecksumList`] parses.
     From(String),
 }
 
-/// The hash functions taken, the weakest first.
+/// The supported hash functions, the weakest first.
 ///
-/// MD5 is not among them: anyone can make two files with one MD5 in seconds. A list with MD5 alone
-/// has not been reviewed for twenty years.
+/// MD5 is not supported: anyone can make two files with the same MD5 in seconds. Sites that publish
+/// only MD5 have not reviewed this for twenty years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChecksumAlgorithm {
     /// SHA-1 (FIPS 180-4). Legacy: it detects damage, but no longer malice.
@@ -50,7 +51,7 @@ impl ChecksumAlgorithm {
     pub const ALL: [ChecksumAlgorithm; 4] =
         [ChecksumAlgorithm::Sha1, ChecksumAlgorithm::Sha256, ChecksumAlgorithm::Sha384, ChecksumAlgorithm::Sha512];
 
-    /// The name that `--checksum` takes.
+    /// Returns the name as `--checksum` accepts it.
     pub fn name(self) -> &'static str {
         match self {
             ChecksumAlgorithm::Sha1 => "sha1",
@@ -60,7 +61,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Bytes of a digest.
+    /// Returns the number of bytes of a digest.
     pub fn length(self) -> usize {
         match self {
             ChecksumAlgorithm::Sha1 => 20,
@@ -70,7 +71,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// The algorithm of a name in any case: `sha256`, `SHA-256`, `SHA2-256`.
+    /// Returns the algorithm with this name, ignoring case: `sha256`, `SHA-256`, `SHA2-256`.
     fn named(name: &str) -> Option<ChecksumAlgorithm> {
         let name = name.to_ascii_lowercase();
         let bare = match name.strip_prefix("sha") {
@@ -98,7 +99,7 @@ impl fmt::Display for ChecksumAlgorithm {
     }
 }
 
-/// A digest of the length that its algorithm has.
+/// A digest whose length is right for its algorithm.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExpectedDigest {
     algorithm: ChecksumAlgorithm,
@@ -106,8 +107,8 @@ pub struct ExpectedDigest {
 }
 
 impl ExpectedDigest {
-    /// A digest from hexadecimal digits in either case; `None` unless there are exactly as many as
-    /// the algorithm has.
+    /// Parses hexadecimal digits, in upper or lower case. Returns `None` unless their number is
+    /// right for the algorithm.
     pub fn from_hex(algorithm: ChecksumAlgorithm, hex: &[u8]) -> Option<ExpectedDigest> {
         if hex.len() != algorithm.length() * 2 {
             return None;
@@ -129,7 +130,7 @@ impl ExpectedDigest {
     }
 }
 
-/// `sha256:HEX`, as `--checksum` takes it.
+/// Formats a digest as `--checksum` accepts it: `sha256:HEX`.
 impl fmt::Display for ExpectedDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.algorithm)?;
@@ -143,7 +144,7 @@ impl fmt::Debug for ExpectedDigest {
     }
 }
 
-/// The reason why a value of `--checksum` is invalid. The message repeats nothing of the value,
+/// The reason why a value of `--checksum` is invalid. Its message quotes nothing of the value,
 /// which may be a URL with a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadChecksum {
@@ -153,7 +154,7 @@ pub enum BadChecksum {
     UnknownAlgorithm,
     /// The text after the colon is no digest of the algorithm.
     BadDigest(ChecksumAlgorithm),
-    /// A URL of another scheme than http and https.
+    /// The URL has another scheme than http and https.
     Scheme,
     /// The value is empty, or contains bytes that no file name and no URL contains.
     NotAName,

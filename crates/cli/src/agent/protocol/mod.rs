@@ -1,4 +1,5 @@
-//! The protocol between a call and the agent over the socket.
+//! The protocol between a caller, which is a haul process with `--agent`, and the agent. It runs
+//! over a Unix socket.
 //!
 //! ```text
 //!  call                                   agent
@@ -34,42 +35,41 @@ use haul_policy::range::validator::Validator;
 
 use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
 
-/// The length limit of a frame. The longest frames hold a request or a head, whose own limits are
-/// far below.
+/// The length limit of a frame, far above the limits of requests and response heads.
 pub const MAX_FRAME: usize = 1 << 20;
 
-/// The bytes before a frame's content.
+/// The number of bytes before a frame's content: its length and its kind.
 const HEADER: usize = 5;
 
-/// A message from a call to the agent.
+/// A message from a caller to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallMessage {
-    /// Asks for a request. The frame is sent together with the descriptor that receives the body.
+    /// Requests a transfer. The frame is sent together with the descriptor that receives the body.
     Call {
         /// The request ([`AgentRequest::to_bytes`](super::request::AgentRequest::to_bytes)).
         request: Vec<u8>,
-        /// The files that must be the same for the agent as for the call: the program, then the
-        /// files that TLS reads.
+        /// Identities of haul's executable and of the TLS files as the calling process sees them.
+        /// The agent must see the same files.
         files: Vec<FileIdentity>,
     },
     /// Asks for the agent's status.
     Status,
-    /// End once the calls under way are done.
+    /// Ends the agent once its transfers are complete.
     Stop,
 }
 
-/// A message from the agent to a call.
+/// A message from the agent to a caller.
 #[derive(Debug)]
 pub enum AgentMessage {
-    /// The response that will be delivered has begun.
+    /// The final response has begun.
     Began(ResponseStart),
-    /// The call is over, and nothing is written any more.
+    /// The transfer has ended. The agent writes no more of its body.
     Done(Box<CallResult>),
-    /// The agent does not do it; nothing was sent for it, nothing written.
+    /// The agent refuses the request; nothing was sent to the server, and nothing written.
     Refused,
     /// The answer to [`CallMessage::Status`]: lines of `name: value`.
     State(String),
-    /// The answer to [`CallMessage::Stop`].
+    /// The answer to [`CallMessage::Stop`]: the agent will end.
     Stops,
 }
 
@@ -78,28 +78,28 @@ pub enum AgentMessage {
 pub struct ResponseStart {
     /// The head of the response, [`ResponseHead::raw`].
     pub head: Vec<u8>,
-    /// The bytes that will be written, where that is known.
+    /// The number of bytes that will be written, if it is known.
     pub length: Option<u64>,
-    /// The length of the whole content.
+    /// The complete length of the content (of which a range may be sent), if it is known.
     pub total: Option<u64>,
     /// The validator by which the content can be resumed, if the response has one.
     pub validator: Option<Validator>,
 }
 
-/// The end of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub struct CallResult {
-    /// Sizes, times, addresses.
+    /// The sizes, times and addresses of the transfer.
     pub facts: Facts,
-    /// The URL of the last exchange, without user and password.
+    /// The URL of the last request, without user and password.
     pub url: String,
-    /// The last response's head.
+    /// The head of the last response.
     pub head: Option<Vec<u8>>,
     /// The error of the transfer; `None` if it succeeded.
     pub error: Option<CallError>,
 }
 
-/// An error on its way to the call.
+/// An error as the agent sends it to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallError {
     kind: ErrorKind,
@@ -140,7 +140,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Returns the present identity of the file.
+    /// Returns the identity of the file as it is now.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let metadata = rustix::fs::stat(path).map_or([0; 4], |stat| {
@@ -235,7 +235,7 @@ impl CallMessage {
         frame(kind, writer)
     }
 
-    /// Reads the message of a frame.
+    /// Decodes a frame.
     ///
     /// # Errors
     /// [`MalformedFrame`] for any other frame.
@@ -279,7 +279,7 @@ impl AgentMessage {
         frame(kind, writer)
     }
 
-    /// Reads the message of a frame. Times count from `started`.
+    /// Decodes a frame. Its times count from `started`.
     ///
     /// # Errors
     /// [`MalformedFrame`] for any other frame.
@@ -363,7 +363,7 @@ impl FrameValue for ErrorKind {
 }
 
 impl CallResult {
-    /// The head, and with it the version among the facts.
+    /// Takes the head out of the result, and sets the HTTP version in `facts` from it.
     #[must_use]
     pub fn take_head(&mut self) -> Option<ResponseHead> {
         let head = self.head.take().and_then(|raw| ResponseHead::from_raw(&raw));
@@ -375,7 +375,7 @@ impl CallResult {
     }
 }
 
-/// Bytes of a stream on their way to frames.
+/// Splits a received byte stream into frames.
 #[derive(Debug, Default)]
 pub struct FrameBuffer {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The tables of the request options that a call sends to the agent.
+//! Lists, for each option type, the fields that are sent to the agent.
 
 use haul::RequestOptions;
 use haul::body::DecodeLimits;
@@ -253,7 +253,7 @@ impl FrameValue for NoProxy {
     }
 }
 
-/// The variables with their values.
+/// Encodes the variables with their values.
 impl FrameValue for ProxyEnvironment {
     fn put(&self, writer: &mut FrameWriter) {
         let variables: Vec<(String, String)> =

@@ -1,5 +1,4 @@
-//! The request that a call hands to the agent: a URL and the engine's options, written as bytes and
-//! read back.
+//! The request that a caller sends to the agent: a URL and the engine's options, encoded as bytes.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -31,7 +30,7 @@ use haul_policy::secrets::{may_send, may_send_as_curl};
 
 use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
 
-/// A request as the agent carries it out.
+/// A request that can be sent to the agent.
 #[derive(Debug, Clone)]
 pub struct AgentRequest {
     /// The URL, absolute. May hold a user and a password.
@@ -43,7 +42,7 @@ pub struct AgentRequest {
 frame_fields!(AgentRequest { url, options });
 
 impl AgentRequest {
-    /// Returns the request as bytes; `None` if it cannot go by the agent.
+    /// Encodes the request. Returns `None` if an option is set that the agent cannot carry out.
     #[must_use]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         if !can_be_sent(&self.options) {

@@ -45,7 +45,7 @@ fn proxy() -> ProxyOptions {
     proxy
 }
 
-/// A request in which every field of every table differs from its default.
+/// Returns a request in which every field of every table differs from its default.
 fn request() -> AgentRequest {
     let mut options = RequestOptions {
         method: "PUT".into(),
@@ -190,8 +190,8 @@ fn truncated_or_extended_request_is_malformed() {
     assert!(AgentRequest::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
 }
 
-/// A seed of another version cannot be read, and its fields would never be tried. `UPDATE=1`
-/// writes a new seed.
+/// A seed of another version cannot be decoded, and the fuzzer would never reach its fields.
+/// `UPDATE=1` writes a new seed.
 #[test]
 fn fuzz_seed_is_a_request_of_this_version() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");

@@ -1,5 +1,5 @@
-//! One call in the agent: its descriptor, to which the worker writes, and its socket, on which the
-//! result is sent.
+//! One call in the agent: the descriptor to which the worker writes the body, and the socket to
+//! which the result is sent.
 //!
 //! ```text
 //!   worker ──▶ AgentCallSink ──▶ AgentCall { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
@@ -24,11 +24,11 @@ use rustix::fs::{FileType, fstat};
 
 use crate::agent::protocol::{AgentMessage, CallResult, ResponseStart};
 
-/// The longest response that is read to its end although its caller is gone: another connection
-/// would cost more.
+/// The longest response that is received to its end although its caller is gone, so that the
+/// connection can be reused. Aborting a longer one costs less than receiving it.
 const DRAIN_MAX: u64 = 256 << 10;
 
-/// A call under way.
+/// A call whose transfer has not ended.
 pub(super) struct AgentCall {
     id: u64,
     socket: Arc<UnixStream>,
@@ -38,18 +38,18 @@ pub(super) struct AgentCall {
 }
 
 struct CallOutput {
-    /// The destination of the body; `None` when the call is over.
+    /// The destination of the body; `None` once it is closed.
     output: Option<DescriptorWriter>,
-    /// The output is full: bytes that did not fit wait in it.
+    /// True while the descriptor is full. Bytes that did not fit are in `output`.
     is_full: bool,
     is_watched: bool,
-    /// The response is at most [`DRAIN_MAX`] long, and the agent does not write it to a file
-    /// itself.
+    /// True if the response is at most [`DRAIN_MAX`] long, and the agent does not write it to a
+    /// file itself.
     is_short: bool,
-    /// The caller is gone, and the agent reads the response to its end.
+    /// True if the caller is gone and the agent receives the response to its end.
     is_orphaned: bool,
     waiting: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// The answer when everything was written.
+    /// The encoded result, which is sent once the whole body is written.
     end: Option<Vec<u8>>,
 }
 
@@ -76,15 +76,15 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true once the caller has received the end of the call, or is gone without a response
-    /// to finish.
+    /// Returns true if nothing is left to do: the caller has received the result, or it is gone and
+    /// its response need not be received to the end.
     pub(super) fn is_settled(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned
     }
 
-    /// Notes that the caller is gone. Returns `true` if the response has begun and is short enough
-    /// to be read to its end, so that the connection can be used again.
+    /// Records that the caller is gone. Returns `true` if the response has begun and is short
+    /// enough to be received to its end, so that the connection can be reused.
     pub(super) fn caller_left(&self) -> bool {
         let mut outlet = self.output();
         if outlet.is_short {
@@ -93,7 +93,7 @@ impl AgentCall {
         outlet.is_short
     }
 
-    /// Closes the output, so that the rest of the response is read and dropped.
+    /// Closes the output, so that the rest of the response is received and discarded.
     fn drain(&self, outlet: &mut CallOutput) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
@@ -104,7 +104,7 @@ impl AgentCall {
         }
     }
 
-    /// Writes on after the descriptor has become writable, or its reader is gone.
+    /// Continues to write after the descriptor has become writable, or its reader is gone.
     pub(super) fn is_writable(&self) {
         let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };
@@ -120,7 +120,7 @@ impl AgentCall {
         }
     }
 
-    /// Reports the end of the transfer to the caller.
+    /// Sends the result of the transfer to the caller.
     pub(super) fn finish(&self, outcome: &TransferOutcome) {
         let error = outcome.result.as_ref().err();
         let done = AgentMessage::Done(Box::new(CallResult {
@@ -141,15 +141,16 @@ impl AgentCall {
         }
     }
 
-    /// Ends a call that cannot go on in this agent: the caller notices the end of the connection.
+    /// Closes the connection to the caller without a result, because this agent cannot finish the
+    /// call.
     pub(super) fn abort(&self) {
         self.output().end = None;
         self.close(&mut self.output());
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Closes the descriptor, then sends the end of the call. A caller that receives the end can
-    /// rely on the closed descriptor.
+    /// Closes the descriptor, then sends the result. A caller that receives the result can
+    /// therefore rely on the closed descriptor.
     fn close(&self, outlet: &mut CallOutput) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched
@@ -163,8 +164,8 @@ impl AgentCall {
         }
     }
 
-    /// Sends a frame to the caller. Frames are few and small: a caller that does not take one is
-    /// shut out.
+    /// Sends a frame to the caller. Frames are few and small: if the socket has no room for one,
+    /// the agent closes the connection.
     fn send(&self, frame: &[u8]) -> bool {
         let sent = (&*self.socket).write_all(frame).is_ok();
         if !sent {
@@ -184,11 +185,11 @@ impl AgentCall {
     }
 }
 
-/// Writes a body to its call's descriptor.
+/// The sink that writes the body of a call to its descriptor.
 pub(super) struct AgentCallSink {
     call: Arc<AgentCall>,
-    /// The descriptor again where bytes can be moved to it: a file. (A pipe would have to be waited
-    /// for.)
+    /// A second handle of the descriptor if it is a regular file, to which the kernel can move
+    /// bytes directly. `None` for a pipe, which may have no room.
     file: Option<OwnedFd>,
     written: bool,
 }
@@ -222,7 +223,7 @@ impl AgentCallSink {
     }
 }
 
-/// Returns true if the error says that the reader of a pipe is gone.
+/// Returns true if the error says that the reader of a pipe has closed it.
 fn is_broken_pipe(error: &Error) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)

@@ -1,4 +1,4 @@
-//! The agent itself: a process that sleeps until a call comes.
+//! The agent's process. It serves callers and sleeps in between.
 //!
 //! ```text
 //!  main thread    listener, calls' sockets, full descriptors ─▶ orders ─▶ TransferQueue ─▶ worker thread (the engine's event loop)
@@ -40,17 +40,18 @@ use transfer_queue::TransferQueue;
 
 const LISTENER: Token = Token(0);
 
-/// Callers that are served at once; one more is sent away, and goes without the agent.
+/// The most callers that are served at once. Further callers are disconnected, and fetch without
+/// the agent.
 const MAX_PEERS: usize = 256;
 
-/// The time for which a response that has begun is read on after its caller is gone.
+/// The time limit for receiving the rest of a response after its caller is gone.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// Serves calls until none has come for `idle`, or until a call stops the agent. `listener` is
-/// bound to `place` and listens.
+/// Serves callers until none has come for `idle`, or until one of them stops the agent. `listener`
+/// is the listening socket at `place`.
 ///
 /// # Errors
-/// The errors of the event loop. The error of a call ends only that call.
+/// The errors of the event loop. An error in one call ends only that call.
 pub fn serve(listener: OwnedFd, place: SocketPath, idle: Duration) -> io::Result<()> {
     // Signals of the caller's terminal are not for us. It fails for a leader of a process group:
     // then that is so already.
@@ -78,22 +79,23 @@ struct AgentServer {
     work: Arc<TransferQueue>,
     peers: HashMap<usize, CallerConnection>,
     outputs: HashMap<usize, Arc<AgentCall>>,
-    /// The calls whose responses are read to the end although their callers are gone, with their
-    /// deadlines, the earliest first.
+    /// The calls whose responses are received to the end although their callers are gone, with
+    /// their deadlines, the earliest first.
     orphaned: VecDeque<(Instant, u64)>,
-    /// Files as the first call that named them knew them.
+    /// The metadata of the program and of the files that TLS reads, as the first caller saw them. A
+    /// later caller that sees a changed file is refused, and the agent accepts no more callers.
     files: HashMap<PathBuf, [u64; 4]>,
     next_token: usize,
     next_call: u64,
 }
 
-/// A client at the other end of a socket.
+/// A connection from a caller.
 struct CallerConnection {
     socket: Arc<UnixStream>,
     frames: FrameBuffer,
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
-    /// The token of its call's descriptor.
+    /// The event token of the descriptor that receives the body of `call`.
     output_token: usize,
 }
 
@@ -155,7 +157,8 @@ impl AgentServer {
         }
     }
 
-    /// Abandons the orphaned responses that did not end in time. Their connections are lost.
+    /// Cancels the responses of absent callers whose deadline has passed. Their connections are
+    /// closed.
     fn abandon_expired(&mut self) {
         let now = Instant::now();
         while let Some(&(_, id)) = self.orphaned.front().filter(|(until, _)| *until <= now) {
@@ -164,7 +167,7 @@ impl AgentServer {
         }
     }
 
-    /// Takes no new callers: the next one finds no socket, and starts another agent.
+    /// Accepts no more callers: removes the socket, so that the next caller starts another agent.
     fn leave(&mut self) {
         // In this order: no process replaces a socket that still has a listener, so the removed one
         // is ours.
@@ -202,7 +205,7 @@ impl AgentServer {
         }
     }
 
-    /// Reads from a caller that has sent something, or is gone.
+    /// Reads from a caller's socket that is readable or closed.
     fn read_messages(&mut self, token: usize) {
         let Some(peer) = self.peers.get_mut(&token) else { return };
         let mut goes_on = peer.receive();
@@ -234,7 +237,7 @@ impl AgentServer {
         }
     }
 
-    /// Handles a message of a caller. Returns `false` to end the connection.
+    /// Handles a message of a caller. Returns `false` if its connection must be closed.
     fn handle_message(&mut self, token: usize, order: CallMessage) -> bool {
         let answer = match order {
             CallMessage::Call { request, files } => match self.begin(token, &request, &files) {
@@ -251,8 +254,8 @@ impl AgentServer {
         self.peers.get(&token).is_some_and(|peer| (&*peer.socket).write_all(&answer.to_frame()).is_ok())
     }
 
-    /// Begins a call. Returns `Some(false)` if the agent cannot serve it, and `None` if the message
-    /// is invalid.
+    /// Begins a transfer. Returns `Some(false)` if the agent cannot carry it out, and `None` if the
+    /// message is invalid.
     fn begin(&mut self, token: usize, request: &[u8], files: &[FileIdentity]) -> Option<bool> {
         let registry = self.poll.registry().try_clone().ok()?;
         let peer = self.peers.get_mut(&token)?;

@@ -1,4 +1,4 @@
-//! The agent's transfers: the queue of the worker, and the reports to callers when transfers end.
+//! The agent's transfers: the queue from which the worker takes them, and the results for callers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use haul_policy::queue::HostId;
 
 use super::call::AgentCall;
 
-/// Transfers on their way to the worker, and the calls that wait for them.
+/// The transfers that the worker has not taken, and all calls that have not ended.
 #[derive(Default)]
 pub(super) struct TransferQueue {
     state: Mutex<QueueState>,
@@ -26,18 +26,18 @@ struct QueueState {
     waiting: VecDeque<Box<Transfer>>,
     calls: HashMap<u64, Arc<AgentCall>>,
     inbox: Option<Arc<WorkerInbox>>,
-    /// The worker is gone: no transfer can run any more.
+    /// True if the worker thread has ended, so that no transfer can run any more.
     is_over: bool,
 }
 
 /// The statistics since the agent started.
 #[derive(Default)]
 pub(super) struct AgentCounters {
-    /// The finished calls.
+    /// The number of finished calls.
     pub(super) calls: AtomicU64,
-    /// Requests sent for them.
+    /// The number of requests sent to servers.
     pub(super) requests: AtomicU64,
-    /// Connections opened for them.
+    /// The number of connections opened to servers.
     pub(super) connections: AtomicU64,
 }
 
@@ -46,7 +46,7 @@ impl TransferQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a call's transfer to the worker; `false` if it has ended.
+    /// Queues the transfer of a call. Returns `false` if the worker thread has ended.
     pub(super) fn begin(&self, call: &Arc<AgentCall>, transfer: Box<Transfer>) -> bool {
         let mut state = self.lock();
         if state.is_over {
@@ -62,7 +62,7 @@ impl TransferQueue {
         true
     }
 
-    /// Ends a call whose caller is gone: drops it if it has not begun, and cancels it otherwise.
+    /// Ends a call whose caller is gone: removes it from the queue, or cancels it if it has begun.
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|transfer| transfer.scheduling.tag == id) {
@@ -82,7 +82,7 @@ impl TransferQueue {
         }
     }
 
-    /// Returns the number of calls under way.
+    /// Returns the number of calls that have not ended.
     pub(super) fn running(&self) -> usize {
         self.lock().calls.len()
     }

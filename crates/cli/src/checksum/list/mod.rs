@@ -7,8 +7,8 @@
 //! HEX                  a file of its own for one checksum; so is `HEX  -`
 //! ```
 //!
-//! Other lines (comments, PGP armour, other algorithms) are passed over; but a bare digest counts
-//! only where nothing else stands, so that an error page is no list.
+//! Other lines (comments, PGP armour, other algorithms) are ignored. A line with only a digest
+//! counts only if it is the only line, so that an error page is not taken for a list.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,20 +16,19 @@ use std::ops::Range;
 
 use super::{ChecksumAlgorithm, ExpectedDigest};
 
-/// The longest list worth reading, in bytes. The largest that distributions publish have a tenth of
-/// it.
+/// The length limit of a list, in bytes. The largest lists of distributions are a tenth as long.
 pub const LIST_MAX: usize = 16 << 20;
 
-/// The reason why a list has no digest for a file.
+/// The reason why a list gives no digest for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDigest {
     /// The list contains no checksum that haul knows.
     NotAList,
     /// The list contains only MD5 sums for this file.
     Md5Only,
-    /// The file is not in it.
+    /// The list does not contain the file.
     NotListed,
-    /// The list contains two digests for the file, and nothing shows which one is meant.
+    /// The list contains several digests for the file, and nothing shows which one is meant.
     Ambiguous,
 }
 
@@ -48,23 +47,23 @@ impl fmt::Display for NoDigest {
 
 impl std::error::Error for NoDigest {}
 
-/// A list of checksums that is read once and answers for any number of files.
+/// A parsed list of checksums, which can be searched for any number of files.
 ///
-/// Building it takes time and memory linear in the text, but for the sort; a look-up takes a few
+/// Sorting aside, parsing takes time and memory proportional to the text. A search takes a few
 /// comparisons.
 #[derive(Debug)]
 pub struct ChecksumList {
     /// The text, followed by the unescaped names.
     text: Vec<u8>,
-    /// Sorted by the parts of their names, the last part first: names with a common end are
-    /// neighbours.
+    /// The entries, sorted by the path components of their names from the last to the first, so
+    /// that names with the same end are neighbours.
     entries: Vec<ListEntry>,
-    /// The digest of a list that holds nothing else.
+    /// The digest if the list is a single line without a file name.
     bare: Option<ListedSum>,
 }
 
 impl ChecksumList {
-    /// Reads the text of a list of at most [`LIST_MAX`] bytes.
+    /// Parses the text of a list, which has at most [`LIST_MAX`] bytes.
     #[must_use]
     pub fn new(mut text: Vec<u8>) -> ChecksumList {
         let begins = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -101,14 +100,14 @@ impl ChecksumList {
         ChecksumList { text, entries, bare: bare.filter(|_| lines == 1) }
     }
 
-    /// Returns the digest of the file at this path, which may be that of a URL.
+    /// Returns the digest of the file at this path or with this path in its URL.
     ///
-    /// Names are compared from their last part, since lists are made in other directories. The
-    /// entry with the most parts in common with the path is used, preferably one without further
-    /// parts. Of several algorithms the strongest is used.
+    /// Names are compared by their last path components, because lists are made in other
+    /// directories. The entry that shares the most components with the path is used, preferably one
+    /// without further components. Of several algorithms the strongest is used.
     ///
     /// # Errors
-    /// [`NoDigest`]: the list has no digest for the file, or not exactly one.
+    /// [`NoDigest`] if the list has no digest for the file, or several different ones.
     pub fn pick(&self, path: &str) -> Result<ExpectedDigest, NoDigest> {
         match &self.bare {
             Some(ListedSum::Known(digest)) => return Ok(digest.clone()),
@@ -147,7 +146,7 @@ impl ChecksumList {
         entries.map(common).max().unwrap_or(0)
     }
 
-    /// The entries that have so many parts at the end of this path.
+    /// Returns the entries whose names share `common` components with the end of this path.
     fn ending_in(&self, path: &str, common: usize) -> &[ListEntry] {
         let end = || parts(path.as_bytes()).take(common);
         let from = self.entries.partition_point(|entry| parts(self.name(entry)).take(common).lt(end()));
@@ -160,19 +159,19 @@ impl ChecksumList {
     }
 }
 
-/// The parts of a path from the last to the first.
+/// Returns the components of a path from the last to the first.
 fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.rsplit(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b"."))
 }
 
-/// A checksum and the place of its file's name in the text.
+/// A checksum, and the range of its file name in [`ChecksumList::text`].
 #[derive(Debug)]
 struct ListEntry {
     name: Range<usize>,
     sum: ListedSum,
 }
 
-/// The strongest digest of these entries, if they agree about it.
+/// Returns the strongest digest of these entries, or an error if they contradict each other.
 fn digest_of(entries: &[ListEntry]) -> Option<Result<ExpectedDigest, NoDigest>> {
     let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
@@ -204,7 +203,7 @@ enum ListedSum {
 }
 
 impl ListedSum {
-    /// Digits without an algorithm: their number tells.
+    /// Parses a digest without an algorithm, which its length implies.
     fn from_hex(hex: &[u8]) -> Option<ListedSum> {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
             return Some(ListedSum::Md5);
@@ -218,7 +217,7 @@ fn entry(line: &[u8]) -> Option<ListLine<'_>> {
     tagged(line).or_else(|| plain(line))
 }
 
-/// `SHA256 (name) = HEX`.
+/// Parses a line of the form `SHA256 (name) = HEX`.
 fn tagged(line: &[u8]) -> Option<ListLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let open = line.iter().position(|&byte| byte == b'(')?;
@@ -239,7 +238,7 @@ fn tagged(line: &[u8]) -> Option<ListLine<'_>> {
     Some(ListLine { name: Some(name), sum })
 }
 
-/// `HEX  name`, `HEX *name`, `HEX`.
+/// Parses a line of the form `HEX  name`, `HEX *name` or `HEX`.
 fn plain(line: &[u8]) -> Option<ListLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
@@ -255,7 +254,8 @@ fn plain(line: &[u8]) -> Option<ListLine<'_>> {
     Some(ListLine { name, sum })
 }
 
-/// Splits off the backslash at the beginning of a line, which marks an escaped name.
+/// Removes the backslash at the beginning of a line, which marks an escaped name. Returns whether
+/// there was one, and the rest.
 fn escaped(line: &[u8]) -> (bool, &[u8]) {
     match line.strip_prefix(b"\\") {
         Some(rest) => (true, rest),

@@ -8,7 +8,7 @@ fn sha256(byte: u8) -> String {
     hex(byte, ChecksumAlgorithm::Sha256)
 }
 
-/// The byte that the picked digest is made of.
+/// Returns the algorithm and the first byte of the digest that the list has for this name.
 fn picked(text: &str, name: &str) -> Result<(ChecksumAlgorithm, u8), NoDigest> {
     pick(text.as_bytes(), name).map(|digest| (digest.algorithm(), digest.bytes()[0]))
 }
