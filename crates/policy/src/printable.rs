@@ -1,4 +1,5 @@
-//! Foreign text on a terminal: which characters of it may do more than be seen.
+//! Finds and replaces the characters with which text from others could control a terminal or
+//! deceive its reader.
 //!
 //! ```
 //! use haul_policy::printable::{for_terminal, is_hazard};
@@ -7,15 +8,15 @@
 //! assert_eq!(for_terminal(b"Server: a\x1b[2J\r\n"), b"Server: a?[2J\r\n");
 //! ```
 
-/// Returns true if a character controls a terminal (C0, DEL and C1 of ISO 6429) or turns the
-/// direction of the text around it (UAX #9), which shows a name as another one.
+/// Returns `true` if a character controls a terminal (C0, DEL and C1 of ISO 6429) or turns the
+/// direction of the text around it (UAX #9), so that a name looks like another one.
 pub fn is_hazard(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Lines with `?` in place of each hazard. Tabs and line ends stay. A byte that is not UTF-8 stays,
-/// unless it is a C1 control to a terminal that reads Latin-1.
+/// Returns the lines with `?` in place of each [hazard](is_hazard). Tabs and line ends stay. A byte
+/// that is not UTF-8 stays, unless a terminal that reads Latin-1 takes it for a C1 control.
 pub fn for_terminal(lines: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(lines.len());
     for chunk in lines.utf8_chunks() {

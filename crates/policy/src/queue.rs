@@ -100,7 +100,7 @@ struct QueuedHost<T, K> {
     listed: HostListing,
 }
 
-/// The set that a host is in, with its key there.
+/// The set of [`JobQueue`] that contains a host, with the host's key in it.
 #[derive(Clone, Copy, Debug)]
 enum HostListing {
     Nowhere,
@@ -109,7 +109,7 @@ enum HostListing {
     Resting(MonotonicTime),
 }
 
-/// Distinguishes hosts with and without running jobs.
+/// The state of a host in the queue: with or without running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostActivity {
     Busy,
@@ -212,8 +212,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.relist(index);
     }
 
-    /// Starts nothing on `host` before `until`; the longest of several pauses counts. Running jobs
-    /// continue.
+    /// Pauses `host`: no job starts there before `until`; the longest of several pauses counts.
+    /// Running jobs continue.
     pub fn pause(&mut self, host: HostId, until: MonotonicTime) {
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
@@ -232,8 +232,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
-    /// Returns the first end of a pause that holds jobs back: call [`next`](JobQueue::next) then,
-    /// even without a push or release.
+    /// Returns the earliest end of a pause of a host with waiting jobs: call
+    /// [`next`](JobQueue::next) then, even without a push or release.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.paused.first().map(|(until, _)| (*until).max(now))
     }

@@ -16,22 +16,22 @@
 //! ```
 //!
 //! The limiter is a token bucket that holds 1/32 s worth of its rate. At most `rate + rate/32`
-//! bytes pass in any second, 3.1 % above the rate, plus each taker's excess over its last grant.
-//! The promised limit is 5 %; the difference is for such excess: one TLS record (16 KiB) fits in
-//! from 0.9 MB/s on. A bucket of 1/20 s would leave nothing for them. A smaller one would lose rate
-//! whenever a busy thread is late by more than the bucket holds, since unused time is never made up
-//! for.
+//! bytes pass in any second, 3.1 % above the rate, plus the bytes that transfers take beyond
+//! [`available`](TokenBucket::available). The promised limit is 5 %; the difference is for such
+//! excess: one TLS record (16 KiB) fits in from 0.9 MB/s on. A bucket of 1/20 s would leave nothing
+//! for them. A smaller one would lose rate whenever a busy thread is late by more than the bucket
+//! holds, since unused time is never made up for.
 //!
-//! Takers are not distinguished: the first to ask gets the available tokens. They share by calling
-//! [`available`](TokenBucket::available) in turn and taking no more than their share.
+//! Transfers are not distinguished: the first to ask gets the available bytes. They share by
+//! calling [`available`](TokenBucket::available) in turn and taking no more than their share.
 
 use crate::time::MonotonicTime;
 
 /// Fractions of bytes are kept as bytes × nanoseconds, so frequent calls lose nothing by rounding.
 const SCALE: i128 = 1_000_000_000;
 
-/// The smallest grant while the bucket can hold more: a system call and a wake-up for a few bytes
-/// would cost more than the bytes.
+/// The least number of available bytes that is not reported as 0, if the bucket can hold more: a
+/// system call and a wake-up for a few bytes would cost more than the bytes.
 const SMALLEST_GRANT: u64 = 4096;
 
 /// The tokens of one rate limit, shared by every transfer under it.
@@ -61,7 +61,7 @@ impl TokenBucket {
 
     /// Returns the number of bytes that may be taken now: none, or at least the smallest grant.
     /// That is a quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A
-    /// waiting taker wakes up at most 128 times a second, at slow rates 32 times.
+    /// waiting transfer wakes up at most 128 times a second, at slow rates 32 times.
     pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
@@ -140,8 +140,8 @@ mod tests {
         starts.map(|at| takes[until(at)..until(at + SECOND)].iter().map(|(_, n)| n).sum()).min().unwrap_or(0)
     }
 
-    /// Simulates takers that always want bytes, for ten seconds; they wake when bytes are
-    /// available, at most `late` later, and round a take up to `whole`.
+    /// Simulates transfers that always want bytes, for ten seconds; they wake when bytes are
+    /// available, at most `late` later, and round the number taken up to `whole`.
     fn run(
         rate: u64,
         takers: u64,

@@ -80,7 +80,7 @@ impl RetryRules {
     }
 }
 
-/// The end of a try.
+/// The outcome of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptOutcome {

@@ -62,7 +62,7 @@ enum PlaceholderPosition {
 pub enum TemplateError {
     /// The template contains no `{}`.
     NoPlaceholder,
-    /// The authority has a user or password beside a `{}`, so a page would choose who receives it.
+    /// The authority has a user or password and a `{}`, so a page would choose who receives it.
     Userinfo,
     /// The template gives no URL, whatever the match.
     Target(TargetError),

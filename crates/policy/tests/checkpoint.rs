@@ -1,5 +1,5 @@
-//! State checkpoints that were torn, cut, mutated or forged: none of them is taken for what was
-//! written.
+//! Damaged checkpoints (torn, truncated, mutated or forged): none of them decodes to the checkpoint
+//! that was written.
 
 use haul_policy::range::checkpoint::{MAX_BOOT, SLOT, decode, latest};
 use haul_policy::range::validator::MAX_ETAG;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const SIZE: usize = SLOT as usize;
 const SUM: usize = SIZE - 4;
-/// Offsets of the fields: see the module's table.
+/// Offsets of the fields in a checkpoint, see the table in [`haul_policy::range::checkpoint`].
 const VERSION: usize = 8;
 const BOOT_LEN: usize = 10;
 const SPAN_COUNT: usize = 14;
@@ -35,7 +35,7 @@ fn checkpoint() -> Checkpoint {
     }
 }
 
-/// With these bytes put in, and a sum that fits.
+/// Returns the checkpoint with these bytes at `at`, and a matching checksum.
 fn forged(at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut slot = checkpoint().encode(5);
     slot[at..at + bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,5 @@
-//! No text makes a parser panic, and what a parser lets through keeps its promises.
+//! Property tests of the parsers of URLs and other text: no input makes them panic, and every
+//! accepted input is valid.
 
 mod common;
 
@@ -13,7 +14,7 @@ use proptest::prelude::*;
 use proptest::string::string_regex;
 use std::time::Duration;
 
-/// Texts that look like URLs often enough to get far.
+/// Generates texts that look enough like URLs to reach most of the parser.
 fn urlish() -> impl Strategy<Value = String> {
     let host = "([a-zA-Z0-9._~%:\\[\\]@-]|\u{fc}|\u{3002}|\u{ff0f}|\\\\){0,12}";
     let tail = "([a-z0-9./?#%&=:;@ {}|\"-]|\\.\\./|%2[eEfF]|\u{e9}|\\\\){0,20}";

@@ -1,5 +1,4 @@
-//! The queue against a model so simple that it can be seen to be right: one list, searched through
-//! each time.
+//! Compares the queue with a simple model: one list that is searched from the beginning each time.
 
 mod common;
 
@@ -20,8 +19,8 @@ enum QueueOp {
     Next {
         head: Option<u64>,
     },
-    /// The job at this place among the running ones is done; the next of its host takes the slot,
-    /// or it is released.
+    /// The running job with index `which` ends; the host's next job takes its slot, or the slot is
+    /// released.
     Done {
         which: usize,
         head: Option<u64>,
@@ -192,7 +191,7 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
     drain(queue, model)
 }
 
-/// Returns every pushed job once, and then remembers no host.
+/// Checks that every pushed job is returned once, and that the queue then remembers no host.
 fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
     while !queue.is_empty() {
         match queue.next(model.now, None) {

@@ -14,7 +14,7 @@ fn hop(
     decide(rules, 0, status, Some(location), method, &from, &from.origin())
 }
 
-/// The next method and whether the body goes along.
+/// Returns the next method, and whether the body is sent again.
 fn next(rules: &RedirectRules, status: u16, method: &str) -> (String, bool) {
     let hop = hop(rules, status, method, b"/b").unwrap().unwrap();
     (hop.method, hop.keep_body)
@@ -56,7 +56,7 @@ fn status_decides_the_next_method() {
     assert_eq!(next(&custom, 303, "PURGE"), ("PURGE".to_owned(), false));
 }
 
-/// Each of `--post301`, `--post302`, `--post303` is about its own status.
+/// Checks that `--post301`, `--post302` and `--post303` each affect only their own status.
 #[test]
 fn options_keep_a_post() {
     for (status, other) in [(301, [302, 303]), (302, [301, 303]), (303, [301, 302])] {
@@ -96,7 +96,7 @@ fn downgrades_drop_secrets() {
     assert_eq!(downgraded(&trusted, "http://a/", &plain_first, "http://b/"), (false, SecretHandling::Keep));
 }
 
-/// `--proto-redir` and `--proto` as curl's default for redirects has them, and tighter.
+/// Checks `--proto-redir` and `--proto` with curl's defaults for redirects and with narrower sets.
 #[test]
 fn only_allowed_schemes_are_followed() {
     let rules = RedirectRules::default().with_protocols(ProtocolSet::default().with("=https").unwrap());

@@ -1,8 +1,8 @@
-//! The model test of FAULTS: whatever servers answer, a secret is seen by the first origin only.
+//! Model test: whatever the servers answer, only the first origin receives a secret.
 //!
-//! The model keeps its own account of which peer is being talked to. It never asks `Target` or
-//! `Origin`: a parser that took one host for another would fool both sides. Here are fields and
-//! userinfo over chains of redirects; `secrets_model` has credentials of all sources, cookies and
+//! The model itself determines the peer of each request. It never asks `Target` or `Origin`: a
+//! parser that took one host for another would deceive both sides. This file tests fields and
+//! userinfo over chains of redirects; `secrets_model` tests credentials of all sources, cookies and
 //! proxies.
 
 mod common;
@@ -14,7 +14,7 @@ use haul_policy::secrets::fields_for;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// The model's idea of a peer.
+/// A peer, as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ChainPeer {
     tls: bool,
@@ -22,7 +22,7 @@ struct ChainPeer {
     port: u16,
 }
 
-/// Ways to write each host; all of one line are the same.
+/// Spellings of each host: all in one line mean the same host.
 const HOSTS: [[&str; 3]; 4] = [
     ["a.example", "A.EXAMPLE", "%61.example"],
     ["b.example", "b.Example", "b%2eexample"],
@@ -41,7 +41,7 @@ struct ChainStep {
 #[derive(Clone, Copy, Debug)]
 enum ReferenceForm {
     Absolute,
-    /// With a user and password of the server's choice.
+    /// A URL with a user and password that the server chose.
     WithUserinfo,
     /// `//host/`: the scheme stays.
     SchemeRelative,
@@ -89,7 +89,7 @@ impl ChainPeer {
 }
 
 impl ChainStep {
-    /// The Location, and whom a correct client talks to next.
+    /// Returns the Location, and the peer that a correct client asks next.
     fn location(&self, from: ChainPeer) -> (String, ChainPeer) {
         match self.form {
             ReferenceForm::Absolute => (self.peer.url("", self.spelling), self.peer),
@@ -107,8 +107,7 @@ impl ChainStep {
 
 const SECRETS: [&str; 4] = ["Bearer t0ken", "sid=1", "k3y", "alice:pw"];
 
-/// All secrets in the request that an engine makes of a hop: the user's fields, and the userinfo of
-/// its URL.
+/// Returns all secrets in the request to `target`: the user's fields, and the userinfo of the URL.
 fn sent(fields: &[(String, Vec<u8>)], secrets: SecretHandling, target: &Target) -> Vec<String> {
     let fields = fields_for(fields, secrets).map(|(_, value)| String::from_utf8(value.clone()).unwrap());
     let userinfo = target.userinfo().map(|(user, password)| format!("{user}:{password}"));
@@ -125,7 +124,8 @@ fn user_fields() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-/// Runs a chain; calls `check` with each hop and the model's peers: the one asked, and the first.
+/// Follows a chain of redirects. Calls `check` with each hop, the secrets that its request
+/// contains, and the peer.
 fn run(
     rules: &RedirectRules,
     first: ChainPeer,

@@ -1,5 +1,5 @@
-//! No bytes make a parser of state or secrets panic, and what it lets through keeps its promises.
-//! The jar is held against a model.
+//! Property tests of the parsers of cookies, state files and secrets: no input makes them panic,
+//! and every accepted input is valid. The cookie jar is compared with a model.
 
 mod common;
 
@@ -21,7 +21,7 @@ use proptest::prelude::*;
 
 const NOW: u64 = 1_800_000_000;
 
-/// Bytes that look like a field often enough to get far.
+/// Generates bytes that look enough like a field to reach most of its parser.
 fn fieldish(words: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         8 => (0..words.len()).prop_map(move |at| words[at].as_bytes().to_vec()),
@@ -211,8 +211,8 @@ fn key(name: usize) -> String {
 proptest! {
     #![proptest_config(common::config(3000))]
 
-    /// Three processes and one file: after each save, the file has what its saver did last, and
-    /// nothing that others saved is lost.
+    /// Checks three processes with one file: after each save, the file contains the last changes of
+    /// the process that saved, and all saved changes of the others.
     #[test]
     fn jars_sharing_a_file_keep_all_changes(ops in vec(prop_oneof![
         3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| StoreOp::Set { jar, name, value }),

@@ -1,6 +1,6 @@
-//! The classes of flaws that public advisories are about, one test each, named for it: secrets at
-//! the wrong peer, cookies and HSTS that can be tricked. What needs connections or files is in the
-//! engine's and the command's tests of this name; `docs/design/trust.md` has the list of all.
+//! One test for each class of flaws in public advisories, named after it: secrets sent to the wrong
+//! peer, cookies and HSTS that can be tricked. Flaws that need connections or files are tested in
+//! the engine and in the command; `docs/design/trust.md` lists all.
 
 use haul_policy::Target;
 use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, identity_for};
@@ -23,7 +23,7 @@ fn hop(from: &str, to: &str) -> RedirectedRequest {
     decide(&RedirectRules::default(), 0, 302, Some(to.as_bytes()), "GET", &from, &origin).unwrap().expect("followed")
 }
 
-/// The names of a user's fields that go along.
+/// Returns the names of the user's fields that are sent.
 fn sent(secrets: SecretHandling) -> Vec<&'static str> {
     const NAMES: [&str; 5] = ["Authorization", "Cookie", "X-Api-Key", "Host", "Accept"];
     let fields = NAMES.map(|name| (name.to_owned(), b"v".to_vec()));
@@ -60,7 +60,8 @@ fn cve_2022_27776_staying_restores_no_secret() {
     assert_eq!(kept, [false, false, false, true]);
 }
 
-/// Returns the identity after a redirect, for these credentials of the user.
+/// Returns the credentials and the token that are used after a redirect, if the user gave these
+/// credentials.
 fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let hop = hop(from, to);
     let identity = identity_for(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
@@ -232,7 +233,7 @@ fn debug_output_holds_no_secret() {
     assert!(!format!("{jar:?}").contains("hunter2"));
 }
 
-/// Returns `true` if a cookie of this field is accepted from that URL.
+/// Returns `true` if this Set-Cookie field from that URL is accepted.
 fn takes(url: &str, field: &str) -> bool {
     CookieStore::new().set(&target(url), field.as_bytes(), NOW).is_ok()
 }

@@ -61,12 +61,12 @@ impl Fields {
         spans.map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
-    /// Returns the first value under this name, in any case.
+    /// Returns the first value of this field; the letter case of `name` does not matter.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.spans.iter().find(|span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }
 
-    /// Iterates over all values under this name, in any case, in order.
+    /// Iterates over all values of this field, in order; the letter case of `name` does not matter.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.spans.iter().filter(move |span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }

@@ -104,12 +104,12 @@ impl ResponseHead {
         self.fields.iter_of_length(is_wanted)
     }
 
-    /// Returns the first value under this name, in any case.
+    /// Returns the first value of this field; the letter case of `name` does not matter.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields.get(name)
     }
 
-    /// Iterates over all values under this name, in any case, in order.
+    /// Iterates over all values of this field, in order; the letter case of `name` does not matter.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.fields.get_all(name)
     }

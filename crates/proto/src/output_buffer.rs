@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The capacity kept while nothing waits: a connection in a pool should cost little.
+/// The capacity that an empty buffer keeps: a connection in a pool should cost little memory.
 const KEPT: usize = 4 * 1024;
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl OutputBuffer {
         }
     }
 
-    /// Returns the end, to append to. Drops bytes already sent if they are the larger part.
+    /// Returns the buffer to append to. First drops bytes already sent if they are the larger part.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         if self.start > self.bytes.len() / 2 {
             self.bytes.drain(..self.start);

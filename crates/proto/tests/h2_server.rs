@@ -1,5 +1,5 @@
-//! Against the server of the `h2` crate, over a pipe in memory: another implementation reads our
-//! frames and our compression, and we read its.
+//! Tests the HTTP/2 machine with the server of the `h2` crate, over a pipe in memory: another
+//! implementation reads our frames and compressed fields, and we read its.
 
 use bytes::Bytes;
 use h2::server::{SendResponse, handshake};
@@ -33,7 +33,7 @@ struct ServedResponse {
     retryable: bool,
 }
 
-/// A client: a connection, the uploads that it has to make, and what came.
+/// A client: a connection, the uploads still to send, and the responses received.
 struct MemoryClient {
     conn: H2Machine,
     uploads: BTreeMap<RequestId, (Vec<u8>, usize)>,
@@ -52,7 +52,7 @@ impl MemoryClient {
         id
     }
 
-    /// Gives what the windows take.
+    /// Passes as much of the uploads to the connection as the windows allow.
     fn upload(&mut self) {
         for (&id, (body, at)) in &mut self.uploads {
             while self.conn.body_credit(id).is_some_and(|credit| credit > 0) && *at < body.len() {
@@ -64,7 +64,7 @@ impl MemoryClient {
         }
     }
 
-    /// Until every request has its answer. Reads in pieces of this size.
+    /// Exchanges bytes until every request has its answer, reading at most `piece` bytes at a time.
     async fn run(&mut self, pipe: &mut DuplexStream, piece: usize) -> Result<(), H2Error> {
         let (mut from, mut to) = split(pipe);
         let mut buffer = vec![0; piece];
@@ -117,8 +117,8 @@ impl MemoryClient {
     }
 }
 
-/// `/N` answers with N bytes, 8 KiB at a time; a POST with what it was sent and the trailers it
-/// got; `/refuse` refuses.
+/// Answers a request: `/N` with N bytes, 8 KiB at a time; a POST with its own body and trailers;
+/// `/refuse` with a reset.
 async fn answer(request: http::Request<h2::RecvStream>, mut respond: SendResponse<Bytes>) {
     let path = request.uri().path().to_owned();
     assert_eq!(request.uri().authority().map(|authority| authority.as_str()), Some("example.org"));
@@ -160,7 +160,7 @@ async fn answer(request: http::Request<h2::RecvStream>, mut respond: SendRespons
     }
 }
 
-/// Serves until the client is gone, or says goodbye after so many requests.
+/// Serves until the client closes the connection. Sends GOAWAY after `goodbye_after` requests.
 async fn serve(pipe: DuplexStream, goodbye_after: usize) {
     let mut connection = handshake(pipe).await.expect("a handshake");
     let mut served = 0;

@@ -1,5 +1,5 @@
-//! Responses of hostile or broken peers, by class. Each has to end in exactly this error, in one
-//! piece and byte by byte.
+//! Responses of hostile or broken peers, by class. Each must cause exactly the given error, whether
+//! its bytes arrive at once or one by one.
 
 mod common;
 
@@ -137,8 +137,8 @@ fn bad_chunk_framing_is_refused() {
     }
 }
 
-/// Breaches that leave no doubt about the content: it is delivered, and its connection is not used
-/// again.
+/// Checks violations that leave no doubt about the content: it is delivered, and its connection is
+/// not used again.
 #[test]
 fn loose_framing_is_delivered_and_ends_the_connection() {
     let chunked = "Transfer-Encoding: chunked";

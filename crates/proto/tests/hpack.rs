@@ -1,4 +1,5 @@
-//! HPACK: the examples of RFC 7541, round trips, another implementation, and blocks that are wrong.
+//! Tests of HPACK: the examples of RFC 7541, round trips, another implementation, and malformed
+//! blocks.
 
 use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackError, Indexing};
 use proptest::prelude::*;
@@ -34,7 +35,7 @@ fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: Indexing) -> V
     block
 }
 
-/// RFC 7541, Appendix C.2: single fields.
+/// Checks the examples of RFC 7541, Appendix C.2: single fields.
 #[test]
 fn representations_of_the_rfc() {
     let cases = [
@@ -83,7 +84,7 @@ fn responses() -> Vec<FieldList> {
     vec![fields(&first), fields(&second), fields(&third)]
 }
 
-/// RFC 7541, Appendix C.3 (plain) and C.4 (Huffman-coded).
+/// Checks the examples of RFC 7541, Appendix C.3 (plain) and C.4 (Huffman-coded).
 #[test]
 fn requests_of_the_rfc() {
     let plain = [
@@ -105,7 +106,8 @@ fn requests_of_the_rfc() {
     }
 }
 
-/// RFC 7541, Appendix C.5 and C.6: a table of 256 bytes, so that entries leave it.
+/// Checks the examples of RFC 7541, Appendix C.5 and C.6: a table of 256 bytes, so that entries are
+/// evicted.
 #[test]
 fn responses_of_the_rfc() {
     let plain = [
@@ -159,7 +161,7 @@ fn malformed_blocks_are_refused() {
     assert_eq!(decode(&mut lowered, &bytes("20 3fe1 07 82")), Ok(fields(&[(":method", "GET")])), "down and up again");
 }
 
-/// The table is emptied on the way down, and both ends know.
+/// Checks that a smaller size evicts entries from the tables of both ends.
 #[test]
 fn a_smaller_table_is_announced() {
     let list = fields(&[("a", "one"), ("b", "two")]);
@@ -241,7 +243,8 @@ proptest! {
         }
     }
 
-    /// Decodes any bytes without a panic; no line exceeds the table or the block's possibilities.
+    /// Decodes arbitrary bytes without a panic; no line is longer than the table or the block
+    /// allows.
     #[test]
     fn arbitrary_bytes_never_panic(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
         let mut decoder = HpackDecoder::new(512);

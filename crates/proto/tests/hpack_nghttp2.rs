@@ -1,6 +1,7 @@
-//! HPACK against libnghttp2, which most servers and curl are built on: its blocks are read by us,
-//! ours by it, session by session, with tables that grow and shrink. It is reached through Python,
-//! so that no C is linked; without either this says so and passes.
+//! Compares HPACK with libnghttp2, on which most servers and curl are built: each decodes the
+//! other's blocks, session by session, with tables that grow and shrink. libnghttp2 is called
+//! through Python, so that no C is linked. If either is not installed, the test prints so and
+//! passes.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,7 +17,7 @@ type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 const SESSIONS: usize = 100;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hpack_nghttp2.py");
 
-/// A block's limit of the table, and its fields.
+/// Generates a session: for each block the size limit of the table, and the fields.
 fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     let name = prop_oneof![
         prop::sample::select(vec![":path", "cookie", "etag", "authorization", "x-a"]).prop_map(str::to_owned),
@@ -32,7 +33,7 @@ fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     prop::collection::vec((limit, prop::collection::vec(field, 1..12)), 1..12)
 }
 
-/// The same sessions each time.
+/// Returns the sessions to compare, the same on every run.
 fn sessions() -> Vec<Vec<(u32, FieldList)>> {
     let mut runner = TestRunner::deterministic();
     (0..SESSIONS).map(|_| session().new_tree(&mut runner).expect("a session").current()).collect()
@@ -53,7 +54,7 @@ fn pairs(fields: &FieldList) -> String {
     fields.iter().map(|(name, value)| format!("{}={}", hex(name), hex(value))).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns libnghttp2's answer to these lines; `None` where it is not installed.
+/// Returns libnghttp2's answer to these lines; `None` if it is not installed.
 fn nghttp2(what: &str, lines: String) -> Option<Vec<String>> {
     let there = Command::new("python3").args(["-c", "import ctypes; ctypes.CDLL('libnghttp2.so.14')"]).output();
     if !there.is_ok_and(|ran| ran.status.success()) {

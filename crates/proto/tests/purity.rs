@@ -1,5 +1,5 @@
-//! The crate cannot do I/O, because it cannot name `std`. The compiler enforces that; this keeps
-//! the switches on.
+//! The crate cannot do I/O, because it cannot name `std`. The compiler enforces that; this test
+//! checks that the attributes and features for it stay set.
 
 use std::fs;
 use std::path::{Path, PathBuf};

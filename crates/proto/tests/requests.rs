@@ -1,4 +1,4 @@
-//! The sending side: heads, bodies, Expect, what is refused, pipelining.
+//! Requests: heads, bodies, Expect, refused requests, pipelining.
 
 mod common;
 

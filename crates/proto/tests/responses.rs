@@ -1,4 +1,5 @@
-//! Well-behaved responses: framing, reuse, interim heads, tunnels, direct bodies.
+//! Valid responses: framing, reuse, interim heads, tunnels, and bodies that the driver moves
+//! itself.
 
 mod common;
 
@@ -60,7 +61,7 @@ fn chunk_extensions_and_trailers_are_accepted() {
     assert_eq!(seen.last(), Some(&H1Observation::Complete(0, Some(b"Digest: x\r\nB:\r\n\r\n".to_vec()), Ok(()))));
 }
 
-/// As configurations make them: `add_header "Feature Policy" ...`.
+/// Skips lines that real configurations produce, such as nginx's `add_header "Feature Policy" ...`.
 #[test]
 fn lines_with_invalid_names_are_skipped() {
     for line in
@@ -343,7 +344,7 @@ fn tunnels_leave_the_rest_to_the_caller() {
     assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::UnexpectedUpgrade)), "nobody asked");
 }
 
-/// RFC 9110 section 5.5: what is neither CR, LF nor NUL may be kept.
+/// Checks RFC 9110 section 5.5: control bytes other than CR, LF and NUL may be kept.
 #[test]
 fn control_bytes_in_values_are_kept() {
     let wire = b"HTTP/1.1 200 O\x07K\r\nX: \x01a\x7f \r\nY: b\r\nContent-Length: 0\r\n\r\n";

@@ -1,4 +1,4 @@
-//! However the input is cut, the same things are seen.
+//! Checks that the events do not depend on how the input is cut.
 
 mod common;
 
@@ -51,8 +51,8 @@ fn cuts_at_every_position_at_once() {
     }
 }
 
-/// Responses that were complete, and the error at the end. (Three requests wait, so a connection
-/// that stays open ends before the next response.)
+/// Checks the number of complete responses of each session, and the error at its end. (Three
+/// requests wait, so a connection that stays open ends before the next response.)
 #[test]
 fn sessions_cover_every_kind_of_framing() {
     let outcomes: Vec<(usize, Option<H1Error>)> = SESSIONS
@@ -96,7 +96,7 @@ fn tunnel_cut_at_every_position() {
     }
 }
 
-/// Bytes that make a parser work, more often than random ones.
+/// Generates bytes with a meaning in HTTP, which reach more of the parser than random ones.
 fn fragment() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(b"\r\n".to_vec()),

@@ -1,4 +1,4 @@
-//! Fields, what replaces what, files that many processes write.
+//! Tests of Alt-Svc: fields, the replacement of alternatives, and files that many processes write.
 
 use super::*;
 

@@ -261,7 +261,7 @@ pub fn cnonce(entropy: [u8; 16]) -> String {
     hex(&entropy)
 }
 
-/// A field value under construction.
+/// The value of an Authorization field under construction.
 struct AuthorizationWriter(Vec<u8>);
 
 impl AuthorizationWriter {

@@ -238,8 +238,8 @@ fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent).collect::<Vec<_>>().join("/")
 }
 
-/// Removes dot segments and repeated slashes, as every service but the stores does before it checks
-/// a signature.
+/// Removes dot segments and repeated slashes, as every service except [`STORES`] does before it
+/// checks a signature.
 fn normal_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
@@ -412,7 +412,8 @@ mod tests {
         assert_ne!(made("s3", plain), made("s3", odd), "an object's name may hold two slashes");
     }
 
-    /// Signs the request's own date and content hash unchanged, instead of computing them.
+    /// Checks that the request's own date and content hash are signed unchanged instead of
+    /// computed.
     #[test]
     fn date_and_hash_of_the_request_are_kept() {
         let target = somewhere();
@@ -444,7 +445,7 @@ mod tests {
         assert_eq!(lines, b"content-type:text/plain\nhost:h:1\nx-a:1\nx-b:two words,more\n");
     }
 
-    /// A store that encodes the path again sees the signed path.
+    /// Checks that the path is signed as a store sees it that encodes the received path again.
     #[test]
     fn store_path_is_sent_as_it_is_signed() {
         let signed_target = |option, url: &str| {

@@ -1,4 +1,4 @@
-//! Challenges, choice, Basic, Digest, sources.
+//! Tests of challenges, the choice of a scheme, Basic, Digest, and the sources of credentials.
 
 use super::*;
 use crate::redirect::SecretHandling;
@@ -8,7 +8,7 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-/// Challenges in a short notation.
+/// Returns the parsed challenges in a short notation.
 fn read(fields: &[&str]) -> String {
     let challenge = |challenge: &Challenge| {
         let parameters = challenge.parameters.iter().map(|(name, value)| format!("{name}={}", value.escape_ascii()));

@@ -43,9 +43,9 @@ pub struct CookieKey {
 
 /// The changes of a jar since its file was read or last written.
 ///
-/// If two processes set the same cookie, the last save wins. A cookie that only the limits evicted
-/// stays in the file. A cookie that the file never had is not recorded when it goes, so a server
-/// cannot make the record grow.
+/// If two processes set the same cookie, the last save wins. A cookie that was only evicted by the
+/// limits stays in the file. The removal of a cookie that the file never had is not recorded, so a
+/// server cannot make the record grow.
 #[derive(Clone, Debug, Default)]
 pub struct CookieChanges {
     /// The jar's change counter when this value was made.

@@ -28,7 +28,7 @@
 //! | `set_cookie`, `date` | the Set-Cookie field (§5.6), leniently; dates (§5.1.1) |
 //! | `scope` | domains, paths, public suffixes |
 //! | [`CookieStore`] | storage (§5.7) and retrieval (§5.8.3) |
-//! | [`CookieChanges`] | what a jar did since its file was read, for a file that other processes write too |
+//! | [`CookieChanges`] | the changes of a jar since its file was read, for a file that other processes write too |
 //! | [`netscape`], [`lwp`] | the files of curl, wget and browsers, and of Perl's HTTP::Cookies |
 //!
 //! Times are wall-clock seconds since 1970, passed in by the caller. A jar has no lock: wrap it in
@@ -232,9 +232,9 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
     Ok(())
 }
 
-/// Checks the prefixes of §4.1.3 in any case, since servers that ignore case would take `__host-`
-/// for the real one. Sees only the stored parts; [`CookieStore::set`] checks that a Path was given
-/// at all.
+/// Checks the prefixes of §4.1.3, in upper or lower case, since servers that ignore case would take
+/// `__host-` for the real one. Sees only the stored parts; [`CookieStore::set`] checks that a Path
+/// was given at all.
 fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

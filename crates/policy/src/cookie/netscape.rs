@@ -150,8 +150,9 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Cooki
     })
 }
 
-/// Parses seconds. 0 means the session, and so does an empty field, as Python's `MozillaCookieJar`
-/// writes it. Negative numbers, which 32-bit programs write, mean expired.
+/// Parses the expiry, in seconds since 1970. 0 means the session, and so does an empty field, as
+/// Python's `MozillaCookieJar` writes it. Negative numbers, which 32-bit programs write, mean
+/// expired.
 fn end(text: &[u8]) -> Result<Option<u64>, CookieError> {
     let text = core::str::from_utf8(text).map_err(|_| CookieError::ControlByte)?.trim();
     if text.is_empty() {

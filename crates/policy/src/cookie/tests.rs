@@ -1,4 +1,4 @@
-//! Set-Cookie, retrieval, limits, files, merging.
+//! Tests of cookies: Set-Cookie, retrieval, limits, files, and merging with a file.
 
 use super::*;
 use crate::target::Target;

@@ -9,7 +9,7 @@ use crate::target::{Host, Target};
 /// | entry | hosts |
 /// |---|---|
 /// | `*` | all |
-/// | `example.com`, `.example.com`, `example.com.` | that name and all names under it, in any case |
+/// | `example.com`, `.example.com`, `example.com.` | that name and all names under it, in upper or lower case |
 /// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | addresses of that network |
 /// | `10.0.0.1`, `::1` | that address |
 ///

@@ -44,7 +44,7 @@ pub enum SocksStep {
     NeedMore,
     /// Send the bytes, then read.
     Send(Vec<u8>),
-    /// The handshake is done: the destination is at the other end.
+    /// The handshake is done: the connection now leads to the destination.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! Proxy URLs, the environment, no_proxy, routes, and SOCKS byte by byte.
+//! Tests of proxy URLs, the environment, no_proxy, routes, and SOCKS handshakes byte by byte.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -170,12 +170,14 @@ fn routes_carry_only_their_own_fields() {
     assert_eq!(text(forward_fields(None, &own)), ["proxy-connection: close"]);
 }
 
-/// Protocol, destination, credentials; the proxy's replies; what is sent.
+/// A SOCKS handshake: protocol, destination, credentials, the proxy's replies, and the messages
+/// that the client must send.
 type Wire<'w> = (ProxyKind, SocksDestination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
 
 const NAME: SocksDestination<'_> = SocksDestination::Name("h.example");
 
-/// Plays `replies` in pieces of `size`; what was sent, and how it ended.
+/// Feeds `replies` in pieces of `size` bytes. Returns the sent messages, and the number of bytes
+/// used or the error.
 fn play(handshake: &mut SocksHandshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>, Result<usize, SocksError>) {
     let mut sent = vec![handshake.start().to_vec()];
     let (mut at, mut piece_end) = (0, 0);

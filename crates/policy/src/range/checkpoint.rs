@@ -93,7 +93,7 @@ impl Checkpoint {
     /// `sequence` counts.
     ///
     /// The encoding never claims more than `done`: spans are cut at `total`, and if there are more
-    /// than fit (about 250; 183 beside the longest validator), the smallest are left out and will
+    /// than fit (about 250, or 183 with the longest validator), the smallest are left out and will
     /// be fetched again. A boot id that is too long is left out too, since a shortened one could
     /// equal another.
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
@@ -121,15 +121,15 @@ impl Checkpoint {
         out
     }
 
-    /// Returns `true` if the claimed bytes are surely in the file, which is read during `boot`.
+    /// Returns `true` if the claimed bytes are surely in the file when it is read during `boot`.
     /// After kill -9 they are, in the page cache; after a power cut only if they were synced first.
     /// An unknown boot never equals another.
     pub fn holds_after(&self, boot: &[u8]) -> bool {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }
 
-    /// Returns at most `most` spans below the total, the largest if there are more, in rising
-    /// order.
+    /// Returns the finished spans, cut at the total length: at most `most`, the largest ones,
+    /// sorted by position.
     fn largest(&self, most: usize) -> Vec<Range<u64>> {
         let inside = self.done.iter().map(|span| span.start..span.end.min(self.total));
         let mut spans: Vec<_> = inside.filter(|span| !span.is_empty()).collect();

@@ -35,7 +35,7 @@ use super::byte_ranges::ByteRanges;
 pub enum PartOrder {
     /// From the front, at most `ahead` bytes before the output.
     InOrder {
-        /// The number of bytes that may wait.
+        /// The number of bytes that may wait in memory for the output.
         ahead: u64,
     },
     /// In any order.
@@ -138,7 +138,8 @@ impl PartWindow {
         is_enough.then(|| ClaimedPart { id: self.push(span.start, span.end, false), span })
     }
 
-    /// Takes the end of the first stream's rest, at most half of it.
+    /// Returns the last part of the first stream's rest, at most half of it, for another
+    /// connection.
     fn take_from_first(&mut self, size: u64, least: u64) -> Option<Range<u64>> {
         let first = self.claims.iter_mut().find(|claim| claim.is_open)?;
         let size = size.min((first.end - first.at) / 2);
@@ -279,7 +280,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Claims each byte once and completes the body, whatever breaks and whenever.
+        /// Checks that each byte is claimed once and the body is completed, whichever claims are
+        /// given up.
         #[test]
         fn every_byte_is_fetched_once(
             steps in proptest::collection::vec((0_u8..6, 0_u64..400), 1..200),

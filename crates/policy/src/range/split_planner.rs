@@ -78,7 +78,7 @@ enum SplitPhase {
 }
 
 impl SplitPlanner {
-    /// Creates a decision for at most `most` connections, at the start of the body.
+    /// Creates a planner for at most `most` connections, at the start of the body.
     pub fn new(most: usize, now: MonotonicTime) -> SplitPlanner {
         SplitPlanner { most, phase: SplitPhase::Single, since: now, received: 0, waited: Duration::ZERO, single: 0 }
     }

@@ -58,7 +58,7 @@ impl Validator {
     /// valid, and it is at least one second earlier, so a second change within the same second
     /// would show.
     ///
-    /// Beside a weak or too long entity-tag the date is not used, strong or not. §13.1.5 allows a
+    /// If the entity-tag is weak or too long, the date is not used, strong or not. §13.1.5 allows a
     /// date in If-Range only to a client without an entity-tag. An origin that marks its tag as
     /// weak states that two bodies under it may differ in bytes, as when a proxy compresses them
     /// again under one date. Bytes that are no entity-tag at all (`ETag: abc`) state nothing, and

@@ -245,7 +245,7 @@ impl Target {
         self.origin.write_authority(out)
     }
 
-    /// Returns scheme, host and port, by counting a reference, without a copy.
+    /// Returns scheme, host and port. Increments a reference count instead of copying.
     pub fn origin(&self) -> Origin {
         self.origin.clone()
     }

@@ -56,8 +56,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// Scheme, host and port. A clone counts a reference. Equal origins compare equal, in whichever
-/// spelling they were parsed.
+/// Scheme, host and port. A clone only increments a reference count. Equal origins compare equal,
+/// in whichever spelling they were parsed.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(Arc<OriginParts>);
 

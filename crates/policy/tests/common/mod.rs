@@ -2,7 +2,7 @@
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// The same cases on every run, and no file of past failures.
+/// Returns a configuration that tests the same cases on every run and writes no file of failures.
 pub(crate) fn config(cases: u32) -> Config {
     Config { cases, rng_seed: RngSeed::Fixed(0x6861_756c), failure_persistence: None, ..Config::default() }
 }

@@ -1,10 +1,11 @@
-//! The model's books: who may see which secret. It asks nothing of the crate.
+//! The model's record of who may see which secret. It uses no code of the crate.
 
 use proptest::prelude::*;
 
 use super::SecretReceiver;
 
-/// Ways to write each host. The second is under the first; the last two are the own machine.
+/// Spellings of each host. The second host is a subdomain of the first; the last two are this
+/// machine.
 pub(super) const HOSTS: [[&str; 2]; 5] = [
     ["a.example", "A.Example"],
     ["w.a.example", "w.%61.example"],
@@ -43,7 +44,8 @@ pub(super) struct SecretsWorld {
     pub(super) url_user: bool,
     pub(super) bearer: bool,
     pub(super) netrc: bool,
-    /// For http and https; past the end of the schemes is none.
+    /// The indexes of the proxies for http and https in `PROXY_SCHEMES`; an index past its end
+    /// means no proxy.
     pub(super) proxies: [usize; 2],
     pub(super) no_proxy: Vec<usize>,
     pub(super) tunnel: bool,
@@ -60,7 +62,8 @@ impl SecretsWorld {
         self.no_proxy.iter().map(text).collect::<Vec<_>>().join(",")
     }
 
-    /// The proxy for a peer, and whether it is sent the request itself.
+    /// Returns the number of the proxy for a peer, and whether the proxy forwards the request and
+    /// so sees all of it.
     fn proxy(&self, peer: ModelPeer) -> Option<(usize, bool)> {
         let which = usize::from(peer.tls);
         let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
@@ -73,7 +76,7 @@ impl SecretsWorld {
 pub(super) enum DomainAttribute {
     None,
     Own,
-    /// The name without its first label.
+    /// The host's name without its first label.
     Parent,
     Of(usize),
 }
@@ -97,7 +100,7 @@ impl CookieSet {
         format!("n{number}=cookie-{number}.; Path=/{domain}{secure}")
     }
 
-    /// The hosts that may see it; `None` if it must be refused.
+    /// Returns the hosts that may receive the cookie; `None` if the client must refuse it.
     fn audience(self, from: ModelPeer) -> Option<Vec<usize>> {
         let below = |host: usize| if host == 0 { vec![0, 1] } else { vec![host] };
         if self.secure && !from.is_private() {
@@ -117,9 +120,9 @@ impl CookieSet {
 pub(super) struct ModelStep {
     pub(super) peer: ModelPeer,
     pub(super) spelling: usize,
-    /// A path alone.
+    /// True if the Location is a path alone, so that the peer stays the same.
     pub(super) stays: bool,
-    /// With a user and password of the server's choice.
+    /// True if the Location has a user and password that the server chose.
     pub(super) userinfo: bool,
     pub(super) cookies: Vec<CookieSet>,
 }
@@ -139,8 +142,8 @@ pub(super) struct SecretsAccount<'w> {
     first: ModelPeer,
     from: ModelPeer,
     peer: ModelPeer,
-    /// A server has put a user of its own into the URL at some time: what is sent to the first
-    /// origin may be that one's.
+    /// True if a server has put a user of its own into a URL: requests to the first origin may then
+    /// contain that user instead.
     foreign_user: bool,
     cookies: Vec<(String, Vec<usize>, bool)>,
 }
@@ -159,7 +162,7 @@ impl<'w> SecretsAccount<'w> {
         self.foreign_user |= userinfo;
     }
 
-    /// Books a cookie; whether it is to be taken.
+    /// Records a cookie that the peer sets; returns whether the client must accept it.
     pub(super) fn on_cookie(&mut self, cookie: &CookieSet, number: usize) -> bool {
         let audience = cookie.audience(self.peer);
         let taken = audience.is_some();
@@ -167,7 +170,7 @@ impl<'w> SecretsAccount<'w> {
         taken
     }
 
-    /// All secrets there are, and whether the origin now asked may see each; `None` where it may
+    /// Returns all secrets, and whether the origin that is asked now may see each; `None` if it may
     /// but need not.
     fn of_origin(&self) -> Vec<(String, Option<bool>)> {
         let SecretsWorld { user, url_user, bearer, netrc, .. } = *self.world;
@@ -192,7 +195,7 @@ impl<'w> SecretsAccount<'w> {
         secrets
     }
 
-    /// Compares what a receiver could read with what it may.
+    /// Checks that a receiver could read exactly the secrets that it may read.
     pub(super) fn check(&self, receiver: SecretReceiver, text: &str) -> Result<(), TestCaseError> {
         let proxy = self.world.proxy(self.peer);
         let sees_request = match receiver {

@@ -1,9 +1,8 @@
-//! The same question with all that a request can carry: `-u`, a URL's user, a token, netrc entries,
-//! cookies that servers set, the credentials of two proxies.
+//! Model test with everything that a request can carry: `-u`, a URL's user, a token, netrc entries,
+//! cookies that servers set, and the credentials of two proxies.
 //!
-//! The client here is only glue between the crate's decisions: it puts together what an engine
-//! would send, and to whom. The model (`account`) keeps its own books on who may see what, from the
-//! steps alone.
+//! The client here only joins the crate's decisions: it composes what an engine would send, and to
+//! whom. The model (`account`) determines from the steps alone who may see which secret.
 
 mod account;
 
@@ -27,11 +26,11 @@ const NOW: u64 = 1_800_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretReceiver {
     Origin,
-    /// The one for http (0) or https (1).
+    /// The proxy for http (0) or https (1).
     Proxy(usize),
 }
 
-/// The secrets that a receiver can read, with Basic decoded.
+/// Returns the text of the fields, with Basic credentials decoded.
 fn readable(fields: &[(String, Vec<u8>)]) -> String {
     let mut text = String::new();
     for (name, value) in fields {
@@ -43,7 +42,7 @@ fn readable(fields: &[(String, Vec<u8>)]) -> String {
     text
 }
 
-/// The messages of one request.
+/// Returns the messages of one request, each with its receiver.
 fn messages(
     world: &SecretsWorld,
     environment: &ProxyEnvironment,
@@ -77,7 +76,7 @@ fn messages(
     vec![(SecretReceiver::Proxy(which), to_proxy), (SecretReceiver::Origin, request)]
 }
 
-/// All that a SOCKS proxy which asks for everything is told.
+/// Returns everything that is sent to a SOCKS proxy that requires authentication.
 fn socks(proxy: &Proxy, target: &Target) -> String {
     let address = SocksDestination::Address([192, 0, 2, 1].into());
     let destination = if proxy.kind().resolves_names() { SocksDestination::Name(target.host_text()) } else { address };

@@ -28,7 +28,7 @@ use memchr::memchr_iter;
 /// The most digits of a size, with leading zeros.
 const MAX_DIGITS: u8 = 16;
 
-/// A piece of decoded input.
+/// The result of decoding one piece of the input.
 #[derive(Debug)]
 pub(crate) enum ChunkEvent {
     NeedInput,
@@ -53,7 +53,7 @@ enum ChunkState {
 #[derive(Default, Debug)]
 pub(crate) struct ChunkedDecoder {
     state: ChunkState,
-    /// The size being read; then the rest of the chunk.
+    /// The chunk's size while it is being read; then the number of its bytes still to come.
     size: u64,
     digits: u8,
     /// The number of bytes of the size line so far.

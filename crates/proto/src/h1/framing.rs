@@ -80,7 +80,7 @@ pub(crate) fn of_response(
     Ok((framing, faulty.or(kept)))
 }
 
-/// The last coding of a list, as far as it decides about framing.
+/// The last coding of a list, as far as it determines the framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum LastCoding {
     /// The field is present but empty.
@@ -96,7 +96,7 @@ enum LastCoding {
 #[derive(Copy, Clone, Default)]
 struct TransferCodings {
     last: LastCoding,
-    /// `identity`, which RFC 9112 no longer has, is among them.
+    /// True if the list contains `identity`, which RFC 9112 no longer has.
     has_identity: bool,
 }
 
@@ -129,7 +129,7 @@ impl TransferCodings {
     }
 }
 
-/// The relevant tokens of Connection.
+/// The tokens of Connection that matter here.
 #[derive(Copy, Clone, Default)]
 pub(crate) struct ConnectionTokens {
     pub(crate) close: bool,

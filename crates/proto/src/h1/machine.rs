@@ -1,4 +1,4 @@
-//! The connection: takes requests, returns events.
+//! The state machine of a connection: takes requests, returns events.
 //!
 //! A driver calls, in this order: [`H1Machine::enqueue`], with [`H1Machine::send_body`] and
 //! [`H1Machine::finish_body`] as [`H1Machine::body_credit`] allows; then [`H1Machine::output`], and

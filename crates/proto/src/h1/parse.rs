@@ -38,8 +38,8 @@ pub(crate) struct SectionScan {
 }
 
 impl SectionScan {
-    /// The length of the section with its empty line, once that has arrived. A line may end in LF
-    /// without CR (RFC 9112 §2.2).
+    /// Returns the length of the section with its empty line; `None` until that line has arrived. A
+    /// line may end in LF without CR (RFC 9112 §2.2).
     pub(crate) fn find_end(&mut self, input: &[u8]) -> Option<usize> {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
@@ -163,9 +163,9 @@ fn unfolded(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns the section with harmless bytes in place of those that the parser refuses needlessly. A
-/// control byte becomes one that only values may contain; a byte of an [odd name](is_odd_name) that
-/// no token may contain becomes a letter.
+/// Returns a copy for `httparse` in which bytes that it refuses but haul tolerates are replaced:
+/// control bytes by 0x80, and the non-token bytes of an [odd name](is_odd_name) by `x`. The length
+/// stays the same.
 fn harmless(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
     let mut text = input.to_vec();
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    /// Examines each byte at most twice (a line feed is examined again).
+    /// Checks that each byte is examined at most twice (a line feed is examined again).
     #[test]
     fn head_in_single_bytes_costs_linear_work() {
         let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();

@@ -1,4 +1,4 @@
-//! The receiving half: heads, bodies, and their ends.
+//! The receiving half of the HTTP/1 machine: heads, bodies, and their ends.
 
 use super::chunked::{ChunkEvent, ChunkedDecoder};
 use super::framing;
@@ -18,7 +18,7 @@ const EMPTY_LINES: usize = 4;
 #[derive(Debug)]
 enum ReceiveState {
     Head(SectionScan),
-    /// Payload of known length; at 0, only the event is left to report.
+    /// Payload of known length; when no bytes remain, only the event is still to be reported.
     Length {
         total: u64,
         left: u64,

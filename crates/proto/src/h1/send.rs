@@ -1,12 +1,13 @@
-//! The sending half: the output buffer, the body being sent, and the wait for `100 Continue`.
+//! The sending half of the HTTP/1 machine: the output buffer, the body being sent, and the wait for
+//! `100 Continue`.
 
 use super::request;
 use super::{BodyLength, RequestError};
 use crate::output_buffer::OutputBuffer;
 use crate::time::Timestamp;
 
-/// The number of waiting bytes below which body bytes are taken. 64 KiB fill a socket's buffer for
-/// one wake-up and bound the memory of a connection.
+/// The number of unsent bytes at which the output accepts no more body bytes. 64 KiB fill a
+/// socket's buffer for one wake-up and bound the memory of a connection.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 /// The longest size line of a chunk that fits the buffer, with the line end after its payload.
@@ -27,12 +28,13 @@ enum UnsentBody {
 pub(crate) struct RequestSender {
     pub(crate) output: OutputBuffer,
     body: UnsentBody,
-    /// The time until which the body is held back.
+    /// The time until which the body waits for `100 Continue`.
     hold_until: Option<Timestamp>,
 }
 
 impl RequestSender {
-    /// Starts the body after the head just written.
+    /// Starts the body after the head just written. With `hold_until`, the body waits for
+    /// `100 Continue` until that time.
     pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
@@ -50,7 +52,7 @@ impl RequestSender {
         self.hold_until
     }
 
-    /// Releases the body that was held back.
+    /// Ends the wait for `100 Continue`: the body may be sent.
     pub(crate) fn release(&mut self) {
         self.hold_until = None;
     }

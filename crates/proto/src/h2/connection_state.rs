@@ -1,4 +1,4 @@
-//! The state of the peer and of the timers.
+//! The peer's settings, the data still expected on closed streams, and the timers.
 
 use crate::time::Timestamp;
 
@@ -13,8 +13,8 @@ pub(crate) struct PeerSettings {
     pub(crate) max_head: Option<u32>,
 }
 
-/// The number of bytes that may arrive on streams that are gone, as one account for all of them.
-/// Remembering every reset stream would take unbounded memory; forgetting some would end
+/// The data and header blocks that may still arrive on closed streams, counted for all of them
+/// together. Remembering every reset stream would take unbounded memory; forgetting some would end
 /// connections by mistake.
 #[derive(Default, Debug)]
 pub(crate) struct ClosedStreamAllowance {
@@ -54,7 +54,7 @@ pub(crate) struct ConnectionTimers {
     pub(crate) heard: Timestamp,
     /// The time at which a PING was sent that has not been answered.
     pub(crate) ping: Option<Timestamp>,
-    /// The number of bodies that are held back.
+    /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,
 }
 

@@ -63,7 +63,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Counts a written acknowledgement; fails if the peer has stopped reading them.
+    /// Counts an acknowledgement that we have written; fails if too many wait because the peer does
+    /// not read.
     fn acknowledged(&mut self) -> Result<(), H2Error> {
         self.unread += 1;
         self.tally.check_absolute(FloodKind::Unread, self.unread)

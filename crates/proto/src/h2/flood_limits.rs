@@ -107,7 +107,7 @@ impl FloodCounts {
         self.check(of, self.counts[of as usize], self.useful)
     }
 
-    /// Checks a count kept elsewhere, which neither time nor progress reduces.
+    /// Checks a count that the caller keeps, which neither time nor progress reduces.
     pub(crate) fn check_absolute(&self, of: FloodKind, count: u32) -> Result<(), H2Error> {
         self.check(of, count, 0)
     }

@@ -96,7 +96,7 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Processes a head. An error ends the stream.
+    /// Processes a head. An error ends only the stream.
     fn head(&mut self, id: u32, end_stream: bool, head: ResponseHead) -> Result<(), H2Error> {
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let request = RequestId(u64::from(id));

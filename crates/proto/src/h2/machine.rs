@@ -1,4 +1,4 @@
-//! The connection: takes requests, returns events.
+//! The state machine of a connection: takes requests, returns events.
 //!
 //! A driver calls, in this order: [`H2Machine::enqueue`], with [`H2Machine::send_body`] and
 //! [`H2Machine::finish_body`] as [`H2Machine::body_credit`] allows; then [`H2Machine::output`], and
@@ -228,8 +228,8 @@ impl H2Machine {
         result
     }
 
-    /// Records that the sink took this many bytes of the response's body. They no longer count
-    /// against the windows, which are raised in large steps.
+    /// Records that the caller has consumed this many bytes of the response's body. They no longer
+    /// count against the windows, which are raised in large steps.
     ///
     /// Release every byte of every [`H2Event::Body`] sooner or later, even after the response is
     /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.
@@ -263,8 +263,8 @@ impl H2Machine {
         open || self.due.len() < before
     }
 
-    /// Removes a stream. With a code its other half may still be open: the peer is told, and may
-    /// continue to send for a while.
+    /// Removes a stream. With a code, the request may still be incomplete: the peer gets
+    /// RST_STREAM, and may continue to send for a while.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStream> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
@@ -281,7 +281,7 @@ impl H2Machine {
         Some(stream)
     }
 
-    /// Releases received bytes that nobody holds.
+    /// Releases received bytes that no stream holds: padding, and payload of closed streams.
     pub(crate) fn give_back(&mut self, bytes: u64) {
         if let Some(increment) = self.intake.give(bytes) {
             frame::window_update(0, increment, self.output.tail());

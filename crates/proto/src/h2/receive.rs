@@ -1,5 +1,5 @@
-//! The receiving half: frames and bodies. (Heads are in `header_blocks.rs`, the rest in
-//! `control.rs`.)
+//! The receiving half of the HTTP/2 machine: frames and bodies. (Heads are in `header_blocks.rs`,
+//! the rest in `control.rs`.)
 //!
 //! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut.
 //! Other frames are decoded in place if they are complete in the input, else from a buffer. All
@@ -53,8 +53,8 @@ impl H2FrameReader {
         *self = H2FrameReader { state: FrameState::Closed, ..H2FrameReader::default() };
     }
 
-    /// Skips the rest of the frame of a stream that is gone. Returns the number of payload bytes
-    /// that will not be delivered.
+    /// Skips the rest of the frame of a closed stream. Returns the number of payload bytes that
+    /// will not be delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
             FrameState::Data { id, left, padding, .. } if id == stream => {

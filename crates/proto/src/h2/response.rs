@@ -20,12 +20,12 @@ pub(crate) enum SectionKind {
         before: usize,
     },
     Trailers,
-    /// A block of a stream that is gone.
+    /// A block of a closed stream, decoded only to keep the table in step.
     Unwanted,
 }
 
-/// The factor of a head's size limit up to which one block is decoded, only to keep the table in
-/// step, before the connection is given up. A block of 300 KiB can name a gigabyte.
+/// The factor by which a block may exceed the head's size limit before the connection is ended. Up
+/// to there it is decoded, only to keep the table in step. A block of 300 KiB can name a gigabyte.
 const FOLLOWED: usize = 16;
 
 /// A well-formed section.

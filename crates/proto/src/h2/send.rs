@@ -6,8 +6,9 @@ use super::request;
 use super::streams::UploadState;
 use super::{CloseReason, RequestError, RequestId};
 
-/// The number of waiting bytes below which body bytes are taken. The limit fills a socket's buffer
-/// for one wake-up and bounds the memory of a connection, however many uploads it carries.
+/// The number of unsent bytes at which the output accepts no more body bytes. The limit fills a
+/// socket's buffer for one wake-up and bounds the memory of a connection, however many uploads it
+/// carries.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 impl H2Machine {

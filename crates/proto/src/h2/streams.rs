@@ -11,10 +11,10 @@ use crate::head::Fields;
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 
-/// The rest of a request's body.
+/// The part of a request's body that is not sent yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum UploadState {
-    /// All was given, including the end of the stream.
+    /// All of it was passed to the machine, including the end of the stream.
     Finished,
     Known {
         left: u64,
@@ -42,7 +42,7 @@ pub(crate) enum ResponsePhase {
 pub(crate) struct RequestStream {
     pub(crate) response_to: ResponseTo,
     pub(crate) upload: UploadState,
-    /// The time until which the body is held back.
+    /// The time until which the body waits for `100 Continue`.
     pub(crate) hold_until: Option<Timestamp>,
     /// The number of bytes that the peer allows us to send.
     pub(crate) send_window: i64,
@@ -74,7 +74,7 @@ impl RequestStream {
 pub(crate) struct OpenStreams {
     slots: Vec<Option<RequestStream>>,
     free: Vec<u32>,
-    /// Numbers in rising order, with their slots.
+    /// The streams' numbers in rising order, each with its index in `slots`.
     index: Vec<(u32, u32)>,
 }
 

@@ -21,7 +21,7 @@ pub enum Indexing {
 #[derive(Debug)]
 pub struct HpackEncoder {
     table: DynamicTable,
-    /// The largest table held here, whatever the peer offers.
+    /// The largest size of the table, whatever the peer allows.
     own: u32,
     /// The smallest size since the last block, and whether a change must be announced (RFC 7541
     /// §4.2).

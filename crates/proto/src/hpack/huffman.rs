@@ -205,7 +205,7 @@ mod tests {
         decode(bytes, &mut out).map(|()| out)
     }
 
-    /// Compares rows of RFC 7541, Appendix B: the first, the longest, and some between.
+    /// Compares codes with rows of RFC 7541, Appendix B: the first, the longest, and some between.
     #[test]
     fn codes_are_those_of_the_rfc() {
         let rows = [(0, 0x1ff8), (10, 0x3fff_fffc), (48, 0), (97, 3), (58, 0x5c), (92, 0x7fff0), (255, 0x3ff_ffee)];

@@ -19,7 +19,8 @@ pub(super) fn encode(value: u32, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Takes an integer from the front of `input`, whose first byte holds it in its low `prefix` bits.
+/// Removes an integer from the front of `input`, whose first byte contains it in its low `prefix`
+/// bits, and returns it.
 pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
     let (&first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
     let full = (1u32 << prefix) - 1;

@@ -71,9 +71,9 @@ const PSEUDO: usize = 14;
 /// A match for a field in the static table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum StaticMatch {
-    /// Name and value.
+    /// Name and value match the entry with this index.
     Field(u32),
-    /// The name alone, under this index.
+    /// Only the name matches the entry with this index.
     Name(u32),
     Nothing,
 }

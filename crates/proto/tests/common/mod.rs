@@ -1,22 +1,24 @@
-//! A driver in memory: it feeds a connection in given pieces and writes down what happens.
+//! A driver in memory: it passes input to an HTTP/1 machine in pieces and records the events.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use haul_proto::h1::{BodyFraming, CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestHead, RequestId};
 use haul_proto::time::Timestamp;
 
-/// An event without regard to how the input was cut: neighbouring bodies are one.
+/// An event in a form that does not depend on how the input was cut: adjacent body events are
+/// joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum H1Observation {
     Interim(u64, Vec<u8>),
     Head(u64, Vec<u8>, BodyFraming),
     Body(u64, Vec<u8>),
     Complete(u64, Option<Vec<u8>>, Result<(), CloseReason>),
-    /// The head, and the bytes that belong to the caller.
+    /// The head of a response that opens a tunnel, and the bytes after it, which belong to the
+    /// caller.
     Tunnel(u64, Vec<u8>, Vec<u8>),
     Error(H1Error),
 }
 
-/// The end of the input.
+/// The end of the input: not reached yet, proper, or without close_notify.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InputEnd {
     Open,
@@ -32,7 +34,7 @@ pub(crate) fn with_method(method: &'static str) -> RequestHead<'static> {
     RequestHead { method, fields: &[("Host", b"h")], ..RequestHead::default() }
 }
 
-/// A connection on which these requests are enqueued and sent.
+/// Returns a connection on which these requests are enqueued and sent.
 pub(crate) fn asked(config: H1Config, requests: &[RequestHead<'_>]) -> H1Machine {
     let mut conn = H1Machine::new(H1Config { max_pipeline: requests.len(), ..config });
     for request in requests {
@@ -42,7 +44,8 @@ pub(crate) fn asked(config: H1Config, requests: &[RequestHead<'_>]) -> H1Machine
     conn
 }
 
-/// Feeds the wire, cut before each of these positions (rising), until nothing more is to be read.
+/// Passes `wire` to the connection, cut before each of these positions (rising), until nothing more
+/// can be read. Returns the events.
 pub(crate) fn feed(conn: &mut H1Machine, wire: &[u8], cuts: &[usize], end: InputEnd) -> Vec<H1Observation> {
     let mut seen: Vec<H1Observation> = Vec::new();
     let mut buffer = Vec::new();
@@ -105,12 +108,12 @@ fn note(seen: &mut Vec<H1Observation>, event: H1Event, input: &[u8]) {
     }
 }
 
-/// One GET, and what its answer gives.
+/// Returns the events of a GET that `wire` answers.
 pub(crate) fn answer(wire: &[u8], end: InputEnd) -> Vec<H1Observation> {
     feed(&mut asked(H1Config::default(), &[get()]), wire, &[], end)
 }
 
-/// The error that this answer to a GET ends with, whatever comes before it.
+/// Returns the error that ends the events of a GET which `wire` answers.
 pub(crate) fn error_of(wire: &[u8], end: InputEnd) -> Option<H1Error> {
     match answer(wire, end).pop() {
         Some(H1Observation::Error(error)) => Some(error),
@@ -118,7 +121,7 @@ pub(crate) fn error_of(wire: &[u8], end: InputEnd) -> Option<H1Error> {
     }
 }
 
-/// All body bytes of an answer.
+/// Returns all body bytes of the events.
 pub(crate) fn body_of(seen: &[H1Observation]) -> Vec<u8> {
     let bodies = seen.iter().filter_map(|event| match event {
         H1Observation::Body(_, bytes) => Some(bytes.as_slice()),
@@ -127,7 +130,7 @@ pub(crate) fn body_of(seen: &[H1Observation]) -> Vec<u8> {
     bodies.collect::<Vec<_>>().concat()
 }
 
-/// The verdict about reuse of the last complete response.
+/// Returns whether the connection can be reused after the last complete response.
 pub(crate) fn reuse_of(seen: &[H1Observation]) -> Option<Result<(), CloseReason>> {
     seen.iter().rev().find_map(|event| match event {
         H1Observation::Complete(_, _, reuse) => Some(*reuse),

@@ -1,4 +1,4 @@
-//! Windows, against a model of the peer that keeps its own account from our frames alone.
+//! Compares flow control with a model of the peer, which counts windows from our frames alone.
 
 use super::peer::{
     DATA, END, HEADERS, SETTINGS, WINDOW_UPDATE, data, get, headers, padded, sent, settings, settings_ack,
@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 enum WindowOp {
     Ask,
-    /// Payload for one of the streams: which, how much of what its windows leave (of 255), padded
-    /// or not.
+    /// Sends payload on a stream: which one, the share (of 255) of what its windows allow, and
+    /// whether it is padded.
     Send(u8, u8, bool),
     End(u8),
-    /// A part (of 255) of what one stream holds is released.
+    /// Releases a share (of 255) of the unreleased bytes of a stream.
     Release(u8, u8),
     Cancel(u8),
     Later(u16),
-    /// Streams have larger windows from now on.
+    /// Raises the initial window of streams to this size.
     Widen(u32),
 }
 
@@ -41,9 +41,9 @@ struct WindowModel {
     conn: H2Machine,
     config: H2Config,
     now: Timestamp,
-    /// The initial window, by the SETTINGS received.
+    /// The initial window of streams, from the SETTINGS received.
     initial: i64,
-    /// The number of bytes that we may send, as the peer counts it.
+    /// The window of the connection: the number of bytes that the peer may send.
     window: i64,
     windows: BTreeMap<u32, i64>,
     /// The number of bytes delivered and not released, by stream, ended ones included.
@@ -72,7 +72,7 @@ impl WindowModel {
         model
     }
 
-    /// Reads our frames.
+    /// Reads the frames that our machine sends.
     fn hear(&mut self) {
         for (kind, _, stream, payload) in sent(&mut self.conn) {
             match kind {
@@ -103,7 +103,7 @@ impl WindowModel {
         }
     }
 
-    /// Gives us a frame.
+    /// Passes a frame to our machine.
     fn say(&mut self, mut wire: Vec<u8>) {
         let mut at = 0;
         loop {
@@ -190,8 +190,8 @@ impl WindowModel {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The peer is never allowed more than the budget, whatever is held nobody else is starved, and
-    /// when all is released all can go on.
+    /// Checks that the peer may never send more than the budget, that unreleased bytes of one
+    /// stream do not stop the others, and that all streams continue once everything is released.
     #[test]
     fn peer_stays_within_the_windows(
         ops in prop::collection::vec(op(), 0..150),
@@ -216,7 +216,8 @@ proptest! {
         model.check();
     }
 
-    /// Sends never more than the peer's windows allow; with open windows every body completes.
+    /// Checks that request bodies never exceed the peer's windows, and that every body completes
+    /// once the windows are open.
     #[test]
     fn bodies_respect_the_peers_windows(
         lengths in prop::collection::vec(0u64..150_000, 1..5),
@@ -284,7 +285,7 @@ proptest! {
     }
 }
 
-/// A thousand responses that nobody takes.
+/// Sends a thousand responses whose bodies are never released.
 #[test]
 fn stopped_readers_stay_inside_the_budget() {
     let total = 4 << 20;

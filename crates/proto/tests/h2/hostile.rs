@@ -1,5 +1,5 @@
-//! Hostile or broken peers, by class. Each has to end in exactly this error, in one piece and byte
-//! by byte.
+//! Hostile or broken peers, by class. Each must cause exactly the given error, whether its bytes
+//! arrive at once or one by one.
 
 use super::peer::{
     CONTINUATION, DATA, END, GOAWAY, H2Observation, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM,
@@ -17,7 +17,7 @@ use haul_proto::time::Timestamp;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
-/// The connection ends with this error.
+/// Asserts that the connection ends with this error.
 fn refused_raw(class: &str, wire: &[u8], error: H2Error) {
     let cuts: Vec<usize> = (1..wire.len()).collect();
     for cuts in [&[][..], &cuts] {
@@ -40,7 +40,7 @@ fn refused(class: &str, wire: &[Vec<u8>], error: H2Error) {
     refused_raw(class, &[settings(&[]), wire.concat()].concat(), error);
 }
 
-/// The first response ends with this error, and the connection goes on.
+/// Asserts that the first response ends with this error and that the connection continues.
 fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: H2Error) {
     let wire = [settings(&[]), wire.concat(), headers(3, END, OK)].concat();
     let cuts: Vec<usize> = (1..wire.len()).collect();
@@ -154,7 +154,7 @@ fn impossible_settings_are_refused() {
     }
 }
 
-/// One more than the limit, none of them of use to anybody.
+/// Sends one useless frame more than each limit allows.
 #[test]
 fn floods_end_at_their_limits() {
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
@@ -348,7 +348,7 @@ fn broken_compression_ends_the_connection() {
     refused("a table", &block(&[0x3f, 0xe2, 0x1f, 0x88]), H2Error::Hpack(error));
 }
 
-/// The table follows also where a head is refused or is not wanted.
+/// Checks that the compression table stays correct if a head is refused or its stream is closed.
 #[test]
 fn compression_survives_refused_heads() {
     let entry = [&[0x40, 1, b'x', 1, b'y'][..]].concat();

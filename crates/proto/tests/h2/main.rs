@@ -1,6 +1,6 @@
-//! The HTTP/2 machine against scripted peers. Their header blocks are literals written by hand, so
-//! that no code is shared with what is tested; `h2_server.rs` has another implementation at the
-//! other end.
+//! Tests of the HTTP/2 machine with scripted peers. Their header blocks are literals written by
+//! hand, so that the peers share no code with the machine; `h2_server.rs` tests it with another
+//! implementation.
 
 mod flow;
 mod hostile;

@@ -1,4 +1,4 @@
-//! A peer made of bytes, and a driver in memory that writes down what happens.
+//! Frames of a scripted peer, and a driver in memory that records the events of an HTTP/2 machine.
 
 use haul_proto::h2::{
     BodyFraming, BodyLength, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId, ResetReason,
@@ -36,7 +36,7 @@ pub(crate) fn settings_ack() -> Vec<u8> {
     frame(SETTINGS, ACK, 0, &[])
 }
 
-/// Literals without indexing and without Huffman code.
+/// Returns a header block of literals that are neither indexed nor Huffman-coded.
 pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     fn string(text: &str, out: &mut Vec<u8>) {
         let length = text.len();
@@ -87,7 +87,7 @@ pub(crate) fn go_away(last: u32, code: ErrorCode) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[&last.to_be_bytes()[..], &code.0.to_be_bytes(), b"why"].concat())
 }
 
-/// The frames of an output, without the preface.
+/// Returns the frames of an output, without the preface: type, flags, stream and payload of each.
 pub(crate) fn frames(output: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let mut rest = output.strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap_or(output);
     let mut found = Vec::new();
@@ -100,7 +100,7 @@ pub(crate) fn frames(output: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     found
 }
 
-/// Takes all of the output.
+/// Removes all of the connection's output and returns its frames.
 pub(crate) fn sent(conn: &mut H2Machine) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let found = frames(conn.output());
     conn.advance_output(conn.output().len());
@@ -124,7 +124,7 @@ pub(crate) fn get() -> RequestHead<'static> {
     with("GET", BodyLength::None)
 }
 
-/// A connection on which so many requests are enqueued and sent.
+/// Returns a connection on which `count` such requests are enqueued and sent.
 pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -> H2Machine {
     let mut conn = H2Machine::new(config);
     for _ in 0..count {
@@ -134,7 +134,8 @@ pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -
     conn
 }
 
-/// An event without regard to how the input was cut: neighbouring bodies of one response are one.
+/// An event in a form that does not depend on how the input was cut: adjacent body events of one
+/// response are joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum H2Observation {
     Settings(u32),
@@ -147,7 +148,8 @@ pub(crate) enum H2Observation {
     Error(H2Error),
 }
 
-/// Feeds the wire, cut before each of these positions (rising); bodies are released at once.
+/// Passes `wire` to the connection, cut before each of these positions (rising), and returns the
+/// events. Bodies are released at once.
 pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2Observation> {
     let mut seen: Vec<H2Observation> = Vec::new();
     let mut from = 0;
@@ -197,7 +199,7 @@ pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2O
     seen
 }
 
-/// The input after the server's SETTINGS.
+/// Passes the server's SETTINGS and these frames to the connection, and returns the events.
 pub(crate) fn answer(conn: &mut H2Machine, frames: &[Vec<u8>]) -> Vec<H2Observation> {
     let wire = [settings(&[]), frames.concat()].concat();
     let mut seen = feed(conn, &wire, &[]);

@@ -1,4 +1,4 @@
-//! Requests on the wire: their heads, bodies and refusals.
+//! Requests: how they are encoded, their bodies, and which are refused.
 
 use super::peer::{
     CONTINUATION, DATA, END, H2Observation, HEADERS, RST_STREAM, WHOLE, answer, asked, block, complete, data, feed,
@@ -21,7 +21,7 @@ fn text(decoder: &mut HpackDecoder, bytes: &[u8]) -> (String, Vec<String>) {
     (String::from_utf8(out).expect("text").replace("\r\n", "\n"), secret)
 }
 
-/// The head of a request, and the names of its sensitive fields.
+/// Returns the encoded head of a request, decoded again, and the names of its sensitive fields.
 fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
     let mut conn = H2Machine::new(H2Config::default());
     conn.enqueue(Timestamp(0), request).expect("a valid request");

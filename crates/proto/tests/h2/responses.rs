@@ -1,4 +1,4 @@
-//! Responses, one by one and side by side.
+//! Responses, alone and several at once.
 
 use super::peer::{
     END, GOAWAY, H2Observation, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, answer, asked, body, complete, data, feed,

@@ -1,4 +1,4 @@
-//! However the input is cut, the same things are seen, and the same is answered.
+//! Checks that events and output do not depend on how the input is cut.
 
 use super::peer::{
     CONTINUATION, END, H2Observation, HEADERS, PADDED, PING, PRIORITY, WHOLE, asked, block, data, feed, frame, get,
