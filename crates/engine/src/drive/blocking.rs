@@ -41,10 +41,10 @@ use crate::split::{self, SplitMonitor, SplitOutcome};
 use crate::transfer::{ExchangeFailure, NextStep, Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The waker of a blocking exchange, which wakes no thread: the sink itself waits.
+/// A waker that wakes nothing. Without a driver to wake, a sink itself blocks until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
 
-/// If at least this much of a body is to come, the driver waits in `poll`.
+/// The number of remaining body bytes from which on the driver waits in `poll`.
 const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end.
@@ -73,7 +73,8 @@ pub(crate) struct BlockingTransfer {
 }
 
 enum BlockingState {
-    /// The next exchange is to begin, at this time if one is given.
+    /// No exchange is in progress. The next one runs this transfer over a connection from this
+    /// source, at this time if one is given.
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
     /// An exchange is in progress.
     Live(ActiveExchange),
@@ -86,23 +87,25 @@ enum BlockingState {
 enum ConnectionSource {
     /// The client's pool.
     Pool,
-    /// A new connection: the last one broke, so idle ones of its age are suspect.
+    /// A new connection: the last one broke, so idle ones of the same age may be broken, too.
     Fresh,
 }
 
 /// The call in which an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitMode {
-    /// In the receive itself: one system call for the received bytes.
+    /// In the receive call itself, which takes no further system call.
     InReceive,
-    /// In `poll`, before a receive or a move on a non-blocking socket.
+    /// In `poll`, before the driver receives from the non-blocking socket, or has the kernel move
+    /// the bytes.
     InPoll,
 }
 
 /// An exchange in progress.
 struct ActiveExchange {
     connection: HttpConnection,
-    /// The start time, if set before the transfer is first driven.
+    /// The time when the exchange began, until [`ActiveExchange::drive`] first uses it; then
+    /// `None`.
     began: Option<Instant>,
     split_monitor: SplitMonitor,
     mover: ZeroCopyMover,
@@ -113,9 +116,9 @@ struct ActiveExchange {
 
 /// The reason why an exchange stopped.
 enum ExchangeStop {
-    /// Transfers were given back.
+    /// The connection has added its transfer to the finished ones.
     Finished,
-    /// The caller has enough for now.
+    /// The caller's `is_enough` returned true.
     Enough,
     /// The body is to be split into parts.
     WorthSplitting,
@@ -123,14 +126,14 @@ enum ExchangeStop {
     Interrupted(Error),
 }
 
-/// A finished transfer. It stays boxed until its outcome is wanted.
+/// A finished transfer with its result. The transfer stays boxed until its outcome is needed.
 pub(crate) struct FinishedTransfer {
     transfer: Box<Transfer>,
     result: Result<()>,
 }
 
 impl FinishedTransfer {
-    /// Returns the outcome of the transfer, and the path that its body took.
+    /// Returns the outcome of the transfer, and the [`BodyDelivery`] with the sink of its body.
     #[inline]
     pub(crate) fn into_outcome(self) -> (TransferOutcome, BodyDelivery) {
         self.transfer.into_outcome(self.result)
@@ -138,7 +141,7 @@ impl FinishedTransfer {
 }
 
 impl BlockingTransfer {
-    /// Starts a transfer that was made just now. `split` says into how many parts its body may be
+    /// Starts a transfer that was made just now. `split` sets into how many parts its body may be
     /// split.
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitOptions) -> Self {
         let timer = InterruptTimer::new(transfer.options().interrupt.as_ref());
@@ -162,8 +165,8 @@ impl BlockingTransfer {
         }
     }
 
-    /// Drives the transfer until it is over, or until `is_enough` returns true after input has
-    /// arrived.
+    /// Drives the transfer until it is over, and returns it. Returns `None` as soon as `is_enough`
+    /// returns true; it is called whenever input has arrived.
     pub(crate) fn advance(&mut self, client: &Client, mut is_enough: impl FnMut() -> bool) -> Option<FinishedTransfer> {
         loop {
             let mut live = match std::mem::replace(&mut self.state, BlockingState::Over) {
@@ -228,7 +231,8 @@ impl BlockingTransfer {
         }
     }
 
-    /// Fetches the rest over several connections.
+    /// Fetches the rest of the body over several connections. Returns `None` if the transfer
+    /// continues on one connection instead.
     fn split(&mut self, client: &Client, live: ActiveExchange) -> Option<FinishedTransfer> {
         let ActiveExchange { connection, split_monitor, .. } = live;
         match split::run(client, connection, split_monitor) {
@@ -250,7 +254,7 @@ impl BlockingTransfer {
     }
 }
 
-/// The end of a transfer.
+/// Ends a transfer with this result: completes an error's message, and counts the transfer.
 fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> FinishedTransfer {
     let result = result.map_err(|error| transfer.annotate(error));
     if transfer.facts.total.is_zero() {
@@ -260,7 +264,7 @@ fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> Fini
     FinishedTransfer { transfer, result }
 }
 
-/// Takes or opens a connection, and puts the request into its machine.
+/// Takes an idle connection from the pool or opens a new one, and queues the request on it.
 fn begin(
     client: &Client,
     mut transfer: Box<Transfer>,
@@ -330,8 +334,8 @@ impl ActiveExchange {
         self.connection.front().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
     }
 
-    /// Puts the connection into the pool if it can be used again. Returns where the next connection
-    /// should come from.
+    /// Puts the connection into the pool if it can be used again, and closes it otherwise. Returns
+    /// where the next connection should come from.
     fn release(self, client: &Client) -> ConnectionSource {
         // In the pool all connections are blocking ones.
         let blocks =
@@ -401,7 +405,8 @@ impl ActiveExchange {
         }
     }
 
-    /// Sends pending output, and limits the waits of sends and receives to the time that is left.
+    /// Sends pending output. Limits the time that blocking sends and receives may take to the time
+    /// until `until`.
     fn send(&mut self, until: Option<Instant>, now: Instant) {
         if self.send_error.is_some() {
             return;
@@ -435,7 +440,7 @@ impl ActiveExchange {
         }
     }
 
-    /// Returns true if nothing can be received without a wait in `poll`.
+    /// Returns true if the driver must wait in `poll` before it can receive anything.
     fn has_to_wait(&self) -> bool {
         self.waits == WaitMode::InPoll
             && self.is_drained
@@ -443,8 +448,7 @@ impl ActiveExchange {
             && !self.connection.has_pending_results()
     }
 
-    /// Waits in `poll`. Returns false if there is nothing to receive, because it is too early or
-    /// the transfer is over.
+    /// Waits in `poll`. Returns false if nothing can be received yet, or if the transfer has ended.
     fn wait(&mut self, until: Option<Instant>, finished: &mut FinishedTransfers) -> bool {
         let error = match self.connection.wait(until) {
             Ok(WaitResult::Ready) => return true,
@@ -471,7 +475,7 @@ impl ActiveExchange {
         progress
     }
 
-    /// Handles the status of a receive: pauses, signals and timeouts.
+    /// Reacts to the result of a receive: a pause of the sink, a rate limit, a signal or a timeout.
     ///
     /// # Errors
     /// The interrupt hook ended the wait with this error.
@@ -519,7 +523,7 @@ fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer
     open(client, key, transfer, timer)
 }
 
-/// Makes a connection, and waits in `poll` and in the resolver meanwhile.
+/// Makes a connection. Meanwhile, the thread waits in `poll` or for the resolver.
 fn open(
     client: &Client,
     key: ConnectionKey,
@@ -564,7 +568,8 @@ fn open(
     }
 }
 
-/// Looks a name up and waits for the answer until `deadline`, asking the interrupt hook meanwhile.
+/// Resolves a host name, and waits for the result until `deadline`. Calls the interrupt hook during
+/// the wait.
 fn resolve(
     client: &Client,
     host: &str,

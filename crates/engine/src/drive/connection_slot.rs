@@ -30,31 +30,34 @@ use crate::transfer::Transfer;
 pub(crate) struct ConnectionSlot {
     /// The state of its connection.
     pub(crate) state: ConnectionState,
-    /// The key of its connection: the requests that it may carry.
+    /// The key of the connection: it decides which requests the connection may carry.
     pub(crate) key: Arc<ConnectionKey>,
     /// Transfers that start when the connection is open, or when the transfers before them are
     /// answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
-    /// The earliest deadline of the waiting transfers, or an earlier time. Stored, because looking
-    /// through thousands of transfers at each turn would be expensive.
+    /// The earliest deadline of the waiting transfers, or an earlier time. Stored, because a search
+    /// through thousands of transfers in each round of the event loop would be expensive.
     waiting_deadline: Option<Instant>,
     /// True while a sink has no credit, so that the connection is not read.
     pub(crate) paused: bool,
-    /// The rank of the waiting transfer whose sink wakes this slot when it has room.
+    /// The rank of the next waiting transfer, if it waits for its sink to have room. The sink then
+    /// wakes this slot.
     waits_for_room: Option<u64>,
-    /// The peer has closed its side, which is still to be read. The event is not repeated.
+    /// The peer has closed its side, but received bytes are still unread. The event is not
+    /// repeated.
     pub(crate) peer_closed: bool,
     /// The number of the slot's last idle period; 0 while it is busy. It distinguishes the slot
     /// from an earlier one with the same token.
     pub(crate) idle_stamp: u64,
     /// The time when the slot last became idle.
     pub(crate) idle_since: Instant,
-    /// The peer has shown that it accepts no request before it has answered the last one.
+    /// The peer has shown that it needs one request at a time: the next one is sent after the
+    /// response.
     pub(crate) is_serial: bool,
-    /// True if the connection, once open, will probably carry concurrent transfers: other transfers
-    /// wait for it. Set before the connection is open.
+    /// True if the connection, once open, is expected to carry concurrent transfers (HTTP/2), so
+    /// other transfers wait for it. Only used before the connection is open.
     pub(crate) expects_sharing: bool,
-    /// The connect timeout of the transfers that the connection is opened for.
+    /// The connect timeout of the transfers for which the connection is opened.
     connect_timeout: Duration,
     max_depth: usize,
 }
@@ -72,24 +75,24 @@ pub(crate) enum ConnectionState {
 pub(crate) enum SlotProgress {
     /// The slot can do nothing before the next event.
     Waits,
-    /// The addresses are known and no connection attempt has begun. Call `advance` again if no open
-    /// connection fits.
+    /// The addresses are known, and no connection attempt has begun. The caller may use another
+    /// open connection instead, or call `advance` again.
     Resolved,
     /// The connection is open.
     Open,
 }
 
-/// The parts of the worker that a slot needs to proceed.
+/// The parts of a worker that [`ConnectionSlot::advance`] uses.
 pub(crate) struct SlotContext<'a> {
     /// The client.
     pub(crate) client: &'a Client,
-    /// The registry in which descriptors are watched.
+    /// The registry of the event loop, in which sockets are registered.
     pub(crate) registry: &'a Registry,
     /// The worker's inbox.
     pub(crate) inbox: &'a Arc<WorkerInbox>,
     /// The worker's read buffer.
     pub(crate) buffer: &'a mut Buffer,
-    /// The time.
+    /// The current time.
     pub(crate) now: Instant,
 }
 
@@ -116,7 +119,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Makes a slot of an open connection.
+    /// Makes a slot for an open connection.
     #[must_use]
     pub(crate) fn open(connection: HttpConnection, depth: usize, now: Instant) -> Self {
         let key = Arc::clone(connection.key());
@@ -141,14 +144,14 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns true during the name lookup and the race of addresses: several sockets may be
-    /// watched under the slot's token.
+    /// Returns true during the name lookup and the race of addresses. Several sockets may be
+    /// registered under the slot's token then.
     #[must_use]
     pub(crate) fn is_racing(&self) -> bool {
         matches!(&self.state, ConnectionState::Connecting(connecting) if !connecting.needs_buffer())
     }
 
-    /// Returns the number of transfers on the slot.
+    /// Returns the number of transfers on the slot, in progress or waiting.
     #[must_use]
     pub(crate) fn depth(&self) -> usize {
         match &self.state {
@@ -157,8 +160,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns true if the slot accepts a transfer, to be started at once or after its present
-    /// ones.
+    /// Returns true if the slot accepts a transfer. It starts at once, or when the slot's present
+    /// transfers allow it.
     #[must_use]
     pub(crate) fn accepts(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, ConnectionState::Open(_)) && transfer.options().connect.timeout != self.connect_timeout
@@ -185,9 +188,9 @@ impl ConnectionSlot {
         self.depth() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Queues a transfer after the others. On a shared connection, it goes before transfers of a
-    /// higher rank, since the output may wait for a transfer that is repeated after a refusal.
-    /// Returns true if it is the next one.
+    /// Queues a transfer. On a shared connection, transfers are ordered by rank, since the output
+    /// may wait for a transfer that is repeated after a refusal. Returns true if the transfer is
+    /// first in the queue.
     pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
@@ -198,8 +201,9 @@ impl ConnectionSlot {
         place == 0
     }
 
-    /// Removes and returns the transfers that have to leave: all if the connection takes no more
-    /// requests, and the next one if it and the ones in progress would wait for each other.
+    /// Removes and returns waiting transfers that need another connection: all of them if this one
+    /// takes no more requests, or the next one if the connection is
+    /// [stuck](HttpConnection::is_stuck_before) before it.
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {
@@ -214,7 +218,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Removes and returns waiting transfers whose time has run out.
+    /// Removes and returns waiting transfers whose deadline has passed.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> VecDeque<Box<Transfer>> {
         if self.waiting_deadline.is_none_or(|at| at > now) {
             return VecDeque::new();
@@ -226,14 +230,14 @@ impl ConnectionSlot {
         late
     }
 
-    /// Resumes reading: a sink has credit again, or may have.
+    /// Resumes reading, because a sink may have room again.
     pub(crate) fn resume(&mut self) {
         self.paused = false;
         self.waits_for_room = None;
     }
 
-    /// Returns the next waiting transfer, if it can start. On a shared connection, it also waits
-    /// for room in its sink, since its body would be sent at once.
+    /// Removes and returns the next waiting transfer, if it can start. On a shared connection, it
+    /// also waits for room in its sink, since its body may arrive at once.
     pub(crate) fn next_waiting(&mut self, waker: ConnectionWaker<'_>) -> Option<Box<Transfer>> {
         let ConnectionState::Open(connection) = &self.state else { return None };
         let next = self.waiting.front_mut()?;
@@ -252,7 +256,7 @@ impl ConnectionSlot {
         may.then(|| self.waiting.pop_front())?
     }
 
-    /// Returns true if transfers share the connection, or are expected to.
+    /// Returns true if transfers share the connection, or are expected to once it is open.
     #[must_use]
     pub(crate) fn is_shared(&self) -> bool {
         match &self.state {
@@ -276,7 +280,7 @@ impl ConnectionSlot {
         .min()
     }
 
-    /// Advances the connection as far as its sockets allow.
+    /// Continues to open the connection, as far as possible without waiting.
     ///
     /// # Errors
     /// The connection cannot be made; the slot is of no further use.
@@ -315,7 +319,7 @@ impl ConnectionSlot {
     }
 }
 
-/// Watches a descriptor for both directions until it is closed: one system call for its whole life.
+/// Registers a descriptor for reading and writing until it is closed, with a single system call.
 pub(crate) fn watch(registry: &Registry, fd: BorrowedFd<'_>, token: usize) -> std::io::Result<()> {
     registry.register(&mut SourceFd(&fd.as_raw_fd()), Token(token), Interest::READABLE | Interest::WRITABLE)
 }

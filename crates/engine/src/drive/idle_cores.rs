@@ -1,13 +1,12 @@
-//! Detection of idle cores, from the kernel's count of idle time (`/proc/stat`, proc(5)). Without
-//! that count, a core is assumed to be idle.
+//! Detects idle cores by the kernel's count of idle time (`/proc/stat`, proc(5)). Without that
+//! count, a core is assumed to be idle.
 
 use std::time::Duration;
 
-/// `/proc/stat` counts in hundredths of a second (`USER_HZ` is 100 on every Linux that Rust runs
-/// on).
+/// The unit of the times in `/proc/stat` (`USER_HZ` is 100 on every Linux that Rust runs on).
 const TICK: Duration = Duration::from_millis(10);
 
-/// The machine's idle time at the last check.
+/// The system's idle time at the last check.
 #[derive(Debug, Default)]
 pub(super) struct IdleCores {
     ticks: Option<u64>,
@@ -28,7 +27,7 @@ impl IdleCores {
     }
 }
 
-/// Returns the ticks that all cores were idle or waited for a disk.
+/// Returns the number of ticks that all cores together were idle or waited for a disk.
 fn idle_ticks(stat: &str) -> Option<u64> {
     let mut figures = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().skip(3);
     let (idle, waiting): (u64, u64) = (figures.next()?.parse().ok()?, figures.next()?.parse().ok()?);

@@ -1,8 +1,8 @@
 //! The inbox of a worker: messages from other threads, for example that a sink has room again, that
-//! a name is resolved, or that there is work.
+//! a name is resolved, or that there are new transfers.
 //!
-//! A message to a worker that is awake costs a lock and no system call, since the worker looks into
-//! its inbox before it sleeps. A message to a sleeping worker costs one system call.
+//! A message to a worker that is awake costs a lock and no system call, since the worker checks its
+//! inbox before it sleeps. A message to a sleeping worker costs one system call.
 
 use std::io;
 use std::sync::Mutex;
@@ -13,18 +13,18 @@ use mio::{Registry, Token};
 use crate::sink::TransferWaker;
 use crate::sync::IgnorePoison;
 
-/// Messages to a worker.
+/// A message to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerMessage {
-    /// The sink of a transfer on this connection slot has credit again.
+    /// The sink of a transfer on this connection slot has room again.
     Resume(usize),
     /// The name that this connection slot waits for is resolved.
     Resolved(usize),
-    /// The worker must check for work, and for the end of the run.
+    /// There may be new transfers, or the run may be over.
     CheckWork,
     /// The transfer with this tag is cancelled.
     Cancel(u64),
-    /// The output is full: watch for room.
+    /// The output is full. The worker must wait until it is writable.
     WatchOutput,
 }
 
@@ -37,7 +37,7 @@ pub struct WorkerInbox {
 }
 
 impl WorkerInbox {
-    /// Makes an inbox for the event loop of this registry.
+    /// Makes an inbox that wakes the event loop of this registry.
     ///
     /// # Errors
     /// When the system has no descriptor left for the inbox.
@@ -46,7 +46,7 @@ impl WorkerInbox {
         Ok(Self { messages: Mutex::new(Vec::new()), asleep: AtomicBool::new(false), waker })
     }
 
-    /// Leaves a message, and wakes the worker if it sleeps.
+    /// Adds a message, and wakes the worker if it sleeps.
     pub fn send(&self, message: WorkerMessage) {
         let mut messages = self.messages.lock().ignore_poison();
         if messages.last() != Some(&message) {

@@ -11,8 +11,8 @@
 //! | [`rcvlowat`] | the low-water mark of a socket, for large reads of bulk bodies |
 //! | `idle_cores` | whether another thread would have a core to run on |
 //!
-//! The drivers contain no policy. The caller ([`worker::Scheduler`]) and the transfer decide what
-//! to fetch, in which order, and what happens to it.
+//! The drivers make no decisions about the work: the caller ([`worker::Scheduler`]) and the
+//! transfer decide what is fetched, in which order, and where the bodies go.
 
 pub mod blocking;
 pub mod connection;

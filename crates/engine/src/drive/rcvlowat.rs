@@ -19,36 +19,36 @@
 
 use std::time::{Duration, Instant};
 
-/// The mark where bytes are moved without passing through this process's memory
-/// (`docs/design/data-path.md` has the figures). Twice as much gains little, and bytes that wait in
-/// the kernel take memory, too.
+/// The mark for bytes that the kernel moves without copying them into this process
+/// (`docs/design/data-path.md` has the measurements). A mark of twice the size gains little, and
+/// bytes that wait in the kernel take memory, too.
 pub const MOVED: usize = 512 << 10;
-/// The mark where bytes are received to be decrypted: twice [`MOVED`], which takes an eighth less
-/// time.
+/// The mark for bytes that are received to be decrypted. It is twice [`MOVED`], which saves an
+/// eighth of the time.
 pub const RECEIVED: usize = 1 << 20;
-/// The mark for the bodies of many streams. Each has its own window, so the peer need not wait for
-/// updates of ours.
+/// The mark for the bodies of many HTTP/2 streams. Each has its own flow-control window, so the
+/// peer need not wait for window updates.
 pub const SHARED: usize = 2 << 20;
-/// The mark for small bodies of many streams. Without it, client and server would wake each other
-/// for every few records.
+/// The mark for small bodies of many HTTP/2 streams. Without it, client and server would wake each
+/// other for every few records.
 pub const SMALL: usize = 128 << 10;
-/// The number of bytes that must arrive within [`WITHIN`] for a body to count as mark.
+/// The number of bytes that must arrive within [`WITHIN`] for a body to count as bulk.
 pub const PROOF: usize = 512 << 10;
 /// The time within which [`PROOF`] bytes must arrive, which is 20 MB/s. For a slower body, the
 /// number of reads does not matter.
 pub const WITHIN: Duration = Duration::from_millis(25);
 /// The longest wait for the socket to reach the mark.
 pub const PATIENCE: Duration = Duration::from_millis(50);
-/// The number of pieces that must still be to come for a raised mark to pay.
+/// The number of pieces that must still be to come for the mark to be raised.
 const WORTH: u64 = 4;
-/// The mark is lowered when fewer pieces than this are to come. Two, since over TLS a part of the
-/// rest may have been received already, in an incomplete record.
+/// The number of remaining pieces below which the mark is lowered. Two, since over TLS a part of
+/// the rest may have been received already, in an incomplete record.
 const NEAR_END: u64 = 2;
 
 /// The low-water mark of one socket, decided by the measured speed of its body.
 #[derive(Debug)]
 pub struct LowWaterMark {
-    /// The size of a piece: the mark to wait for.
+    /// The value to which the mark is raised, in bytes. A larger one makes for fewer, larger reads.
     piece: usize,
     is_raised: bool,
     since: Option<Instant>,
@@ -57,15 +57,15 @@ pub struct LowWaterMark {
 }
 
 impl LowWaterMark {
-    /// Makes an unset mark for pieces of this size: [`MOVED`], [`RECEIVED`], [`SHARED`] or
-    /// [`SMALL`].
+    /// Makes a mark that is not raised yet, for pieces of this size: [`MOVED`], [`RECEIVED`],
+    /// [`SHARED`] or [`SMALL`].
     #[must_use]
     pub fn new(piece: usize) -> Self {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
     }
 
-    /// Sets the size of the pieces to wait for. If it changes, the measurement starts again.
-    /// Returns the mark to set, if it changes.
+    /// Sets the size of the pieces. If it changes, the measurement starts again. Returns the new
+    /// value of the mark, if that changes.
     pub fn set_piece(&mut self, piece: usize) -> Option<usize> {
         if piece == self.piece {
             return None;
@@ -75,8 +75,8 @@ impl LowWaterMark {
         mark
     }
 
-    /// Notes that `bytes` were received and that `remaining` of this body are still to come, if
-    /// known (else 0). Returns the mark to set, if it changes.
+    /// Notes that `bytes` were received and that `remaining` bytes of the body are still to come (0
+    /// if unknown). Returns the new value of the mark, if it changes.
     pub fn on_received(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);
@@ -105,8 +105,8 @@ impl LowWaterMark {
         self.last.filter(|_| self.is_raised).map(|last| last + PATIENCE)
     }
 
-    /// Notes that the mark was not reached in time, or that no more is to come. Returns the mark to
-    /// set, if it changes.
+    /// Lowers the mark, because it was not reached in time, or because the body has ended. Returns
+    /// its new value, if it changes.
     pub fn lower(&mut self) -> Option<usize> {
         let was_raised = self.is_raised;
         *self = Self::new(self.piece);

@@ -35,7 +35,7 @@ use rustix::io::Errno;
 
 pub use sys::{ZeroCopyMover, target_of};
 
-/// The kinds of descriptor that the kernel can move bytes to.
+/// How the kernel moves bytes to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyTarget {
     /// The descriptor is a pipe: bytes go straight into it.
@@ -46,43 +46,43 @@ pub enum ZeroCopyTarget {
     Nowhere,
 }
 
-/// The number of bytes that one step moved, and the reason why it stopped.
+/// The result of one step: the number of bytes that were moved, and why it stopped.
 #[derive(Debug)]
 pub struct ZeroCopyStep {
-    /// Bytes that have reached the sink's descriptor.
+    /// The number of bytes that have reached the sink's descriptor.
     pub moved: u64,
-    /// The reason why the move stopped; `None` if it can continue.
+    /// The reason why it stopped; `None` if the next step can follow at once.
     pub stop: Option<ZeroCopyStop>,
 }
 
-/// The reasons why a step moves no more.
+/// The reasons why a step stops.
 #[derive(Debug)]
 pub enum ZeroCopyStop {
-    /// The socket is empty, or the sink's pipe is full: see [`wait`].
+    /// The socket has no input, or the sink's pipe is full: see [`wait`].
     WouldBlock,
-    /// The system cannot move these bytes, or there are none. Receive and write the rest in the
-    /// ordinary way, which also finds the end of the stream.
+    /// The system cannot move these bytes, or the stream may have ended. Receive and write the rest
+    /// in the ordinary way, which also finds the end.
     Refused,
     /// The connection broke.
     Socket(io::Error),
-    /// The sink's descriptor takes no more.
+    /// Writing to the sink's descriptor failed.
     Output(io::Error),
 }
 
 /// The reasons why a wait ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitResult {
-    /// The descriptor is ready.
+    /// The socket, or the other descriptor, is ready.
     Ready,
     /// The time limit passed without input.
     Quiet,
-    /// The deadline has come.
+    /// The deadline has passed.
     Late,
 }
 
-/// Returns true if `error`, from `splice(2)`, means that these bytes must be copied: the file
-/// system, the kernel or a sandbox (EPERM) does not move them. (EFAULT, for a call that names no
-/// memory, is gVisor's answer if the sink's pipe is full; nothing was taken from the socket.)
+/// Returns true if this error of `splice(2)` means that the bytes must be copied: the file system,
+/// the kernel or a sandbox (EPERM) does not move them. (gVisor returns EFAULT if the sink's pipe is
+/// full; nothing was taken from the socket then.)
 #[must_use]
 pub fn is_not_done(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
@@ -104,17 +104,17 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
     ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
 }
 
-/// The descriptor to wait for besides a socket.
+/// A descriptor to wait for together with a socket.
 #[derive(Debug, Clone, Copy)]
 pub enum SideDescriptor<'a> {
     /// The sink's pipe: the wait ends when it has lost its reader.
     Sink(BorrowedFd<'a>),
-    /// The source of content: the wait ends when it has more to send.
+    /// The content source of an upload: the wait ends when it has more bytes.
     Source(BorrowedFd<'a>),
 }
 
-/// Waits until the socket is readable (or writable, if `sends`), or until the descriptor besides it
-/// is ready, if one is given. `quiet` limits the wait in addition to the deadline.
+/// Waits until the socket is readable (or writable, if `sends`), or until the other descriptor, if
+/// there is one, is ready. `quiet` limits the wait in addition to the deadline.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
@@ -142,7 +142,8 @@ pub fn wait(
     })
 }
 
-/// Polls until the earlier of the two limits. Returns false if the time ran out.
+/// Polls until a descriptor is ready, at most until the earlier of the two limits. Returns false at
+/// the limit.
 fn ready(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Instant>) -> io::Result<bool> {
     let quiet = quiet.and_then(|quiet| Instant::now().checked_add(quiet));
     let end = [quiet, deadline].into_iter().flatten().min();
@@ -174,14 +175,14 @@ mod sys {
     use crate::sink::null::is_null;
     use crate::sink::pipe::widen;
 
-    /// The most bytes of one call of `splice`. A pipe takes less.
+    /// The maximum number of bytes for one call of `splice`. A pipe takes less.
     const PIECE: u64 = 1 << 30;
-    /// The most bytes that one call discards.
+    /// The maximum number of bytes that one call discards.
     const FORGOTTEN: usize = 4 << 20;
 
     const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-    /// Returns the way to move bytes to this descriptor; `None` if they must be copied.
+    /// Returns how the kernel can move bytes to this descriptor; `None` if they must be copied.
     #[must_use]
     pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyTarget> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
@@ -200,11 +201,11 @@ mod sys {
         }
     }
 
-    /// Moves bytes, and keeps an intermediate pipe once one was needed. Each driver has one mover.
+    /// Has the kernel move bytes. Each driver has one mover, which keeps its intermediate pipe.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {
         pipe: Option<SplicePipe>,
-        /// A buffer that is never touched, so that it takes no memory.
+        /// A buffer that is never written to, so that the system assigns no memory to it.
         untouched: Vec<u8>,
     }
 
@@ -216,7 +217,7 @@ mod sys {
     }
 
     impl ZeroCopyMover {
-        /// Moves at most `limit` of the received bytes.
+        /// Moves received bytes from the socket to the output, at most `limit`.
         pub fn step(
             &mut self,
             socket: BorrowedFd<'_>,
@@ -237,8 +238,8 @@ mod sys {
             }
         }
 
-        /// Discards received bytes in the kernel (tcp(7), `MSG_TRUNC`). The length of the buffer is
-        /// the limit.
+        /// Discards received bytes in the kernel (tcp(7), `MSG_TRUNC`), at most as many as the
+        /// buffer is long.
         fn forget(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
             if self.untouched.is_empty() {
                 self.untouched = vec![0; FORGOTTEN];
@@ -290,7 +291,7 @@ mod sys {
         came(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS)))
     }
 
-    /// Converts the result of a call on the socket.
+    /// Converts the result of a `splice` from the socket, or of a discarding receive.
     fn came(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
         match answer {
             // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to
@@ -303,7 +304,7 @@ mod sys {
         }
     }
 
-    /// Makes the step in which all received bytes were moved, or none.
+    /// Makes the result of a step that took bytes from the socket to their destination in one call.
     fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
         match came {
             Ok(moved) => ZeroCopyStep { moved, stop: None },
@@ -311,7 +312,8 @@ mod sys {
         }
     }
 
-    /// Waits for room in a descriptor that another process, which shares it, has made non-blocking.
+    /// Waits until a descriptor is writable. Another process that shares it has made it
+    /// non-blocking.
     fn await_room(output: BorrowedFd<'_>) {
         // A failure shows again in the write.
         let _ = poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::OUT)], None);
@@ -367,12 +369,12 @@ mod sys {
         None
     }
 
-    /// Moves bytes, where the system can.
+    /// Has the kernel move bytes on systems that can. This one cannot.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {}
 
     impl ZeroCopyMover {
-        /// Moves nothing.
+        /// Moves nothing, and reports that the bytes must be copied.
         pub fn step(
             &mut self,
             _socket: BorrowedFd<'_>,

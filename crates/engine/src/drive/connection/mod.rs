@@ -1,8 +1,8 @@
 //! An open HTTP connection with its protocol machine and the transfers that wait for responses on
 //! it.
 //!
-//! Both drivers use it. A connection does what it can do now, and returns why it stopped. On a
-//! blocking socket, "now" includes the wait inside `recv`.
+//! Both drivers use it. A call does what can be done now, and returns why it stopped. On a blocking
+//! socket, this includes the wait inside `recv`.
 //!
 //! ```text
 //!  start ──▶ machine ──▶ pump ──▶ ConnectionStream
@@ -14,8 +14,8 @@
 //! | [`h1`] | one after the other, in the order of their requests |
 //! | [`h2`] | side by side |
 //!
-//! The module `sending` passes content and output on for both protocols. The module `read_pacing`
-//! has the waits of both.
+//! The module `sending` sends content and output for both protocols. The module `read_pacing`
+//! decides how long to wait before the next read.
 
 pub mod h1;
 pub mod h2;
@@ -42,52 +42,53 @@ use crate::net::stream::ConnectionStream;
 use crate::sink::TransferWaker;
 use crate::transfer::{NextStep, Transfer};
 
-/// The treatment of a sink that is a pipe.
+/// How a sink that is a pipe gets its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeMode {
-    /// The driver waits until the pipe has room, so the kernel can move bytes to it.
+    /// The kernel moves bytes to the pipe. The driver waits until the pipe has room.
     Awaited,
-    /// The driver waits for sockets only. The sink writes the bytes, and itself waits for room.
+    /// The sink writes the bytes, and blocks until the pipe has room, because the driver waits for
+    /// sockets only.
     Written,
 }
 
-/// The reasons why a receive stops.
+/// The result of a receive: whether there may be more, or why it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveStatus {
-    /// No bytes were received.
+    /// No bytes were available.
     WouldBlock,
     /// Bytes were received, and there may be more.
     More,
-    /// A signal came before anything else: try again.
+    /// A signal interrupted the call before it received anything: try again.
     Interrupted,
-    /// Bytes were received, and no more are available for now.
+    /// Bytes were received, and no more are available at present.
     Drained,
-    /// The sink has no credit. Do not read before it wakes the driver.
+    /// The sink has no room. Do not read before it wakes the driver.
     Paused,
     /// The transfer has reached its rate limit. Do not read before [`HttpConnection::resumes_at`].
     Throttled,
-    /// The connection is closed. Its transfers have been returned.
+    /// The connection is closed. Its transfers were added to the finished ones.
     Closed,
 }
 
-/// The waker of a connection: sinks call it when they have credit again, and sources of content
-/// when they have more.
+/// The waker of a connection: sinks call it when they have room again, and content sources when
+/// they have more bytes.
 #[derive(Clone, Copy)]
 pub struct ConnectionWaker<'a> {
-    /// The driver; `None` if the driver waits in the sink itself.
+    /// The driver; `None` if the sink blocks the driver's thread itself until it has room.
     pub wake: Option<&'a Arc<dyn TransferWaker>>,
-    /// The driver's token for the connection.
+    /// The number by which the driver knows the connection.
     pub token: usize,
 }
 
 impl ConnectionWaker<'_> {
-    /// Returns true if a read of content may block: no other transfer waits for this thread.
+    /// Returns true if a read of content may block: the thread serves no other transfer.
     fn may_block(&self) -> bool {
         self.wake.is_none()
     }
 
-    /// Registers the driver with content that may have to wait, so that its source wakes the driver
-    /// instead of blocking a thread that serves other transfers.
+    /// Registers the driver's waker with content that may have to wait. Its source then wakes the
+    /// driver instead of blocking a thread that serves other transfers.
     fn set_waker(&self, upload: Option<Box<dyn BodyUpload>>) -> Option<Box<dyn BodyUpload>> {
         let mut upload = upload?;
         if let Some(wake) = self.wake
@@ -99,7 +100,7 @@ impl ConnectionWaker<'_> {
     }
 }
 
-/// A connection's waker as a [`std::task::Waker`], for sources of content.
+/// A connection's waker as a [`std::task::Waker`], which content sources call.
 struct UploadWaker {
     wake: Arc<dyn TransferWaker>,
     token: usize,
@@ -123,7 +124,7 @@ pub enum HttpConnection {
     H2(Box<h2::H2Connection>),
 }
 
-/// Makes the same call on a connection of either protocol.
+/// Calls the same method on a connection of either protocol.
 macro_rules! either {
     ($connection:expr, $inner:ident => $call:expr) => {
         match $connection {
@@ -141,8 +142,9 @@ impl AsFd for HttpConnection {
 
 impl HttpConnection {
     /// Makes a connection over an open stream, for the protocol that was negotiated. `depth` is the
-    /// number of requests that may be outstanding on HTTP/1.1. An HTTP/2 connection gets a part of
-    /// `recv_memory`, and a small initial window if the first response has a `rate`.
+    /// maximum number of outstanding requests on HTTP/1.1. An HTTP/2 connection gets a budget of
+    /// `recv_memory`, and a small initial window if the first response is limited to `rate` bytes
+    /// per second.
     #[must_use]
     pub fn new(
         stream: ConnectionStream,
@@ -164,7 +166,8 @@ impl HttpConnection {
         either!(self, connection => &connection.key)
     }
 
-    /// Returns true if transfers run concurrently, so that one connection is enough for many.
+    /// Returns true if transfers run concurrently (HTTP/2), so that one connection is enough for
+    /// many.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::H2(_))
@@ -176,13 +179,13 @@ impl HttpConnection {
         either!(self, connection => connection.stream())
     }
 
-    /// Returns the number of transfers that wait on the connection.
+    /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
     pub fn depth(&self) -> usize {
         either!(self, connection => connection.depth())
     }
 
-    /// Returns true if the connection can take another request now.
+    /// Returns true if a request can be sent now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         either!(self, connection => connection.can_start())
@@ -194,7 +197,8 @@ impl HttpConnection {
         either!(self, connection => connection.accepts(transfer))
     }
 
-    /// Returns the transfer that a further one would have to wait for.
+    /// Returns the transfer whose response must come before that of a further request; `None` if
+    /// transfers run concurrently.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
         match self {
@@ -203,8 +207,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if a transfer of this rank and the concurrent ones in progress would wait for
-    /// each other: see [`h2::H2Connection::is_stuck_before`].
+    /// Returns true if a transfer of this rank (position in the output order) could wait here for
+    /// ever: see [`h2::H2Connection::is_stuck_before`].
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         match self {
@@ -223,7 +227,7 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the peer sent an extra response among pipelined ones.
+    /// Returns true if the peer sent an extra response after those of pipelined requests.
     #[must_use]
     pub fn has_extra_response(&self) -> bool {
         match self {
@@ -232,7 +236,8 @@ impl HttpConnection {
         }
     }
 
-    /// Ends the connection after its first response, or after the ones in progress.
+    /// Limits an HTTP/1 connection to one request. If there have been more already, it takes no
+    /// further ones.
     pub fn limit_to_one_request(&mut self) {
         match self {
             Self::H1(connection) => connection.limit_to_one_request(),
@@ -246,40 +251,40 @@ impl HttpConnection {
         either!(self, connection => connection.pipeline_limit.set(limit));
     }
 
-    /// Returns true if other requests must be answered before the next one may be sent, because the
-    /// last connection answered no more.
+    /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         either!(self, connection => connection.is_held_back())
     }
 
-    /// Returns the number of requests that the next connection to this peer is expected to answer,
-    /// when this one has ended; `None` if no limit is known.
+    /// Returns the number of requests that the next connection to this peer is expected to answer;
+    /// `None` if this connection has shown no limit.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         either!(self, connection => connection.learned_pipeline_limit())
     }
 
-    /// Returns true if the connection takes no more requests, ever.
+    /// Returns true if the connection will never take another request.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         either!(self, connection => connection.is_closing())
     }
 
-    /// Returns true if the connection is open and nothing is outstanding.
+    /// Returns true if the connection is open and has no transfer.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         either!(self, connection => connection.is_idle())
     }
 
-    /// Returns the number of responses received on the connection.
+    /// Returns the number of complete responses.
     #[must_use]
     pub fn served(&self) -> usize {
         either!(self, connection => connection.served())
     }
 
-    /// Returns the host slots of transfers whose responses are complete and wait to be verified.
-    /// Other transfers may use these slots. Each slot is returned once.
+    /// Returns the host slots (permits for one transfer to a host each) of transfers whose
+    /// responses are complete and wait to be verified. Other transfers may use these slots. Each
+    /// slot is returned once.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         match self {
             Self::H1(connection) => connection.take_freed_slots(),
@@ -287,7 +292,7 @@ impl HttpConnection {
         }
     }
 
-    /// Puts a transfer's request into the machine; [`HttpConnection::pump`] sends it.
+    /// Queues a transfer's request in the protocol machine; [`HttpConnection::pump`] sends it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -307,20 +312,21 @@ impl HttpConnection {
         either!(self, connection => connection.pump())
     }
 
-    /// Returns true if more of a request is left to send than a socket takes while its peer does
-    /// not read.
+    /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
+    /// does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         either!(self, connection => connection.is_uploading())
     }
 
-    /// Returns true if [`HttpConnection::receive`] has results even if nothing was received.
+    /// Returns true if [`HttpConnection::receive`] will report a finished transfer even if no byte
+    /// arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         either!(self, connection => connection.has_pending_results())
     }
 
-    /// Returns true if something waits for room in the socket.
+    /// Returns true if bytes to send wait for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
         either!(self, connection => connection.has_output())
@@ -338,7 +344,7 @@ impl HttpConnection {
         either!(self, connection => connection.receive(buffer, now, waker, finished))
     }
 
-    /// Returns the time when a transfer that reached its rate continues.
+    /// Returns the time when a transfer that reached its rate limit continues; `None` if none has.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
         either!(self, connection => connection.pacing.resumes_at)
@@ -349,16 +355,16 @@ impl HttpConnection {
         either!(self, connection => connection.pacing.resumes_at = None);
     }
 
-    /// Returns the number of bytes of the body in progress that are still to come; 0 if unknown, or
-    /// unless there is exactly one body.
+    /// Returns the number of body bytes still to come; 0 if unknown, or if there is not exactly one
+    /// body.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         either!(self, connection => connection.remaining())
     }
 
-    /// Returns true if the kernel can move the rest of the body in progress to the sink: by
-    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may
-    /// write to the transfer's sink meanwhile.
+    /// Returns true if the kernel can move the rest of the body in progress to the sink. Then call
+    /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`]. Nothing else may write
+    /// to the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
         match self {
             Self::H1(connection) => connection.is_direct(pipes),
@@ -366,15 +372,16 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if there is something to receive now: for a bulk body, a large piece.
+    /// Returns true if received bytes are available now. With a raised low-water mark: if as many
+    /// as the mark requires are available.
     #[must_use]
     pub fn has_more(&self) -> bool {
         let waited = crate::drive::zero_copy::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
         !matches!(waited, Ok(WaitResult::Quiet))
     }
 
-    /// Waits until there is something to do for the body in progress. For a driver that does not
-    /// wait in the receive.
+    /// Waits until the body in progress can continue. Only for a driver that does not wait in the
+    /// receive call.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -388,7 +395,7 @@ impl HttpConnection {
         either!(self, connection => connection.pacing.waited)
     }
 
-    /// Moves available bytes of the body in progress to its sink, once; see
+    /// Has the kernel move available bytes of the body in progress to its sink, once: see
     /// [`HttpConnection::is_direct`].
     pub fn move_body(
         &mut self,
@@ -403,28 +410,29 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time of the low-water mark's timeout: call
+    /// Returns the time when the low-water mark should have been reached: the caller must call
     /// [`HttpConnection::reset_low_water_mark`] then.
     #[must_use]
     pub fn low_water_timeout(&self) -> Option<Instant> {
         either!(self, connection => connection.pacing.low_water.timeout())
     }
 
-    /// Resets the low-water mark because a bulk body has slowed down: every byte wakes the driver.
+    /// Resets the low-water mark because a bulk body has slowed down. From then on, every byte
+    /// wakes the driver.
     pub fn reset_low_water_mark(&mut self) {
         if let Some(mark) = either!(self, connection => connection.pacing.low_water.lower()) {
             read_pacing::set_low_water_mark(self.stream(), mark);
         }
     }
 
-    /// Closes a connection that cannot continue: the transfer in progress fails with `error`, the
-    /// others with it.
+    /// Closes a connection after an error. On HTTP/1, the first transfer fails with `error`. The
+    /// other transfers are retried where that is safe.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         either!(self, connection => connection.abort(error, now, finished))
     }
 
-    /// Returns true if the connection must be [drained](Self::drain) for the peer to learn why it
-    /// ends.
+    /// Returns true if the connection must be [drained](Self::drain), so that the peer receives the
+    /// error code of the last frame.
     #[must_use]
     pub(crate) fn needs_drain(&self) -> bool {
         match self {
@@ -433,7 +441,7 @@ impl HttpConnection {
         }
     }
 
-    /// Closes the connection so that the peer receives the last output.
+    /// Closes the connection in such a way that the peer receives the last output.
     pub(crate) fn drain(self) {
         match self {
             Self::H1(_) => {}
@@ -441,8 +449,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an
-    /// event.
+    /// Returns the time of the next timeout: the caller must call [`HttpConnection::expire`] then,
+    /// even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         either!(self, connection => connection.next_timeout())
@@ -453,18 +461,19 @@ impl HttpConnection {
         either!(self, connection => connection.expire(now, finished))
     }
 
-    /// Cancels the transfer with this tag, if it is in progress here. Closes the connection unless
-    /// other transfers share it.
+    /// Cancels the transfer with this tag, if it is on this connection. Closes an HTTP/1
+    /// connection; on HTTP/2, resets the stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         either!(self, connection => connection.cancel(tag, now, finished))
     }
 
-    /// Returns the only transfer in progress, to decide whether more connections would help.
+    /// Returns the transfer in progress, if there is only one. A split decides by it whether more
+    /// connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         either!(self, connection => connection.front())
     }
 
-    /// Returns the transfer in progress, mutably, to report to it.
+    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         either!(self, connection => connection.front_mut())
     }

@@ -1,12 +1,12 @@
 //! The limit on outstanding requests for a peer that left requests unanswered on an earlier
 //! connection.
 //!
-//! A server need not announce that it ends each connection after a few requests, or that it takes
-//! few at once: all waiting requests are sent, and most of them in vain. The next connection gets
-//! only as many as the last one answered, and later half as many at once as it has answered itself.
-//! The limit grows in each round as long as the server keeps up (like TCP's slow start), and never
-//! more than half of the answered number is sent in vain. A peer that has answered everything has
-//! no limit.
+//! A server may end each connection after a few requests, or take few at once, without announcing
+//! it. Then requests that were sent already stay unanswered. The next connection therefore gets
+//! only as many requests at once as the last one answered, and later half as many at once as it has
+//! answered itself. The limit grows in each round as long as the server keeps up (like TCP's slow
+//! start), and at most half as many requests as were answered are sent in vain. A peer that has
+//! answered everything has no limit.
 //!
 //! ```
 //! use haul::drive::connection::PipelineLimit;
@@ -18,9 +18,9 @@
 //! assert!(next.allows(0, || 2) && !next.allows(0, || 3));
 //! ```
 //!
-//! Rejected: to wait until all that were sent are answered (one slow response would hold up all
-//! others); as many at once as it has answered (a server that ends connections after twenty was
-//! asked 3,134 times for 2,000 pages; 2,807 times so).
+//! Rejected: to wait until all sent requests are answered (one slow response would hold up all
+//! others); as many at once as have been answered (a server that ends each connection after twenty
+//! received 3,134 requests for 2,000 pages; with half as many, 2,807).
 
 /// The limit on outstanding requests of one connection.
 #[derive(Debug, Default)]
@@ -34,7 +34,8 @@ pub struct PipelineLimit {
 }
 
 impl PipelineLimit {
-    /// Sets the limit to the number of requests that the last connection to this peer answered.
+    /// Limits the connection by the number of requests that the last connection to this peer
+    /// answered.
     pub fn set(&mut self, answered: usize) {
         self.limit = Some(answered.max(1));
     }
@@ -51,20 +52,20 @@ impl PipelineLimit {
         self.answered_when_idle = answered;
     }
 
-    /// Notes that the peer refused a request, and continues with others.
+    /// Notes that the peer refused a request but continues with others.
     pub fn note_refusal(&mut self) {
         self.has_unanswered = true;
     }
 
-    /// Notes that the peer ended the connection and left requests unanswered; `answered` counts all
-    /// that it has answered or is about to. If it has answered none since the connection was idle,
-    /// the connection was closed for idleness, or is broken: that shows no limit.
+    /// Notes that the peer ended the connection and left requests unanswered. `answered` is the
+    /// number of requests that it has answered or is about to answer. If none was answered since
+    /// the connection was idle, it was closed for idleness or is broken, which shows no limit.
     pub fn note_unanswered(&mut self, answered: usize) {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
 
-    /// Returns the limit for the next connection to this peer, if this one has answered `answered`
-    /// requests and will yet answer `unanswered`.
+    /// Returns the limit for the next connection to this peer. `answered` requests are answered,
+    /// and `unanswered` more will be.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;

@@ -1,5 +1,5 @@
-//! Waits before the next read of a connection: for a large piece of a bulk body, or for the time
-//! when a rate-limited transfer continues.
+//! Decides how long to wait before the next read of a connection: until much of a bulk body has
+//! arrived, or until a rate-limited transfer continues.
 //!
 //! ```text
 //!  received bytes ──▶ LowWaterMark ──▶ set_low_water_mark
@@ -13,22 +13,23 @@ use crate::drive::rcvlowat::LowWaterMark;
 use crate::drive::zero_copy::{self, SideDescriptor, WaitResult};
 use crate::net::stream::ConnectionStream;
 
-/// The waits before the next read of one connection.
+/// The state that decides how long to wait before the next read of a connection.
 pub(super) struct ReadPacing {
     pub(super) low_water: LowWaterMark,
-    /// The time when a transfer that reached its rate continues.
+    /// The time when a transfer that reached its rate limit continues.
     pub(super) resumes_at: Option<Instant>,
-    /// The time spent waiting for the server.
+    /// The total time spent waiting for the server.
     pub(super) waited: Duration,
 }
 
 impl ReadPacing {
-    /// Makes the waits of a connection whose bulk bodies are read in pieces of this size.
+    /// Makes the state for a connection whose bulk bodies are read in pieces of `piece` bytes.
     pub(super) fn new(piece: usize) -> Self {
         Self { low_water: LowWaterMark::new(piece), resumes_at: None, waited: Duration::ZERO }
     }
 
-    /// Waits like [`zero_copy::wait`], and no longer than until the low-water mark's timeout.
+    /// Waits like [`zero_copy::wait`], but at most until [`LowWaterMark::timeout`], and adds the
+    /// time to `waited`.
     pub(super) fn wait(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -44,7 +45,7 @@ impl ReadPacing {
     }
 }
 
-/// Sets how many received bytes wake the reader.
+/// Sets the number of received bytes that wakes the reader.
 pub(super) fn set_low_water_mark(stream: &ConnectionStream, mark: usize) {
     // Without such a mark, every byte wakes the reader, which does no harm.
     let _ = stream.socket().set_recv_lowat(mark);

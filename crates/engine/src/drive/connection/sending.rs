@@ -19,50 +19,50 @@ use crate::net::stream::ConnectionStream;
 /// The size of one read of content from its source.
 const PIECE: usize = 16 << 10;
 
-/// The number of bytes that fit into the memory of a socket with nothing to send, whatever its peer
-/// does (`tcp_wmem` begins with it).
+/// The number of bytes that a socket's empty send buffer accepts even if its peer does not read
+/// (the default in `tcp_wmem`).
 pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
 
-/// The time for which content is read and sent before the driver checks for an early response.
+/// The time after which sending is interrupted so that the driver can check for an early response.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
 /// The result of [`pump`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PumpResult {
-    /// All is sent for now.
+    /// All output has been sent.
     All,
-    /// The socket has no room for the rest.
+    /// The socket has no room for the rest of the output.
     Full,
-    /// More is left to read and to send, but the driver must check for an early response first.
+    /// Sending was interrupted, because the driver must check for an early response first.
     Looks,
 }
 
-/// A protocol machine that takes requests and their content, and gives the bytes to send.
+/// A protocol machine that accepts requests and their content, and produces the bytes to send.
 pub trait ProtocolMachine {
-    /// Returns true if large content waits for the server's consent by default (`Expect`, RFC 9110
-    /// section 10.1.1). On a connection where requests follow each other, refused content costs the
-    /// connection; a stream can be reset at any time.
+    /// Returns true if large content waits by default for the server's `100 Continue` (`Expect`,
+    /// RFC 9110 section 10.1.1). On HTTP/1, refused content costs the connection; an HTTP/2 stream
+    /// can be reset at any time.
     fn asks_first(&self) -> bool;
 
-    /// Returns true if content may be in chunks. Streams have frames, and know no transfer codings
+    /// Returns true if the protocol has the chunked transfer coding. HTTP/2 has no transfer codings
     /// (RFC 9113 section 8.2.2).
     fn has_chunks(&self) -> bool;
 
-    /// The version of its requests in readable form; `http10` selects the older version of HTTP/1.
+    /// Returns the protocol version of its requests as text; `http10` selects HTTP/1.0.
     fn version(&self, http10: bool) -> &'static str;
 
-    /// Takes a request.
+    /// Queues a request.
     ///
     /// # Errors
     /// The request cannot be sent.
     fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
-    /// Returns the number of bytes of a request's content that the machine takes now. `None` if it
-    /// expects no more content, because the content is complete or the response came first.
+    /// Returns the number of bytes of a request's content that the machine accepts now. `None` if
+    /// it expects no more content: the content is complete, or the response came before its end.
     fn content_credit(&self, id: RequestId) -> Option<u64>;
 
-    /// Takes a piece of content within the credit. If the length of the content is known, the
-    /// machine itself reports an early end.
+    /// Adds a piece of content, which must not exceed [`ProtocolMachine::content_credit`]. If the
+    /// length of the content is known, the machine itself reports an early end.
     ///
     /// # Errors
     /// The content differs from the announced length.
@@ -71,7 +71,7 @@ pub trait ProtocolMachine {
     /// Ends the content, and sends these trailer fields after it.
     ///
     /// # Errors
-    /// As [`ProtocolMachine::give_content`], and for fields that may not be there.
+    /// The errors of [`ProtocolMachine::give_content`], or a field that may not be a trailer field.
     fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()>;
 
     /// Returns the bytes to send.

@@ -1,4 +1,4 @@
-//! Cancels a transfer, wherever in a worker it is.
+//! Cancels a transfer, whether it is in progress or waits anywhere in the worker.
 
 use super::Worker;
 use crate::Error;
@@ -30,7 +30,8 @@ impl Worker {
         self.place_all();
     }
 
-    /// Ends a transfer that is in progress on this slot, or returns it if it still waits there.
+    /// Cancels a transfer that is in progress on this slot, or removes and returns it if it still
+    /// waits there.
     fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
         let slot = self.slots.get_mut(token)?;
         if let Some(place) =

@@ -7,9 +7,9 @@
 //! section 15.5.20). The transfer is then tried once more on its host's own connection, which all
 //! other transfers of that host use from then on.
 //!
-//! The decision is made when the host's name is resolved and before any connection attempt. A
-//! transfer that finds no such connection open makes one: to wait for another host's handshake
-//! would be slower if the server then responds with 421.
+//! The decision is made when the host's name is resolved, and before any connection attempt. If no
+//! such connection is open, the transfer makes its own: to wait for another host's handshake would
+//! be slower if the server then responds with 421.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::net::pool::ConnectionKey;
 
 impl Worker {
     /// Moves the transfers of a slot whose name is resolved to an open connection that may carry
-    /// them. Returns false if there is none, and the slot has to connect.
+    /// them. Returns false if there is none. The slot then makes its own connection.
     pub(super) fn coalesce(&mut self, token: usize) -> bool {
         let Some(host) = self.find_coalescable(token) else { return false };
         let Some(slot) = self.slots.get_mut(token) else { return false };
@@ -36,8 +36,8 @@ impl Worker {
         true
     }
 
-    /// Keeps this host's transfers off other hosts' connections from now on, because one of these
-    /// rejected them.
+    /// Stops the use of other hosts' connections for this host, because the server rejected a
+    /// request on one of them.
     pub(super) fn never_coalesce(&mut self, key: &ConnectionKey) {
         remember(&mut self.peers.uncoalesced, &Arc::new(key.clone()));
     }
@@ -61,7 +61,7 @@ impl Worker {
     }
 }
 
-/// Returns true if a connection may also carry requests to this key's host.
+/// Returns true if requests to this key's host may be sent on a connection to another host.
 fn carries(
     connection: &HttpConnection,
     key: &ConnectionKey,

@@ -20,21 +20,21 @@ use crate::net::pool::ConnectionKey;
 use crate::transfer::{ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 
-/// The number of receives on one connection before the other connections are served.
+/// The maximum number of receives on one connection before the other connections are served.
 const TURN: usize = 8;
-/// The wait of a transfer that found no free descriptor.
+/// The time after which a transfer that found no free file descriptor is tried again.
 const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
-/// The number of such waits after which the transfer fails, unless other transfers are active.
+/// The number of such waits after which the transfer fails, if no other transfers are active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
-/// Returns true if the peer may accept concurrent transfers.
+/// Returns true if the peer may support HTTP/2, and so concurrent transfers.
 fn may_share(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
     key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
-/// Returns true if the system refused a descriptor.
+/// Returns true if the error is that the process or the system has no file descriptor left.
 fn lacks_descriptors(error: &Error) -> bool {
     matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
 }
@@ -46,7 +46,7 @@ impl Worker {
         }
     }
 
-    /// Takes over a connection with a transfer in progress.
+    /// Adds a connection with a transfer in progress to this worker.
     pub(super) fn adopt(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
         // No request is sent after the current one.
         let token = self.add_open(connection, 1)?;
@@ -54,7 +54,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes a slot of an open connection. Returns the connection if it cannot be watched.
+    /// Makes a slot for an open connection. Returns the connection if it cannot be registered with
+    /// the event loop.
     pub(super) fn add_open(
         &mut self,
         mut connection: HttpConnection,
@@ -74,7 +75,8 @@ impl Worker {
         Ok(self.slots.insert(slot))
     }
 
-    /// Finds a connection for a transfer, or begins to make one.
+    /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a slot that
+    /// is tried first.
     pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
         self.follow_close_idle();
         transfer.take_precedence();
@@ -113,13 +115,14 @@ impl Worker {
         self.serve(token, false);
     }
 
-    /// Returns a slot with this key that accepts a transfer.
+    /// Returns the token of a slot with this key that accepts the transfer.
     fn slot_for(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         if transfer.reuse.wants_fresh { self.connecting_slot(key, transfer) } else { self.free_slot(key, transfer) }
     }
 
-    /// Returns a slot with this key that accepts a transfer: an idle one. If requests are pipelined
-    /// and no more slots may be added, the slot with the fewest transfers.
+    /// Returns the token of the slot with this key that accepts the transfer and has the fewest
+    /// transfers. If it is not idle, it is returned only if it is shared or if no more slots may be
+    /// added.
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
@@ -129,15 +132,15 @@ impl Worker {
         (idle || tokens.len() >= most || self.slots[best].is_shared()).then_some(best)
     }
 
-    /// Returns a slot with this key whose connection is not open yet and will be shared, so that
-    /// the transfers of a broken connection do not open one each.
+    /// Returns the token of a slot with this key whose connection is not open yet and will be
+    /// shared, so that the transfers of a broken connection do not open one each.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
         tokens.find(|token| is_fresh(&self.slots[*token]) && self.slots[*token].accepts(transfer))
     }
 
-    /// Gives a transfer to a slot.
+    /// Sends a transfer's request on a slot's connection, or queues the transfer on the slot.
     pub(super) fn start(&mut self, token: usize, transfer: Box<Transfer>) {
         let now = self.now;
         let slot = &mut self.slots[token];
@@ -166,7 +169,8 @@ impl Worker {
         }
     }
 
-    /// Sends new requests: at once, or, on a shared connection, together with others of this turn.
+    /// Sends new requests: at once, or, on a shared connection, at the end of this round of the
+    /// event loop, together with others.
     fn send(&mut self, token: usize) {
         if !self.slots.get(token).is_some_and(ConnectionSlot::is_shared) {
             self.pump(token);
@@ -175,7 +179,7 @@ impl Worker {
         }
     }
 
-    /// Sends a slot's output.
+    /// Sends the pending output of the connection in slot `token`, if it is open.
     pub(super) fn pump(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) = self.slots.get_mut(token) else {
             return;
@@ -184,7 +188,8 @@ impl Worker {
         let _ = connection.pump();
     }
 
-    /// Serves a slot that an event may concern.
+    /// Sends and receives on a slot after an event. `ended` is true if the event shows that the
+    /// peer has closed its side, or an error.
     pub(super) fn serve(&mut self, token: usize, ended: bool) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         // While several addresses are tried, the event may concern another socket.
@@ -257,7 +262,7 @@ impl Worker {
         }
     }
 
-    /// Continues to open the connection of a slot.
+    /// Advances a slot whose connection is not open yet.
     pub(super) fn open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let mut around = SlotContext {
@@ -288,8 +293,8 @@ impl Worker {
         }
     }
 
-    /// Handles a slot that has opened: if it turns out not to be shared, transfers that waited for
-    /// sharing go elsewhere.
+    /// Handles a connection that has just opened. If it turns out not to be shared, all waiting
+    /// transfers but the first go elsewhere.
     fn on_open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &mut slot.state else { return };
@@ -310,8 +315,8 @@ impl Worker {
         }
     }
 
-    /// Fails the transfers of a slot that could not be opened, or makes them wait for free
-    /// descriptors.
+    /// Fails the transfers of a slot whose connection could not be opened. If file descriptors are
+    /// missing, the transfers may wait instead.
     pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = lacks_descriptors(&error);
         let alike = error.again();
@@ -328,8 +333,8 @@ impl Worker {
         }
     }
 
-    /// Ends transfers that have waited for a connection, or for their turn on it, longer than they
-    /// may. The connection stays open for the others.
+    /// Ends the waiting transfers of a slot whose deadline has passed. An open connection is kept
+    /// for the others.
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
@@ -347,8 +352,8 @@ impl Worker {
         }
     }
 
-    /// Returns true if a wait for a descriptor makes sense: as long as other transfers are active,
-    /// which will free theirs, and else for a limited time.
+    /// Returns true if a transfer may wait for a file descriptor: as long as other transfers are
+    /// active, whose descriptors will become free, and else for a limited time.
     pub(super) fn may_wait_for_descriptor(&self, transfer: &Transfer) -> bool {
         let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
         !is_late
@@ -356,7 +361,7 @@ impl Worker {
                 || self.slots.iter().any(|(_, slot)| slot.depth() > 0))
     }
 
-    /// Lets a transfer wait until there are descriptors again.
+    /// Delays a transfer until a file descriptor may be free, and closes idle connections.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
         transfer.attempt.descriptor_waits += 1;
         transfer.facts.enter(TransferPhase::Idle, self.now);
@@ -366,7 +371,7 @@ impl Worker {
         self.delayed.push(at, false, transfer);
     }
 
-    /// Handles transfers whose exchange on a slot is over.
+    /// Handles the transfers whose exchange on a slot is over, and starts waiting ones.
     pub(super) fn settle(&mut self, token: usize, finished: &mut FinishedTransfers) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
@@ -383,8 +388,8 @@ impl Worker {
         self.note_idle(token);
     }
 
-    /// Moves waiting transfers off a shared connection that takes no more requests, however long
-    /// its last responses take.
+    /// Moves waiting transfers away from a shared connection that takes no more requests, since its
+    /// last responses may take long.
     fn requeue_evicted(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)
@@ -440,7 +445,8 @@ impl Worker {
         }
     }
 
-    /// Finds another transfer for a slot that is free, or gives the slot back.
+    /// Asks the scheduler for another transfer for a free host slot. `warm` is the slot of the
+    /// connection that became free with it.
     fn use_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
             SlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
@@ -456,7 +462,7 @@ impl Worker {
         }
     }
 
-    /// Puts an idle connection into the pool for another worker.
+    /// Puts an idle connection into the client's pool, where another worker finds it.
     pub(super) fn give_away(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         let since = if slot.idle_stamp == 0 { self.now } else { slot.idle_since };

@@ -1,4 +1,4 @@
-//! Transfers that wait for their time before they are tried again.
+//! Transfers that wait before they are tried again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::transfer::Transfer;
 
-/// A worker's delayed transfers, by the time when each is due.
+/// A worker's delayed transfers, ordered by the time when they are due.
 #[derive(Default)]
 pub(super) struct DelayQueue {
     heap: BinaryHeap<Reverse<DelayedTransfer>>,
@@ -15,7 +15,7 @@ pub(super) struct DelayQueue {
 /// A transfer that waits before it is tried again.
 pub(super) struct DelayedTransfer {
     at: Instant,
-    /// True if another transfer uses this one's share of the work meanwhile
+    /// True if another transfer uses this one's host slot meanwhile
     /// ([`Scheduler::retry_delayed`](super::Scheduler::retry_delayed)).
     pub(super) is_lent: bool,
     pub(super) transfer: Box<Transfer>,
@@ -32,7 +32,7 @@ impl DelayQueue {
         self.heap.peek().map(|Reverse(delayed)| delayed.at)
     }
 
-    /// Removes and returns the next transfer that is due.
+    /// Removes and returns the next transfer, if it is due.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<DelayedTransfer> {
         let is_due = self.next_timeout().is_some_and(|at| at <= now);
         is_due.then(|| self.heap.pop()).flatten().map(|Reverse(delayed)| delayed)

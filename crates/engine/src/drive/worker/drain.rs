@@ -9,12 +9,12 @@ use super::Worker;
 use crate::drive::connection::HttpConnection;
 use crate::threads;
 
-/// The most connections that are drained at the same time. Further connections are closed
-/// immediately.
+/// The maximum number of connections that are drained at the same time. Further ones are closed at
+/// once.
 const MOST: usize = 16;
 
 impl Worker {
-    /// Closes a connection, which may have to be drained first.
+    /// Closes a connection. If it must be drained first, a separate thread does so.
     pub(super) fn close(&mut self, connection: HttpConnection) {
         if !connection.needs_drain() {
             return;
@@ -27,7 +27,8 @@ impl Worker {
         }
     }
 
-    /// Waits until all drained connections are closed, because the process may end after the run.
+    /// Waits until all drained connections are closed. Otherwise, the process might end before
+    /// that.
     pub(super) fn join_draining(&mut self) {
         for thread in self.draining.drain(..) {
             let _ = thread.join();

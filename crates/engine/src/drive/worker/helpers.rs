@@ -8,20 +8,20 @@ use super::Worker;
 use crate::drive::idle_cores::IdleCores;
 use crate::threads;
 
-/// The length of a measurement where bodies are heavy
+/// The length of a measurement if bodies are heavy
 /// ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that slept for less than a
-/// sixteenth of it wants help. A core must be idle in any case: on two cores that a server shares,
-/// a second thread cost up to 40 % more CPU and won nothing.
+/// sixteenth of it gets a helper, provided that a core is idle: on two cores that a server shared,
+/// a second thread cost up to 40 % more CPU and gained nothing.
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
-/// The length of a measurement where bodies are only moved. The kernel does most of that work, and
-/// does it best undivided.
+/// The length of a measurement if bodies are not heavy. The kernel does most of the work then, and
+/// a single thread is best for it.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 
 /// The helper threads of a worker, and the measurement that decides whether to start another.
 pub(super) struct HelperThreads {
     threads: Vec<JoinHandle<()>>,
     idle_cores: IdleCores,
-    /// The time slept since the measurement began.
+    /// The time that the worker has slept since the measurement began.
     slept: Duration,
     measured_since: Instant,
 }
@@ -31,13 +31,13 @@ impl HelperThreads {
         Self { threads: Vec::new(), idle_cores: IdleCores::default(), slept: Duration::ZERO, measured_since: now }
     }
 
-    /// Counts time that the worker slept.
+    /// Adds a time that the worker slept.
     pub(super) fn add_sleep(&mut self, slept: Duration) {
         self.slept += slept;
     }
 
-    /// Returns true at the end of a measurement in which the worker had little sleep while a core
-    /// was idle. Begins the next one.
+    /// Returns true at the end of a measurement in which the worker slept little while a core was
+    /// idle. Begins the next measurement.
     fn are_wanted(&mut self, now: Instant, is_heavy: bool) -> bool {
         let window = now.saturating_duration_since(self.measured_since);
         if window < if is_heavy { BUSY_WINDOW } else { LIGHT_WINDOW } {
@@ -50,7 +50,7 @@ impl HelperThreads {
         is_busy && has_idle_core
     }
 
-    /// Waits for the ends of all helpers.
+    /// Waits until all helper threads have ended.
     pub(super) fn join(&mut self) {
         for thread in self.threads.drain(..) {
             // A worker that panicked has printed why, and ended the run.
@@ -60,8 +60,7 @@ impl HelperThreads {
 }
 
 impl Worker {
-    /// Starts another worker if this one did not get to sleep lately and there is enough to do for
-    /// two.
+    /// Starts another worker if this one has slept little lately and further transfers wait.
     pub(super) fn start_helper(&mut self) {
         if self.index != 0 || self.helpers.threads.len() + 1 >= self.options.threads {
             return;

@@ -17,13 +17,13 @@ const MAX_IDLE: usize = 64;
 
 /// The idle connections of a worker.
 pub(super) struct IdleSlots {
-    /// The token and the idle stamp of each slot, the longest idle first. A slot that is busy again
-    /// has another stamp by then.
+    /// The token and the idle stamp of each slot, the longest idle first. A slot that has been busy
+    /// since has another stamp.
     queue: VecDeque<(usize, u64)>,
     count: usize,
     last_stamp: u64,
-    /// The client's number of [`Client::close_idle`](crate::Client::close_idle) calls that this
-    /// worker has followed.
+    /// The number of [`Client::close_idle`](crate::Client::close_idle) calls that this worker has
+    /// followed.
     close_count: u32,
 }
 
@@ -47,8 +47,8 @@ impl IdleSlots {
 }
 
 impl Worker {
-    /// Marks a slot as idle if it has nothing to do. Closes surplus idle connections, the longest
-    /// idle first.
+    /// Marks a slot as idle if it has no transfer. If there are too many idle connections, closes
+    /// those that have been idle longest.
     pub(super) fn note_idle(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &slot.state else { return };
@@ -83,7 +83,7 @@ impl Worker {
         }
     }
 
-    /// Returns the time when the slot that has been idle longest reaches the limit.
+    /// Returns the time when the connection that has been idle longest reaches its idle timeout.
     pub(super) fn idle_timeout(&mut self) -> Option<Instant> {
         while let Some((token, stamp)) = self.idle.queue.front() {
             if let Some(slot) = self.slots.get(*token).filter(|slot| is_idle(Some(slot), *stamp)) {
@@ -94,8 +94,8 @@ impl Worker {
         None
     }
 
-    /// Closes the slots that have been idle for too long, and all idle slots if the client has
-    /// closed its idle connections.
+    /// Closes the connections that have reached their idle timeout, and all idle ones if
+    /// [`Client::close_idle`](crate::Client::close_idle) was called.
     pub(super) fn close_idle_timeouts(&mut self) {
         self.follow_close_idle();
         while self.idle_timeout().is_some_and(|at| at <= self.now)
@@ -105,7 +105,8 @@ impl Worker {
         }
     }
 
-    /// Closes the idle slots if the client has closed its idle connections since.
+    /// Closes the idle connections if [`Client::close_idle`](crate::Client::close_idle) was called
+    /// since the last check.
     pub(super) fn follow_close_idle(&mut self) {
         let close_count = self.client.close_count();
         if self.idle.close_count != close_count {
@@ -123,7 +124,7 @@ impl Worker {
     }
 }
 
-/// Returns true if this slot has been idle since `stamp`.
+/// Returns true if the slot is still in the idle period with this stamp.
 fn is_idle(slot: Option<&ConnectionSlot>, stamp: u64) -> bool {
     slot.is_some_and(|slot| slot.idle_stamp == stamp)
 }

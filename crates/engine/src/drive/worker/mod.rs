@@ -70,7 +70,7 @@ pub struct WorkerOptions {
 const INBOX: Token = Token(usize::MAX);
 const OUTPUT: Token = Token(usize::MAX - 1);
 
-/// Runs workers until the scheduler is over.
+/// Runs workers until the [`Scheduler`] has no more transfers.
 ///
 /// # Errors
 /// When the system provides no event loop, or the output is gone.
@@ -81,7 +81,8 @@ pub fn run(client: &Client, scheduler: &Arc<dyn Scheduler>, options: WorkerOptio
     outcome
 }
 
-/// Runs one worker on the calling thread, with a connection on which a transfer is in progress.
+/// Runs one worker on the calling thread. It starts with a connection on which a transfer is in
+/// progress.
 ///
 /// # Errors
 /// The unchanged connection, if the system provides no event loop.
@@ -119,39 +120,39 @@ struct Worker {
     options: WorkerOptions,
     poll: Poll,
     inbox: Arc<WorkerInbox>,
-    /// The inbox, as sinks and sources of content call it.
+    /// The inbox as a waker, which sinks and content sources call.
     wake: Arc<dyn TransferWaker>,
     slots: SlotTable,
     peers: PeerRecords,
     idle: IdleSlots,
-    /// Transfers without a connection, each with a slot that may be free for it. A list, since a
-    /// transfer that fails at once makes room for the next: a million of them must not be a million
-    /// nested calls.
+    /// Transfers that need a connection, each with the token of a slot to try first. They are
+    /// queued, because a transfer that fails at once is followed by the next: a million of them
+    /// must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayQueue,
     turn: TurnWork,
     scratch: ReceiveScratch,
     output: OutputFlush,
     helpers: HelperThreads,
-    /// Threads that close connections.
+    /// Threads in which connections are drained and closed.
     draining: Vec<JoinHandle<()>>,
     totals: TransferTotals,
-    /// The time when the last sleep ended.
+    /// The current time, as read after the last sleep.
     now: Instant,
 }
 
-/// Work that is left for later in the same turn of the loop, or for the next turn.
+/// Work that is left for later in the same round of the event loop, or for the next one.
 #[derive(Default)]
 struct TurnWork {
-    /// Shared slots with new requests. The requests of one turn leave in one write.
+    /// Shared slots with unsent requests. The requests of one round are sent in one write.
     unsent: Vec<usize>,
-    /// Slots that had their share of this turn and have more to receive.
+    /// Slots that have used up their share of this round and may have more to receive.
     ready_again: Vec<usize>,
-    /// The time to call [`Scheduler::end_turn`] again even without an event.
+    /// The time when [`Scheduler::end_turn`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,
 }
 
-/// Memory for receives, used for one connection after the other.
+/// Buffers for receives, which the connections use one after the other.
 struct ReceiveScratch {
     buffer: Buffer,
     mover: ZeroCopyMover,
@@ -196,8 +197,8 @@ impl Worker {
         })
     }
 
-    /// Runs until the run is over. An error of this worker ends the run for all workers, since its
-    /// transfers are lost.
+    /// Runs the event loop until the run is over. An error of this worker ends the run for all
+    /// workers, since its transfers are lost.
     fn run(&mut self) -> Result<()> {
         let scheduler = Arc::clone(&self.scheduler);
         let _guard = PanicGuard(&*scheduler);
@@ -344,7 +345,7 @@ impl Worker {
         }
     }
 
-    /// Puts idle connections into the client's pool, and returns unfinished parts to their split
+    /// Puts idle connections into the client's pool. Unfinished parts are returned to their split
     /// download.
     fn leave(&mut self) {
         self.follow_close_idle();

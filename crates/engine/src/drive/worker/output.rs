@@ -1,4 +1,4 @@
-//! Flushing of the output that the scheduler gathers, and the wait for room in it.
+//! Writes the output that the scheduler has gathered, and waits until the output has room.
 
 use std::time::{Duration, Instant};
 
@@ -9,24 +9,24 @@ use super::{OUTPUT, Worker};
 use crate::sink::output::OutputRoom;
 use crate::{Error, ErrorKind, Result};
 
-/// The longest time for which small bodies are collected before they are written. In a busy run,
-/// many are written in one call, and the last ones are not noticeably late.
+/// The maximum time for which small bodies are gathered before they are written. In a busy run, one
+/// call writes many, and the last ones are not noticeably late.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
-/// The state of the gathered output, as one worker sees it.
+/// A worker's view of the gathered output.
 #[derive(Default)]
 pub(super) struct OutputFlush {
-    /// The output is full, and the event loop watches it for room.
+    /// The output was full, and the event loop waits until it is writable.
     is_watched: bool,
-    /// The last flush left content that this worker cannot wait for. Another flush is of no use
-    /// before the next event.
+    /// The last flush could not write everything, and this worker cannot wait for the rest. No
+    /// flush is tried before the next event.
     is_blocked: bool,
-    /// The time when the oldest gathered content was noticed.
+    /// The time when the worker first saw that output was gathered.
     gathered_since: Option<Instant>,
 }
 
 impl OutputFlush {
-    /// Notes that the output has room again.
+    /// Notes that the output is writable again.
     pub(super) fn on_room(&mut self) {
         self.is_watched = false;
     }
@@ -43,7 +43,8 @@ impl OutputFlush {
 }
 
 impl Worker {
-    /// Passes gathered output on. If the output is full, watches it for room.
+    /// Writes gathered output that has waited long enough. If the output is full, registers it with
+    /// the event loop.
     pub(super) fn flush(&mut self) -> Result<()> {
         if !self.scheduler.wants_flush() {
             self.output.gathered_since = None;

@@ -10,11 +10,11 @@ use crate::net::pool::ConnectionKey;
 use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::transfer::Transfer;
 
-/// The number of peers that are remembered for each reason. Beyond it, all are forgotten, and each
-/// costs one more request sent in vain. The worst case is about 1 MiB for each reason.
+/// The maximum number of peers in each record. When it is reached, the record is cleared, and each
+/// peer may cost one more request that is sent in vain. A record takes at most about 1 MiB.
 const MAX_REMEMBERED: usize = 4096;
 
-/// The properties of peers that earlier connections have shown.
+/// What earlier connections have shown about peers.
 #[derive(Default)]
 pub(super) struct PeerRecords {
     /// Peers that get one request at a time on a connection.
@@ -32,7 +32,7 @@ pub(super) struct PeerRecords {
     pub(super) uncoalesced: HashSet<Arc<ConnectionKey>>,
 }
 
-/// Adds a peer to the set of peers that are remembered for a reason.
+/// Adds a peer to one of the records.
 #[allow(clippy::mutable_key_type, reason = "how a proxy wants to be answered is no part of what tells keys apart")]
 pub(super) fn remember(keys: &mut HashSet<Arc<ConnectionKey>>, key: &Arc<ConnectionKey>) {
     if keys.len() >= MAX_REMEMBERED {
@@ -42,8 +42,8 @@ pub(super) fn remember(keys: &mut HashSet<Arc<ConnectionKey>>, key: &Arc<Connect
 }
 
 impl Worker {
-    /// Sends a peer one request at a time from now on; if it sent an extra response, each on a new
-    /// connection.
+    /// Sends this peer one request at a time from now on. If it sent an extra response, each
+    /// request also gets a new connection.
     pub(super) fn stop_pipelining(&mut self, key: Arc<ConnectionKey>, has_extra_response: bool) {
         let mut idle = Vec::new();
         for token in self.slots.with_key(&key).to_vec() {
@@ -61,7 +61,7 @@ impl Worker {
         remember(&mut self.peers.serial, &key);
     }
 
-    /// Remembers the pipeline limit that a closing connection has shown for its peer.
+    /// Remembers the pipeline limit that a closing connection has learned about its peer.
     pub(super) fn remember_pipeline_limit(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, .. }) = self.slots.get(token) else {
             return;
@@ -78,9 +78,10 @@ impl Worker {
         self.peers.pipeline_limits.insert(Arc::clone(key), limit);
     }
 
-    /// Returns true if a transfer may be lost on this slot: it cannot be repeated, and the peer
-    /// closes each connection after its first response, or has closed this idle one before any
-    /// event shows it. The check costs a system call, so it is left out for other transfers.
+    /// Returns true if a request might be lost on this slot and cannot be repeated: the peer closes
+    /// each connection after its first response, or has closed this idle one although no event was
+    /// handled yet. The check costs a system call, so it is omitted for requests that can be
+    /// repeated.
     pub(super) fn may_be_lost(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)

@@ -1,4 +1,4 @@
-//! The scheduler of a run: the source of a worker's transfers, and the receiver of their results.
+//! The scheduler of a run, which supplies a worker's transfers and receives their results.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,42 +10,44 @@ use crate::sink::output::OutputRoom;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
-/// The source of a worker's transfers, and the receiver of their results. All workers of a run
-/// share it.
+/// Supplies the workers of a run with transfers, and receives their results. All workers share it.
 ///
-/// Methods with a default are for runs that gather output, lend host slots or measure the cost of
-/// bodies.
+/// Methods with a default are needed only by runs that gather output, let transfers use each
+/// other's host slots, or decode bodies. A host slot is a permit for one transfer to a host.
 pub trait Scheduler: Send + Sync {
     /// Returns the next transfer for this worker, if one may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
-    /// Decides the use of a finished transfer's host slot.
+    /// Decides what to do with a host slot that a finished transfer leaves free.
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse;
 
     /// Notes that a transfer is over.
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
     /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
-    /// use its slot meanwhile: [`Scheduler::retry_resumed`] is called when it continues.
+    /// use its host slot meanwhile. Then [`Scheduler::retry_resumed`] is called when the first one
+    /// continues.
     fn retry_delayed(&self, _transfer: &Transfer) -> bool {
         false
     }
 
-    /// Notes that a transfer whose slot was lent continues.
+    /// Notes that a transfer continues whose host slot another transfer was allowed to use.
     fn retry_resumed(&self) {}
 
-    /// Notes that the connection of this host slot is in the pool for another worker.
+    /// Notes that the connection of this host slot is in the pool, where another worker can take
+    /// it.
     fn slot_given_away(&self, _slot: HostId) {}
 
-    /// Returns true if bodies cost more than moving them: they are decoded, decrypted or searched.
+    /// Returns true if the CPU cost of a body is more than that of moving it: it is decoded,
+    /// decrypted or searched.
     fn is_heavy(&self) -> bool {
         false
     }
 
-    /// Notes that the system has no descriptor left, so that fewer transfers may run.
+    /// Notes that the system has no file descriptor left. Fewer transfers should run at once.
     fn out_of_descriptors(&self);
 
-    /// Passes gathered output on. While the output is full, the first worker watches it.
+    /// Writes gathered output. If the output is full, the first worker waits until it is writable.
     ///
     /// # Errors
     /// When the output is gone; the run is over.
@@ -58,17 +60,17 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Returns the descriptor to watch when the output is full.
+    /// Returns the output's descriptor, which is watched while the output is full.
     fn output_fd(&self) -> Option<i32> {
         None
     }
 
-    /// Returns the time to ask for the next transfer even without an event; `now` is the time that
-    /// [`Scheduler::next`] was last called with.
+    /// Returns the time when [`Scheduler::next`] must be called again even without an event; `now`
+    /// is the time of its last call.
     fn next_timeout(&self, now: Instant) -> Option<Instant>;
 
-    /// Notes that the worker has handled all events of a wake-up, and looks for more. Returns the
-    /// time of the next such call, if one is needed without an event.
+    /// Notes that the worker has handled all events of a wake-up. Returns the time when this must
+    /// be called again even without an event, if there is one.
     fn end_turn(&self, _now: Instant) -> Option<Instant> {
         None
     }
@@ -78,18 +80,19 @@ pub trait Scheduler: Send + Sync {
         0
     }
 
-    /// Returns true if the run is over.
+    /// Returns true if there is nothing more to fetch and all transfers are finished, or if the run
+    /// was aborted.
     fn is_over(&self) -> bool;
 
-    /// Ends the run with the error of a worker, whose transfers are lost.
+    /// Ends the run with the error of a worker whose transfers are lost.
     fn abort(&self, error: Error);
 
-    /// Notes that the host of this slot accepts concurrent transfers on one connection: it may have
-    /// as many as there are slots.
+    /// Notes that the host of this slot supports concurrent transfers on one connection (HTTP/2),
+    /// so that the limit of connections does not limit its transfers.
     fn host_multiplexes(&self, _slot: HostId) {}
 
-    /// Returns the present limit of connections to one host, if it differs from the one that the
-    /// run started with.
+    /// Returns the present limit of connections to one host; `None` if it is still
+    /// [`WorkerOptions::per_host`](super::WorkerOptions::per_host).
     fn connections(&self) -> Option<usize> {
         None
     }
@@ -98,12 +101,12 @@ pub trait Scheduler: Send + Sync {
     fn worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 
-/// The use of a free host slot.
+/// The decision about a free host slot.
 pub enum SlotUse {
-    /// A transfer; the slot stays taken.
+    /// This transfer uses it.
     Transfer(Box<Transfer>),
-    /// Another worker gets the slot and the connection: see [`Scheduler::slot_given_away`].
+    /// Another worker gets the slot and its connection: see [`Scheduler::slot_given_away`].
     GiveAway,
-    /// No transfer for now.
+    /// Nothing uses it for now.
     Nothing,
 }

@@ -50,13 +50,12 @@ impl SlotTable {
         self.slots.get_mut(token)
     }
 
-    /// Returns the tokens of the slots with this key.
+    /// Returns the tokens of the slots with this connection key.
     pub(super) fn with_key(&self, key: &ConnectionKey) -> &[usize] {
         self.by_key.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the shared copy of a key: the one that slots with this key hold already, if there
-    /// are any.
+    /// Returns the `Arc` of a key that slots already share, or a new one.
     pub(super) fn shared_key(&self, key: ConnectionKey) -> Arc<ConnectionKey> {
         self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key))
     }

@@ -15,7 +15,7 @@ use crate::sink::memory::MemorySink;
 use crate::sink::output::OutputRoom;
 use crate::{RequestOptions, Target};
 
-/// A scheduler without transfers that fails in the given way.
+/// A scheduler without transfers that fails or panics in its first call.
 #[derive(Default)]
 struct FailingScheduler {
     panics: bool,
@@ -27,7 +27,7 @@ struct FailingScheduler {
     pause: Option<Mutex<SchedulerPause>>,
 }
 
-/// A scheduler that has nothing before a time that comes while the worker is busy.
+/// A scheduler that has nothing to do before a given time.
 #[derive(Default)]
 struct SchedulerPause {
     until: Option<Instant>,
@@ -101,7 +101,7 @@ impl Scheduler for FailingScheduler {
     }
 }
 
-/// A worker with an idle connection, and the peer's end of that.
+/// Makes a worker with an idle connection. Returns the worker, the slot and the peer's socket.
 fn with_idle_slot() -> (Worker, usize, TcpStream) {
     let mut worker = worker(&Arc::new(FailingScheduler::default()));
     let (slot, peer) = idle_slot(&mut worker);
@@ -119,12 +119,12 @@ fn idle_slot(worker: &mut Worker) -> (usize, TcpStream) {
     (slot, listener.accept().unwrap().0)
 }
 
-/// A target without a listener: only the existing slots can be used.
+/// Returns a target without a listener: only the existing slots can be used.
 fn target() -> Target {
     Target::parse("http://127.0.0.1:9/").unwrap()
 }
 
-/// Finds a connection for a request; whether it is this one.
+/// Returns true if a request is placed on this slot.
 fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
     let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
     let body = BodyDelivery::new(Box::new(MemorySink::default()));
@@ -136,7 +136,8 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
         .is_some_and(|slot| matches!(&slot.state, ConnectionState::Open(connection) if connection.depth() > 0))
 }
 
-/// Waits until input has arrived. The worker has not slept since, so it has seen no event for it.
+/// Waits until the socket has input. The worker has not slept since, so it has seen no event for
+/// it.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
     while peek_idle(connection.stream().socket()) == IdleSocketState::Silent {

@@ -14,7 +14,8 @@ use crate::transfer::{ExchangeFailure, NextStep};
 use crate::{Error, ErrorKind};
 
 impl H1Connection {
-    /// Ends the transfer in progress, which needs no more of a response that continues.
+    /// Closes the connection in the middle of a response, and ends its transfer, which needs no
+    /// more of it.
     pub(super) fn stop_response(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
         self.finish_front(now, finished);
@@ -54,8 +55,8 @@ impl H1Connection {
         }
     }
 
-    /// Handles the end of the stream by the peer; `clean` if TLS or the tunnel's stream announced
-    /// it.
+    /// Handles the peer's end of the stream. `clean` is true if TLS (`close_notify`) or the
+    /// tunnel's stream announced the end.
     pub(super) fn on_peer_close(
         &mut self,
         clean: bool,
@@ -79,8 +80,8 @@ impl H1Connection {
         }
     }
 
-    /// Closes a connection that cannot continue: the transfer at the front fails with `error`, the
-    /// others with it.
+    /// Closes a connection after an error. The first transfer fails with `error`; the others may
+    /// be retried.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
@@ -105,8 +106,8 @@ impl H1Connection {
         }
     }
 
-    /// Closes the connection, and returns the unanswered transfers. Their requests may be sent
-    /// again where that is safe (RFC 9112 section 9.3.2).
+    /// Closes the connection, and adds its unanswered transfers to `finished`. Their requests may
+    /// be sent again where that is safe (RFC 9112 section 9.3.2).
     pub(super) fn close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
         self.settle_pipeline(now, finished);
@@ -134,7 +135,8 @@ pub(super) fn is_violation(error: h1::H1Error) -> bool {
         && !matches!(error, h1::H1Error::UnsolicitedBytes | h1::H1Error::Response(ResponseError::Closed(_)))
 }
 
-/// Converts a protocol error of the machine. Its kind decides the exit code.
+/// Converts an error of the protocol machine. The kind of the result decides the exit code of the
+/// command.
 pub(super) fn protocol_error(error: h1::H1Error) -> Error {
     let kind = match error {
         h1::H1Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)

@@ -38,14 +38,16 @@ use pipelined::PipelinedResponses;
 use request_content::RequestContent;
 use zero_copy::BodyRoute;
 
-/// The smallest read, whatever the credit: a head must fit in.
+/// The minimum number of bytes to ask for in a read, however little room the sink has: a response
+/// head must fit.
 const LEAST_READ: usize = 4096;
 
 /// An open HTTP/1.1 or HTTP/1.0 connection.
 pub struct H1Connection {
     stream: ConnectionStream,
     conn: H1Machine,
-    /// Plaintext that the machine could not use yet: an incomplete head or chunk line.
+    /// Received plaintext that the protocol machine could not parse yet: an incomplete head or
+    /// chunk line.
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
     pipelined: PipelinedResponses,
@@ -63,7 +65,7 @@ pub struct H1Connection {
     /// reports that once, and then a proper end to the next receive.
     send_error: Option<io::Error>,
     breaks_pipelining: bool,
-    /// The peer violated the protocol, rather than closing too early.
+    /// The peer violated the protocol. False if it only closed too early.
     violated: bool,
     direct: BodyRoute,
     pub(super) pacing: ReadPacing,
@@ -72,7 +74,7 @@ pub struct H1Connection {
     pub key: Arc<ConnectionKey>,
 }
 
-/// The largest TLS record with its header (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
+/// The maximum size of a TLS record with its header (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
 const LARGEST_RECORD: usize = 5 + (16 << 10) + 2048;
 
 impl H1Connection {
@@ -118,13 +120,13 @@ impl H1Connection {
         &self.stream
     }
 
-    /// Returns the number of transfers that wait on the connection.
+    /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.queue.len()
     }
 
-    /// Returns true if the connection can take another request now.
+    /// Returns true if a request can be sent now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         let is_free = !self.closing && !self.content.is_left() && !self.pipelined.is_full(self.max_outstanding);
@@ -133,14 +135,15 @@ impl H1Connection {
         is_free && !is_used_up && self.conn.can_enqueue() && !self.is_held_back()
     }
 
-    /// Returns true if this transfer's request can be sent now, after the unanswered ones.
+    /// Returns true if this transfer's request can be sent now, pipelined after the unanswered
+    /// ones.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
         self.can_start() && self.last().is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Returns the transfer whose request was sent last, among the transfers that wait for a
-    /// response or for the end of the pipeline.
+    /// Returns the transfer whose request was sent last and that is not finished yet. It waits for
+    /// its response, or for the end of the pipeline.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
         self.queue.back().map(|transfer| &**transfer).or(self.pipelined.last())
@@ -152,26 +155,28 @@ impl H1Connection {
         self.has_extra_response
     }
 
-    /// Ends the connection after its first response, or after the pipeline in progress.
+    /// Limits the connection to one request. If there have been more already, it takes no further
+    /// ones.
     pub fn limit_to_one_request(&mut self) {
         self.is_one_request_only = true;
     }
 
-    /// Returns the host slots of transfers whose responses are complete and wait for the end of the
-    /// pipeline. Other transfers may use these slots.
+    /// Returns the host slots (permits for one transfer to a host each) of transfers whose
+    /// responses are complete and wait for the end of the pipeline. Other transfers may use these
+    /// slots.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         self.pipelined.take_freed_slots()
     }
 
-    /// Returns true if the peer left requests unanswered without reason, so that it gets no more
-    /// than one at once. A peer that announces its last response, like servers with a limit for
-    /// each connection, does not count.
+    /// Returns true if the peer left requests unanswered without reason. It should get one request
+    /// at a time from then on. A peer that announces its last response, like servers with a limit
+    /// for each connection, does not count.
     #[must_use]
     pub fn breaks_pipelining(&self) -> bool {
         self.breaks_pipelining
     }
 
-    /// Returns true if other requests must be answered before the next one may be sent.
+    /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         !self.pipeline_limit.allows(self.served, || self.queue.len())
@@ -184,13 +189,14 @@ impl H1Connection {
         self.pipeline_limit.for_next_connection(self.served, self.queue.len())
     }
 
-    /// Returns true if the connection takes no more requests, ever.
+    /// Returns true if the connection will never take another request.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Returns true if the connection is open and nothing is outstanding.
+    /// Returns true if the connection is open, all responses are complete, and no received bytes
+    /// are left.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let is_read = self.tail.is_empty() && !self.stream.has_buffered_input() && self.pipelined.is_empty();
@@ -203,13 +209,13 @@ impl H1Connection {
         self.served
     }
 
-    /// Returns the earliest deadline of its transfers.
+    /// Returns the earliest deadline of the transfers on the connection.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.queue.iter().filter_map(|transfer| transfer.deadline()).min()
     }
 
-    /// Puts a transfer's request into the machine; [`H1Connection::pump`] sends it.
+    /// Queues a transfer's request in the protocol machine; [`H1Connection::pump`] sends it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -263,21 +269,21 @@ impl H1Connection {
         Ok(pumped != PumpResult::Full)
     }
 
-    /// Returns true if more of a request is left to send than a socket takes while its peer does
-    /// not read.
+    /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
+    /// does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Returns true if something is to be sent, given room in the socket and content from the
-    /// source.
+    /// Returns true if bytes could be sent now: they wait for room in the socket, or content can be
+    /// read from its source.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.wants_room() || self.content.is_due(&self.conn)
     }
 
-    /// Returns true if something waits for room in the socket.
+    /// Returns true if bytes to send wait for room in the socket.
     fn wants_room(&self) -> bool {
         let is_content = !self.content.is_starved() && self.content.is_due(&self.conn);
         !self.conn.output().is_empty() || self.stream.has_output() || is_content
@@ -330,14 +336,15 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if [`H1Connection::receive`] has results even if nothing was received.
+    /// Returns true if [`H1Connection::receive`] will report a finished transfer even if no byte
+    /// arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.conn.has_due()
     }
 
-    /// Finishes a response that was complete before its request had been sent. The request is sent
-    /// now.
+    /// Finishes a response that was complete before its request was sent, now that the request has
+    /// been sent.
     fn finish_early(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         match self.step_over_tail(now, finished) {
             Ok(()) if self.closing => self.close(now, finished),
@@ -346,13 +353,13 @@ impl H1Connection {
         }
     }
 
-    /// Returns the number of bytes that the transfer in progress may receive.
+    /// Returns the number of bytes that the transfer in progress may receive now.
     fn credit(&mut self, now: Instant, waker: ConnectionWaker<'_>) -> Credit {
         let credit = self.queue.front_mut().map(|transfer| transfer.credit(now, waker.wake, waker.token));
         credit.unwrap_or(Credit::Bytes(u64::MAX))
     }
 
-    /// Handles a transfer that has no credit now.
+    /// Handles a transfer that may receive nothing now.
     fn on_no_credit(&mut self, stopped: Credit, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if self.queue.front().is_some_and(|transfer| transfer.has_reached_split_end()) {
             return self.stop_response(now, finished);
@@ -382,8 +389,8 @@ impl H1Connection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`H1Connection::expire`] then, even without an
-    /// event.
+    /// Returns the time of the next timeout: the caller must call [`H1Connection::expire`] then,
+    /// even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.next_speed_check());
@@ -412,7 +419,7 @@ impl H1Connection {
     }
 
     /// Cancels the transfer with this tag, and closes the connection. The requests after it are
-    /// sent again.
+    /// sent again on another connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
         let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.pipelined.cancel(tag))?;
@@ -420,18 +427,18 @@ impl H1Connection {
         Some(self.close(now, finished))
     }
 
-    /// Returns the transfer in progress, to decide whether more connections would help.
+    /// Returns the transfer in progress. A split decides by it whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// Returns the transfer in progress, mutably, to report to it.
+    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
     }
 }
 
-/// Returns a function that reports sent content to its transfer.
+/// Returns a function that reports sent content to the transfer.
 fn report_sent<'a>(transfer: &'a RefCell<Option<&mut Transfer>>) -> impl FnMut(&[u8]) + 'a {
     move |piece| {
         if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {

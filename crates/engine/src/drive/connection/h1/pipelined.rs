@@ -36,14 +36,16 @@ use crate::buffer::Buffer;
 use crate::net::stream::ReceiveOutcome;
 use crate::transfer::Transfer;
 
-/// The time that a server has to close its side after haul has closed its own. After that, silence
-/// counts as a close.
+/// The time that a server has to close its side after haul has closed its own. After that, a server
+/// that has sent nothing counts as closed.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// The most responses of a pipeline for each request that may be outstanding.
+/// The maximum number of responses in a pipeline, as a multiple of the number of outstanding
+/// requests.
 const LENGTH: usize = 4;
 
-/// The pipeline of a connection: its complete responses from the second one on.
+/// The complete responses of a connection's pipeline, except the first one, which is accepted at
+/// once.
 #[derive(Default)]
 pub(super) struct PipelinedResponses {
     /// Complete responses, each with the time of its completion.
@@ -58,18 +60,18 @@ pub(super) struct PipelinedResponses {
 }
 
 impl PipelinedResponses {
-    /// Returns true if a response has to wait for the end of the pipeline.
+    /// Returns true if a response must be kept until the end of the pipeline.
     pub(super) fn must_hold(&self, is_pipelined: bool) -> bool {
         is_pipelined || !self.held.is_empty()
     }
 
-    /// Keeps a complete response.
+    /// Keeps a complete response. `is_last` means that no request is unanswered.
     pub(super) fn hold(&mut self, transfer: Box<Transfer>, is_last: bool, now: Instant) {
         self.held.push((transfer, now));
         self.idle_since = is_last.then_some(now);
     }
 
-    /// Notes that another request follows.
+    /// Notes that another request is sent, so the pipeline does not end yet.
     pub(super) fn on_next_request(&mut self) {
         self.idle_since = None;
     }
@@ -78,25 +80,25 @@ impl PipelinedResponses {
         self.held.is_empty()
     }
 
-    /// Returns true if another request would make the pipeline too long, if `depth` may be
-    /// outstanding.
+    /// Returns true if another request would make the pipeline too long; `depth` is the maximum
+    /// number of outstanding requests.
     pub(super) fn is_full(&self, depth: usize) -> bool {
         self.held.len() >= LENGTH * depth
     }
 
-    /// Returns the response that was complete last.
+    /// Returns the transfer whose response was completed last.
     pub(super) fn last(&self) -> Option<&Transfer> {
         self.held.last().map(|(transfer, _)| &**transfer)
     }
 
-    /// Removes the transfer with this tag.
+    /// Removes the transfer with this tag, and returns it.
     pub(super) fn cancel(&mut self, tag: u64) -> Option<Box<Transfer>> {
         let place = self.held.iter().position(|(transfer, _)| transfer.scheduling.tag == tag)?;
         Some(self.held.remove(place).0)
     }
 
-    /// Returns the host slots of kept responses, for use by other transfers. Each slot is returned
-    /// once.
+    /// Returns the host slots of kept responses, so that other transfers can use them. Each slot is
+    /// returned once.
     pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {
@@ -113,14 +115,15 @@ impl PipelinedResponses {
         self.closes_by.or(self.idle_since)
     }
 
-    /// Returns true if our side of the connection is closed.
+    /// Returns true if haul has closed its side of the connection.
     pub(super) fn is_closing(&self) -> bool {
         self.closes_by.is_some()
     }
 }
 
 impl H1Connection {
-    /// Ends the pipeline if its time has come. Returns `None` if it has not.
+    /// At the pipeline's timeout: closes haul's side, or, if that was done before, the whole
+    /// connection. Returns `None` before the timeout.
     pub(super) fn end_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         if self.pipelined.next_timeout().is_none_or(|at| at > now) {
             return None;
@@ -135,7 +138,8 @@ impl H1Connection {
         Some(ReceiveStatus::More)
     }
 
-    /// Receives after haul has closed its side: the peer's close, or unsolicited bytes.
+    /// Receives after haul has closed its side. Only the peer's close is expected; any bytes are
+    /// extra ones.
     pub(super) fn receive_after_close(
         &mut self,
         buffer: &mut Buffer,

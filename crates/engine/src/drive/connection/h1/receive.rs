@@ -1,4 +1,4 @@
-//! Passes received bytes through TLS and the machine to the transfers.
+//! Passes received bytes through TLS and the protocol machine to the transfers.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -14,7 +14,8 @@ use crate::clock;
 use crate::{Error, ErrorKind, Result};
 
 impl H1Connection {
-    /// Passes received bytes through TLS and the machine.
+    /// Decrypts the first `filled` bytes of the buffer if they are TLS records, parses them, and
+    /// passes the result to the transfers.
     pub(super) fn process(
         &mut self,
         buffer: &mut Buffer,
@@ -61,7 +62,7 @@ impl H1Connection {
         }
     }
 
-    /// Steps the machine over the bytes that it could not use before.
+    /// Continues to parse the bytes that the protocol machine could not use before.
     pub(super) fn step_over_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         let mut tail = std::mem::take(&mut self.tail);
         let end = tail.len();
@@ -73,7 +74,7 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Passes on the gathered bytes of the body in progress.
+    /// Passes the gathered ranges of the body in progress to its transfer.
     fn deliver(
         &mut self,
         buffer: &[u8],
@@ -96,8 +97,8 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Notes that `bytes` of the current body bypassed the machine. Returns true if they complete
-    /// the body.
+    /// Notes that `bytes` of the current body were delivered without passing through the protocol
+    /// machine. Returns true if the body is complete.
     pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
         let Some(H1Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
         self.closing |= reuse.is_err();
@@ -106,7 +107,8 @@ impl H1Connection {
         true
     }
 
-    /// Steps the machine over `input[at..end]`. Returns the position of the first unused byte.
+    /// Parses `input[at..end]`, and passes the events to the transfers. Returns the position of the
+    /// first unused byte.
     fn step(
         &mut self,
         mut input: MachineInput<'_>,
@@ -173,8 +175,8 @@ impl H1Connection {
     }
 }
 
-/// The number of records that are passed on at once: more than the number of full records that fit
-/// into a read buffer.
+/// The maximum number of TLS records that are delivered at once. More full records do not fit into
+/// a read buffer.
 const GATHERED: usize = 16;
 
 /// Ranges of a read buffer that hold consecutive bytes of one body: the contents of TLS records.
@@ -188,8 +190,8 @@ struct RecordRanges {
 }
 
 impl RecordRanges {
-    /// Adds a range, if the body has `remaining` bytes including the ranges added before. Returns
-    /// false if it does not belong to them, or if there is no room.
+    /// Adds a range. Returns false if there is no room for it, or if the ranges would be longer
+    /// than the `remaining` bytes of the body.
     fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
         let bytes = self.bytes + range.len() as u64;
         let fits = self.count < GATHERED && bytes <= remaining;
@@ -202,11 +204,12 @@ impl RecordRanges {
     }
 }
 
-/// The memory that holds the bytes for the machine to step over.
+/// The received bytes that the HTTP/1 machine parses next, and where they are stored.
 enum MachineInput<'a> {
-    /// In a read buffer. The flag is true if no byte after them is needed any more.
+    /// In a read buffer. The flag is true if nothing else in the buffer is needed any more, so that
+    /// a sink may keep the buffer.
     Buffer(&'a mut Buffer, bool),
-    /// In memory of the connection.
+    /// In the connection's own memory: the bytes that could not be parsed before.
     Memory(&'a mut Vec<u8>),
 }
 

@@ -16,20 +16,22 @@ use crate::body::upload::BodyUpload;
 #[derive(Default)]
 pub(super) struct RequestContent {
     upload: Option<Box<dyn BodyUpload>>,
-    /// The time until which the content is held back for the server's consent (`Expect`).
+    /// The time until which the content waits for the server's `100 Continue` (`Expect`). At that
+    /// time, it is sent without.
     held_until: Option<Instant>,
-    /// True if the source had nothing at the last read.
+    /// True if the source had no bytes at the last read, and has not ended.
     is_starved: bool,
-    /// The time when the source may have more.
+    /// The time when the source may have more bytes, if it has set one.
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,
-    /// The error of the source, and its time.
+    /// The error of the source, with the time when it happened.
     failed: Option<(Instant, Error)>,
 }
 
 impl RequestContent {
-    /// Starts to send this content, held back until the server consents or the time has come.
+    /// Starts to send this content. With `held_until`, it waits for the server's `100 Continue`,
+    /// but no longer than until then.
     pub(super) fn begin(&mut self, upload: Option<Box<dyn BodyUpload>>, may_block: bool, held_until: Option<Instant>) {
         self.upload = upload;
         self.may_block = may_block;
@@ -37,7 +39,7 @@ impl RequestContent {
         (self.is_starved, self.resumes_at) = (false, None);
     }
 
-    /// Returns true if any content is left to send.
+    /// Returns true if the request's content has not been read to its end.
     pub(super) fn is_left(&self) -> bool {
         self.upload.is_some()
     }
@@ -47,8 +49,9 @@ impl RequestContent {
         self.may_block && self.is_left()
     }
 
-    /// Puts content into the machine, as much as it takes; `given` receives each piece. Does not
-    /// wait for a slow source before the rest is sent.
+    /// Reads content into the protocol machine, as much as that accepts, and calls `given` with
+    /// each piece. After a short read it returns, so that the bytes are sent before a slow source
+    /// is read again.
     pub(super) fn feed(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
         if self.held_until.is_some_and(|until| until <= Instant::now()) {
@@ -69,38 +72,39 @@ impl RequestContent {
         }
     }
 
-    /// Returns true if some of the content can be sent now.
+    /// Returns true if the protocol machine accepts content now.
     pub(super) fn is_due(&self, conn: &H1Machine) -> bool {
         let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
         let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
         self.upload.is_some() && self.failed.is_none() && may_feed()
     }
 
-    /// Returns true if the source has to deliver more before anything else can be sent.
+    /// Returns true if the source must deliver more before anything can be sent.
     pub(super) fn is_starved(&self) -> bool {
         self.is_starved
     }
 
-    /// Returns the descriptor of the content's source, if the sender waits for it.
+    /// Returns the source's descriptor if the connection waits for the source, so that the caller
+    /// can poll it.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }
 
-    /// Returns the next time to act: the content is to be sent unasked, may continue, or has
-    /// failed.
+    /// Returns the time of the next timeout: the server has not consented in time, the source may
+    /// have more, or a failure must be reported.
     pub(super) fn next_timeout(&self, conn: &H1Machine) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
         [held, self.resumes_at, failed].into_iter().flatten().min()
     }
 
-    /// Takes the error by which the source failed, once.
+    /// Returns the error by which the source failed, and forgets it.
     pub(super) fn take_failure(&mut self) -> Option<Error> {
         self.failed.take().map(|(_, error)| error)
     }
 }
 
-/// The number of the only request with content that an HTTP/1 machine has.
+/// The ID under which the HTTP/1 machine knows the one request that has content.
 const LAST: RequestId = RequestId(0);
 
 impl ProtocolMachine for H1Machine {

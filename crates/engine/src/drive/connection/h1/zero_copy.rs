@@ -9,10 +9,10 @@ use super::H1Connection;
 use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyStop, ZeroCopyTarget};
 use crate::transfer::Credit;
 
-/// The route of the rest of the body in progress to its sink.
+/// Who moves the rest of the body in progress from the socket to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyRoute {
-    /// The route is not decided yet.
+    /// Nothing is decided yet.
     Undecided,
     /// The kernel moves the bytes.
     Moved(ZeroCopyTarget),
@@ -20,7 +20,8 @@ pub(super) enum BodyRoute {
     Copied,
 }
 
-/// The size of a remaining body below which the check for direct moves does not pay.
+/// The number of remaining body bytes from which on the check whether the kernel can move them is
+/// worth its cost.
 const WORTH_MOVING: u64 = 64 << 10;
 
 impl H1Connection {
@@ -30,9 +31,9 @@ impl H1Connection {
         self.conn.direct_body().unwrap_or(0)
     }
 
-    /// Returns true if the kernel can move the rest of the body in progress to the sink: by
-    /// [`H1Connection::move_body`] in place of [`H1Connection::receive`]. Nothing else may
-    /// write to the transfer's sink meanwhile.
+    /// Returns true if the kernel can move the rest of the body in progress to the sink. Then call
+    /// [`H1Connection::move_body`] instead of [`H1Connection::receive`]. Nothing else may write to
+    /// the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
         if self.direct == BodyRoute::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();
@@ -49,8 +50,8 @@ impl H1Connection {
         matches!(self.direct, BodyRoute::Moved(_))
     }
 
-    /// Waits until there is something to do for the body in progress. For a driver that does not
-    /// wait in the receive.
+    /// Waits until the body in progress can continue. Only for a driver that does not wait in the
+    /// receive call.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -74,8 +75,9 @@ impl H1Connection {
         self.pacing.wait(socket, sends, beside, deadline)
     }
 
-    /// Moves available bytes of the body in progress to its sink, once. There may be more after any
-    /// result but [`ReceiveStatus::WouldBlock`], which can also mean that the sink's pipe is full.
+    /// Has the kernel move available bytes of the body in progress to its sink, once. After any
+    /// result but [`ReceiveStatus::WouldBlock`], there may be more. That result can also mean that
+    /// the sink's pipe is full.
     pub fn move_body(
         &mut self,
         mover: &mut ZeroCopyMover,
@@ -118,8 +120,8 @@ impl H1Connection {
         }
     }
 
-    /// Receives body bytes into memory of the sink, if it offers some and no other party has to see
-    /// the bytes.
+    /// Receives body bytes straight into memory of the sink, if the sink offers some and nothing
+    /// else needs to see the bytes.
     pub(super) fn receive_into_sink(
         &mut self,
         credit: u64,

@@ -12,8 +12,8 @@ use crate::clock;
 use crate::transfer::{ExchangeFailure, NextStep};
 use crate::{Error, ErrorKind};
 
-/// The number of refusals of one transfer that do not count as retries: a server may restart, or
-/// accept fewer streams than it announced.
+/// The number of refusals of one transfer that do not count as retries: the server may be
+/// restarting, or accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
 impl H2Connection {
@@ -60,7 +60,7 @@ impl H2Connection {
         finished.push((active.transfer, after));
     }
 
-    /// Resets a stream whose transfer needs no more of the response.
+    /// Resets a stream, and ends its transfer, which needs no more of the response.
     pub(super) fn cancel_rest(&mut self, id: u64, now: Instant, finished: &mut FinishedTransfers) {
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
         if let Some(mut active) = self.remove_stream(id, now) {
@@ -84,7 +84,7 @@ impl H2Connection {
         }
     }
 
-    /// Removes a stream, and returns its bytes to the window.
+    /// Removes a stream, and returns its unreleased bytes to the connection's flow-control window.
     pub(super) fn remove_stream(&mut self, id: u64, now: Instant) -> Option<ActiveStream> {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(has_time_limit(&active.transfer));
@@ -95,7 +95,7 @@ impl H2Connection {
         Some(active)
     }
 
-    /// Handles the end of the connection by the peer.
+    /// Handles the peer's end of the connection.
     pub(super) fn on_peer_close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         let said = self.conn.close_reason();
         let error = protocol_error(self.conn.end_of_input());
@@ -109,7 +109,7 @@ impl H2Connection {
         self.abort(error, now, finished)
     }
 
-    /// Closes a connection that cannot continue. Its transfers are returned, to be tried again
+    /// Closes a connection after an error. Its transfers are added to `finished`, to be retried
     /// where that is safe.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         // The machine's remaining output gives the peer the reason.
@@ -157,7 +157,8 @@ impl H2Connection {
     }
 }
 
-/// Converts a protocol error of the machine. Its kind decides the exit code.
+/// Converts an error of the protocol machine. The kind of the result decides the exit code of the
+/// command.
 pub(super) fn protocol_error(error: h2::H2Error) -> Error {
     let kind = match error {
         h2::H2Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,

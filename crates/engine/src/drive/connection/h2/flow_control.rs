@@ -1,4 +1,4 @@
-//! Flow control: returns credit to the peer's windows, and sets the socket's low-water mark.
+//! Flow control: opens the peer's windows again, and sets the socket's low-water mark.
 
 use std::time::Instant;
 
@@ -11,13 +11,15 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::transfer::Credit;
 
-/// The remaining bytes of a stream from which on it raises the low-water mark.
+/// The number of remaining body bytes from which on a stream counts as bulky, and raises the
+/// low-water mark.
 const BULKY: u64 = 1 << 20;
 const MOST_BULKY: usize = rcvlowat::SHARED / MARK_A_STREAM;
 const MARK_A_STREAM: usize = 64 << 10;
 
 impl H2Connection {
-    /// Returns the bytes of this step to the windows, as far as the sinks have credit.
+    /// Returns the bytes of the last receive to the flow-control windows of those streams whose
+    /// sinks have room for more.
     pub(super) fn release_received(
         &mut self,
         now: Instant,
@@ -31,7 +33,7 @@ impl H2Connection {
         self.touched = touched;
     }
 
-    /// Releases the bytes of streams whose sinks had no room before.
+    /// Returns the bytes of streams whose sinks had no room before, if they have room now.
     pub(super) fn release_stalled(
         &mut self,
         now: Instant,
@@ -67,9 +69,9 @@ impl H2Connection {
         }
     }
 
-    /// Notes that `bytes` were received, and makes the socket wake the reader rarely for bulk
-    /// bodies. The mark stays below the number of bytes that the peer may send without a window
-    /// update: at least half a window of each stream.
+    /// Notes that `bytes` were received, and sets the low-water mark so that bulk bodies wake the
+    /// reader rarely. The mark stays below the number of bytes that the peer may send without a
+    /// window update: at least half a window of each stream.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();

@@ -1,8 +1,8 @@
 //! An HTTP/2 connection. Its transfers run concurrently.
 //!
-//! Received bytes are passed on at once. Bytes that a sink has no credit for are not returned to
-//! the peer's window ([`h2::H2Machine::release`]). So a full sink stops its own stream and no
-//! other, and the window of the connection bounds the memory of all streams together.
+//! Received bytes go to their sink at once. While a sink has no room for more, its bytes are not
+//! returned to the peer's window ([`h2::H2Machine::release`]). So a full sink stops its own stream
+//! and no other, and the window of the connection bounds the memory of all streams together.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -43,8 +43,8 @@ use close::protocol_error;
 pub use recv_budget::{RecvBudget, RecvMemory};
 use uploads::Uploads;
 
-/// A map from stream numbers, with several lookups for each response. haul numbers the streams
-/// itself, so no peer can choose numbers that collide, and a fast hash is safe. The default hash
+/// A map whose keys are stream IDs. It is used several times for each response. haul itself numbers
+/// the streams, so no peer can choose IDs that collide, and a fast hash is safe. The default hash
 /// took 2,200 of the 52,000 instructions of a small response.
 type StreamMap<T> = FxHashMap<u64, T>;
 
@@ -53,30 +53,31 @@ pub struct H2Connection {
     stream: ConnectionStream,
     conn: H2Machine,
     active: StreamMap<ActiveStream>,
-    /// Streams that received bytes in this step.
+    /// Streams that received bytes in the last call of [`H2Connection::receive`].
     touched: Vec<u64>,
-    /// Streams whose sinks have no credit.
+    /// Streams whose sinks have no room at present.
     stalled: Vec<u64>,
     uploads: Uploads,
-    /// The number of transfers with a limit of time or speed.
+    /// The number of transfers with a deadline or a minimum speed.
     time_limited: usize,
-    /// The highest rank of all transfers that were ever started.
+    /// The highest rank (position in the output order) of all transfers that were ever started
+    /// here.
     highest_rank: u64,
-    /// Bounds the received bytes that were not returned to the windows.
+    /// Bounds the received bytes that wait for sinks.
     recv_budget: RecvBudget,
-    /// The number of responses that have begun.
+    /// The number of responses whose head has arrived.
     answered: usize,
     /// The number of complete responses.
     served: usize,
     /// The time when the connection was opened, always in the past.
     opened_at: Instant,
     closing: bool,
-    /// True if the connection ends for a violation of the protocol, with a GOAWAY that names it.
+    /// True if the peer violated the protocol, and the last frame is a GOAWAY with the error code.
     has_sent_error: bool,
-    /// True until the server has announced how many concurrent requests it accepts.
+    /// True until the server's SETTINGS frame says how many concurrent requests it accepts.
     awaits_settings: bool,
-    /// The server is closing, and has answered requests or is about to, so repeated requests make
-    /// progress.
+    /// True if a closing server answers some requests. Requests that it refused are then worth
+    /// repeating.
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
@@ -87,22 +88,23 @@ pub struct H2Connection {
 /// A transfer in progress, with its stream's state.
 struct ActiveStream {
     transfer: Box<Transfer>,
-    /// The unsent content.
+    /// The content that has not been read and sent completely.
     upload: Option<Box<dyn BodyUpload>>,
-    /// Received bytes that were not returned to the window.
+    /// Received bytes that were not yet returned to the flow-control window.
     unreleased: u64,
-    /// Ranges of the receive buffer that hold undelivered payload of this receive. One call
-    /// delivers all of them.
+    /// Ranges of the receive buffer with payload that was not delivered yet. One call delivers all
+    /// of them.
     pieces: Vec<Range<usize>>,
     is_touched: bool,
-    /// The request was sent before the server announced how many concurrent requests it accepts.
+    /// The request was sent before the server's SETTINGS frame, so the server may refuse it.
     sent_before_settings: bool,
-    /// The remaining bytes of the body, as far as they are known.
+    /// The number of body bytes still to come; 0 if unknown.
     left: u64,
 }
 
 impl H2Connection {
-    /// Makes a connection over an open stream. The first response may have a rate limit.
+    /// Makes a connection over an open stream. `rate` is the rate limit of the first response, in
+    /// bytes per second.
     #[must_use]
     pub fn new(stream: ConnectionStream, key: Arc<ConnectionKey>, recv_memory: &RecvMemory, rate: Option<u64>) -> Self {
         let recv_budget = recv_memory.reserve();
@@ -138,7 +140,7 @@ impl H2Connection {
         &self.stream
     }
 
-    /// Returns the stream, and drops the rest.
+    /// Returns the stream, and drops the protocol state and the transfers.
     pub(super) fn into_stream(self) -> ConnectionStream {
         self.stream
     }
@@ -148,32 +150,32 @@ impl H2Connection {
         self.has_sent_error
     }
 
-    /// Returns the number of transfers that run on the connection.
+    /// Returns the number of transfers in progress on the connection.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.active.len()
     }
 
-    /// Returns true if the connection can take another request now.
+    /// Returns true if a request can be sent now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         !self.closing && self.conn.can_enqueue() && !self.is_held_back()
     }
 
-    /// Returns true if other requests must be answered before the next one may be sent.
+    /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         !self.pipeline_limit.allows(self.answered, || self.unanswered_up_to(u64::MAX))
     }
 
-    /// Returns the number of requests up to and including `last` that have no response yet.
+    /// Returns the number of requests without a response head, up to the stream ID `last`.
     fn unanswered_up_to(&self, last: u64) -> usize {
         self.active.keys().filter(|&&id| id <= last && !self.conn.response_started(RequestId(id))).count()
     }
 
-    /// Returns the number of requests that the next connection to this peer is expected to answer,
-    /// until the peer announces how many it takes at once: see
-    /// [`PipelineLimit::for_next_connection`].
+    /// Returns the number of requests that the next connection to this peer is expected to answer
+    /// (see [`PipelineLimit::for_next_connection`]). It is at most the number of streams that the
+    /// peer accepts at once.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
@@ -191,8 +193,9 @@ impl H2Connection {
         self.can_start() && !is_risky
     }
 
-    /// Returns true if a request of this rank may never find room: the connection has none, the
-    /// sinks of all streams are full, and at least one of them comes later in the output.
+    /// Returns true if a transfer of this rank (position in the output order) could wait here for
+    /// ever: the connection takes no request, all streams have full sinks, and at least one of them
+    /// comes later in the output, so that its sink waits for this transfer.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -202,25 +205,25 @@ impl H2Connection {
             && self.active.values().any(|active| active.transfer.scheduling.rank > rank)
     }
 
-    /// Returns true if the connection takes no more requests, ever.
+    /// Returns true if the connection will never take another request.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Returns true if the connection is open and nothing is outstanding.
+    /// Returns true if the connection is open, has no stream, and nothing to send or to process.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_buffered_input()
     }
 
-    /// Returns the number of responses received on the connection.
+    /// Returns the number of complete responses.
     #[must_use]
     pub fn served(&self) -> usize {
         self.served
     }
 
-    /// Puts a transfer's request into the machine; [`H2Connection::pump`] sends it.
+    /// Queues a transfer's request in the protocol machine; [`H2Connection::pump`] sends it.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -278,21 +281,22 @@ impl H2Connection {
         Ok(pumped != PumpResult::Full)
     }
 
-    /// Returns true if more of a request is left to send than a socket takes while its peer does
-    /// not read.
+    /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
+    /// does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Returns true if [`H2Connection::receive`] has results even if nothing was received.
+    /// Returns true if [`H2Connection::receive`] will report a finished transfer even if no byte
+    /// arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.conn.has_due()
     }
 
-    /// Returns true if something waits for room in the socket. An upload that waits for the peer's
-    /// window does not count.
+    /// Returns true if bytes to send wait for room in the socket. An upload that waits for the
+    /// peer's window does not count.
     #[must_use]
     pub fn has_output(&self) -> bool {
         !self.conn.output().is_empty() || self.stream.has_output() || self.uploads.is_interrupted
@@ -347,7 +351,8 @@ impl H2Connection {
         self.send_and_finish(progress, now, finished)
     }
 
-    /// Sends the machine's output after a step, and finishes the step.
+    /// Sends the protocol machine's output after a receive, and calls
+    /// [`H2Connection::finish_step`].
     fn send_and_finish(
         &mut self,
         progress: ReceiveStatus,
@@ -367,8 +372,8 @@ impl H2Connection {
         self.finish_step(progress, now, finished)
     }
 
-    /// Finishes a step: handles responses that the sending completed, and uploads that failed.
-    /// Returns `Closed` if the connection accepts no more requests and has none left.
+    /// Handles responses that were completed by sending, and uploads that failed. Returns `Closed`
+    /// if the connection accepts no more requests and has no streams.
     fn finish_step(
         &mut self,
         progress: ReceiveStatus,
@@ -386,8 +391,8 @@ impl H2Connection {
         if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { progress }
     }
 
-    /// Returns the number of bytes of the body in progress that are still to come; 0 unless there
-    /// is exactly one body.
+    /// Returns the number of body bytes still to come; 0 if unknown, or if there is not exactly one
+    /// stream.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         only_stream(&self.active).map_or(0, |active| active.left)
@@ -413,8 +418,8 @@ impl H2Connection {
         }
     }
 
-    /// Returns the time of the next timeout: call [`H2Connection::expire`] then, even without an
-    /// event.
+    /// Returns the time of the next timeout: the caller must call [`H2Connection::expire`] then,
+    /// even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
@@ -451,7 +456,7 @@ impl H2Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag.
+    /// Cancels the transfer with this tag, and resets its stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
@@ -461,13 +466,13 @@ impl H2Connection {
         Some(ReceiveStatus::More)
     }
 
-    /// Returns the transfer in progress, if there is exactly one.
+    /// Returns the transfer in progress; `None` unless there is exactly one.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress, mutably, to report to it; `None` unless there is exactly
-    /// one.
+    /// Returns the transfer in progress, mutably, so that the caller can report events to it;
+    /// `None` unless there is exactly one.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }

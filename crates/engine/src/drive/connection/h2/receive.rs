@@ -1,4 +1,4 @@
-//! Passes received bytes through TLS and the machine to the transfers.
+//! Passes received bytes through TLS and the protocol machine to the transfers.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use crate::buffer::{Buffer, Lease};
 use crate::clock;
 use crate::transfer::ExchangeFailure;
 
-/// The most pieces of one body that are delivered together.
+/// The maximum number of pieces of one body that are delivered in one call.
 const GATHERED: usize = 64;
 
 impl H2Connection {
-    /// Passes received bytes through TLS and the machine. Returns false if the peer has closed the
-    /// connection.
+    /// Decrypts the received bytes, parses them, and passes the result to the transfers. Returns
+    /// false if the peer has closed the connection.
     pub(super) fn process(
         &mut self,
         buffer: &mut Buffer,
@@ -47,7 +47,7 @@ impl H2Connection {
         outcome
     }
 
-    /// Handles the head of a response.
+    /// Passes the head of a response to its transfer.
     fn begin(
         &mut self,
         id: u64,
@@ -67,7 +67,7 @@ impl H2Connection {
         }
     }
 
-    /// Adds a piece of a body to the ones that are delivered together.
+    /// Adds a piece of a body to those that will be delivered in one call.
     fn gather(
         &mut self,
         id: RequestId,
@@ -93,7 +93,7 @@ impl H2Connection {
         }
     }
 
-    /// Passes on the gathered bytes of a body.
+    /// Passes the gathered pieces of a body to its transfer.
     fn deliver(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut FinishedTransfers) {
         let Some(ActiveStream { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
         let outcome = match pieces.as_slice() {
@@ -116,7 +116,7 @@ impl H2Connection {
         }
     }
 
-    /// Handles a response that has arrived completely and been passed on.
+    /// Ends the transfer of a response that is complete.
     fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut FinishedTransfers) {
         self.served += 1;
         let Some(ActiveStream { mut transfer, .. }) = self.remove_stream(id, now) else { return };
@@ -132,7 +132,7 @@ impl H2Connection {
         finished.push((transfer, after));
     }
 
-    /// Steps the machine over `buffer[input]`. Payload stays in the buffer until it is delivered.
+    /// Parses `buffer[input]`. Payload stays in the buffer until it is delivered.
     pub(super) fn step(
         &mut self,
         buffer: &mut [u8],

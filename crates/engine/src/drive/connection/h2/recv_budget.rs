@@ -1,10 +1,11 @@
 //! The receive budget of an HTTP/2 connection: its part of the memory that all connections of a
 //! client may hold for bytes that no sink has taken.
 //!
-//! The window of a connection is its budget, since bytes that no sink takes are not returned to the
-//! window. A fixed window for each connection would leave the memory of many connections unbounded
-//! when the output stops. So a new connection gets three quarters of the memory that the others
-//! have left, and at least [`LEAST`]: 64 connections together have less than 32 MiB.
+//! A connection's flow-control window is its budget, since bytes that no sink takes are not
+//! returned to the window. A fixed window for each connection would leave the memory of many
+//! connections unbounded when the output stops. So a new connection gets three quarters of the
+//! memory that the others have left, and at least [`LEAST`]: 64 connections together have less than
+//! 32 MiB.
 //!
 //! ```
 //! use haul::drive::connection::h2::RecvMemory;
@@ -16,24 +17,23 @@
 //! assert!(memory.reserve().window() > 7 << 20);
 //! ```
 //!
-//! Rejected: equal budgets. Most runs have one such connection, or one that carries most of the
-//! traffic, and it is the first.
+//! Rejected: equal budgets. Most runs have a single such connection, or a first one that carries
+//! most of the traffic.
 
 use std::sync::{Arc, Mutex};
 
 use crate::sync::IgnorePoison;
 
-/// The number of bytes that all connections together may hold, besides the minimum of each.
+/// The number of bytes that all connections together may hold. The minimum of each is not counted.
 const ALL: u32 = 12 << 20;
-/// The minimum for a connection.
+/// The minimum budget of a connection, in bytes.
 const LEAST: u32 = 256 << 10;
-/// The number of concurrent responses that a connection has room for, if that leaves each a useful
-/// window.
+/// The number of concurrent responses among which a connection's window is divided.
 const STREAMS: u32 = 64;
-/// The least and greatest initial window of a stream.
+/// The minimum and maximum initial window of a stream, in bytes.
 const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The window of a rate-limited response is the amount that arrives in this part of a second, with
-/// a minimum.
+/// The initial window of a rate-limited response holds the bytes of a sixteenth of a second, but at
+/// least [`LEAST_PACED`].
 const PACED_PARTS: u64 = 16;
 const LEAST_PACED: u32 = 4 << 10;
 
@@ -70,24 +70,24 @@ pub struct RecvBudget {
 }
 
 impl RecvBudget {
-    /// Returns the window of the connection, in bytes.
+    /// Returns the flow-control window of the connection, in bytes.
     #[must_use]
     pub fn window(&self) -> u32 {
         self.window
     }
 
-    /// Returns the initial window of each stream.
+    /// Returns the initial flow-control window of each stream, in bytes.
     #[must_use]
     pub fn stream_window(&self) -> u32 {
         (self.window / STREAMS).clamp(*STREAM.start(), *STREAM.end())
     }
 
-    /// Returns the first window of a rate-limited response, at `rate` bytes per second. The server
-    /// fills it at full speed, so it has to be a small part of a second's amount. It grows if the
-    /// round trip is too long for that.
+    /// Returns the initial window of a response that is limited to `rate` bytes per second. The
+    /// server fills it at full speed, so it is a small part of a second's amount. It grows if the
+    /// round trip takes too long for that.
     ///
     /// ```
-    /// let budget = haul::drive::connection::h2::RecvMemory::default().share();
+    /// let budget = haul::drive::connection::h2::RecvMemory::default().reserve();
     /// assert_eq!((budget.paced_window(1 << 20), budget.paced_window(100)), (64 << 10, 4 << 10));
     /// assert_eq!(budget.paced_window(u64::MAX), budget.stream_window());
     /// ```

@@ -1,5 +1,5 @@
-//! Uploads of the requests that share a connection: a part of each in turn, within the peer's
-//! windows.
+//! Uploads of the requests that share a connection. They take turns to send, within the peer's
+//! flow-control windows.
 
 use std::io;
 use std::time::Instant;
@@ -15,33 +15,34 @@ use crate::Error;
 /// The uploads in progress on a connection.
 #[derive(Default)]
 pub(super) struct Uploads {
-    /// The streams of the uploads, in turn.
+    /// The streams with uploads. In each round, they send in this order.
     turns: Vec<u64>,
-    /// The streams whose source failed.
+    /// The streams whose content source failed, with its error.
     failed: Vec<(u64, Error)>,
-    /// The source of an upload had nothing at the last read.
+    /// The content source of an upload had no bytes at the last read, and has not ended.
     is_starved: bool,
-    /// The time when a source may have more.
+    /// The time when a content source may have more bytes.
     resumes_at: Option<Instant>,
-    /// A read of the content may block the sending thread.
+    /// A read of content may block the sending thread.
     may_block: bool,
-    /// More could be read and sent, but the driver checks for an early response first.
+    /// Content is left that could be sent now. Sending was interrupted, because the driver must
+    /// check for an early response first.
     pub(super) is_interrupted: bool,
 }
 
 impl Uploads {
-    /// Adds an upload.
+    /// Adds the upload of this request.
     pub(super) fn begin(&mut self, id: RequestId, may_block: bool) {
         self.turns.push(id.0);
         self.may_block = may_block;
     }
 
-    /// Returns true if a read of an upload may block the sending thread.
+    /// Returns true if a read of content may block the sending thread.
     pub(super) fn may_block(&self) -> bool {
         self.may_block && self.are_left()
     }
 
-    /// Returns true if any uploads are left.
+    /// Returns true if an upload is in progress.
     pub(super) fn are_left(&self) -> bool {
         !self.turns.is_empty()
     }
@@ -51,12 +52,12 @@ impl Uploads {
         !self.failed.is_empty()
     }
 
-    /// Takes the streams whose source has failed since the last call.
+    /// Returns the streams whose source has failed since the last call, with the errors.
     pub(super) fn take_failed(&mut self) -> Vec<(u64, Error)> {
         std::mem::take(&mut self.failed)
     }
 
-    /// Returns true if an upload cannot continue before its source has more.
+    /// Returns true if the content source of an upload had no bytes at the last read.
     pub(super) fn is_starved(&self) -> bool {
         self.is_starved
     }
@@ -66,7 +67,7 @@ impl Uploads {
         self.resumes_at
     }
 
-    /// Puts as much content into the machine as it takes.
+    /// Reads content into the protocol machine, as much as that accepts.
     pub(super) fn feed(&mut self, conn: &mut H2Machine, active: &mut StreamMap<ActiveStream>) {
         let Self { turns, failed, is_starved, resumes_at, .. } = self;
         (*is_starved, *resumes_at) = (false, None);
