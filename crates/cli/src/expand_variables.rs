@@ -1,4 +1,5 @@
-//! `--variable` and `--expand-…`: texts that several options use, as in curl 8.
+//! `--variable` and `--expand-…`: values that are defined once and inserted into several options,
+//! as in curl 8.
 //!
 //! ```
 //! use haul_cli::expand_variables::Variables;
@@ -17,10 +18,10 @@ use haul_policy::urlencode::percent;
 use crate::base64;
 use crate::usage_error::UsageReason;
 
-/// The longest name; curl's.
+/// The length at which a name is too long, as in curl.
 const NAME_MAX: usize = 128;
 
-/// Variables with their values. The last value of a name is used.
+/// The variables and their values. The last value that is set for a name counts.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     all: Vec<(String, Vec<u8>)>,
@@ -31,15 +32,16 @@ pub struct Variables {
 pub struct VariableAssignment<'a> {
     /// The variable's name.
     pub name: &'a str,
-    /// The bytes that are taken of the value: first and last, counted from 0.
+    /// The part of the value to use: its first and last byte, counted from 0. `None` is all of it.
     pub range: Option<(usize, usize)>,
-    /// The environment's variable of this name goes before the source.
+    /// True for `%NAME`: the environment variable of this name is used if it is set, and `source`
+    /// otherwise.
     pub environment: bool,
-    /// The source of the value; `None` if only the environment gives it.
+    /// The source of the value; `None` if it comes only from the environment.
     pub source: Option<VariableSource<'a>>,
 }
 
-/// The source of a value.
+/// Where the value of a variable comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableSource<'a> {
     /// The text on the command line itself.
@@ -49,8 +51,8 @@ pub enum VariableSource<'a> {
 }
 
 impl<'a> VariableAssignment<'a> {
-    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with
-    /// `[first-last]` behind the name. Anything else is not an assignment.
+    /// Parses `name=text`, `name@file`, `%NAME`, `%NAME=default` or `%NAME@file`, each optionally
+    /// with `[first-last]` after the name. Returns `None` for any other text.
     pub fn parse(text: &'a [u8]) -> Result<Option<Self>, UsageReason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),
@@ -155,7 +157,7 @@ impl Variables {
     }
 }
 
-/// Encodes a text as a JSON string, without the quotes.
+/// Escapes a text for a JSON string, without adding quotes.
 pub(crate) fn json(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
     for &byte in value {
@@ -173,7 +175,7 @@ pub(crate) fn json(value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The part of a value that an assignment takes.
+/// Returns the bytes of the value in this range: first and last byte, counted from 0.
 pub(crate) fn part(value: Vec<u8>, range: Option<(usize, usize)>) -> Vec<u8> {
     match range {
         None => value,

@@ -1,4 +1,5 @@
-//! The trait by which the command line reads the files it names. Tests implement it with text.
+//! The trait through which the command line reads files, the environment and the terminal. Tests
+//! implement it with texts.
 //!
 //! ```
 //! use haul_cli::file_access::FileAccess;
@@ -28,57 +29,59 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-/// The files that options name, the environment, and the terminal.
+/// Access to the files that options name, to the environment, and to the terminal.
 pub trait FileAccess {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
-    /// Opens a config file. From standard input, the reader takes no byte behind the last line that
-    /// was requested: the rest is for other readers. By default every config file is opened like
-    /// other files.
+    /// Opens a config file. When it is standard input, the reader consumes no byte after the last
+    /// requested line, so that others can read the rest. The default implementation calls
+    /// [`FileAccess::open`].
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open(path)
     }
 
-    /// Returns the size of a file that is read later: `None` if it has no reliable size, as a pipe.
+    /// Returns the size of a file that is read later, or `None` if it has no reliable size, as a
+    /// pipe.
     ///
-    /// A file that is not regular is not opened: the writer of a pipe would take that for its end.
+    /// A file that is not regular is not opened: the writer of a pipe would then see its reader
+    /// close it.
     fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
         self.open(path).map(|_| None)
     }
 
-    /// Returns the time of a file's last change, in seconds since 1970; `None` if there is no such
-    /// file. The default implementation returns `None`.
+    /// Returns the time of a file's last modification, in seconds since 1970. Returns `None` if
+    /// there is no such file, and in the default implementation.
     fn modified(&mut self, _path: &Path) -> Option<u64> {
         None
     }
 
-    /// Returns a variable of the environment. The default implementation has none.
+    /// Returns an environment variable. The default implementation returns `None`.
     fn variable(&self, _name: &str) -> Option<OsString> {
         None
     }
 
-    /// Asks the person at the terminal for a password. The default implementation fails.
+    /// Asks the user for a password on the terminal. The default implementation fails.
     fn password(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Reads a password from the next line of standard input, if no terminal can be asked.
+    /// Reads a password from the next line of standard input, for use without a terminal.
     ///
     /// # Errors
-    /// Those of reading. The default implementation reads nothing.
+    /// The errors of reading. The default implementation always fails.
     fn password_line(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
-/// True once the buffer of [`io::stdin`] may hold some of standard input.
+/// True once the buffer of [`io::stdin`] may hold bytes of standard input.
 static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 
-/// The buffered rest of standard input that has not been read yet.
+/// Returns a reader of standard input, which shares the buffer of [`io::stdin`].
 ///
 /// # Errors
-/// It is not open for reading, which [`io::stdin`] takes for its end.
+/// Standard input is not open for reading, which [`io::stdin`] reports as an empty input.
 pub(crate) fn stdin() -> io::Result<StdIn> {
     let stdin = StdIn::new();
     match fcntl_getfl(&stdin.0)?.contains(OFlags::WRONLY) {
@@ -104,7 +107,8 @@ impl Read for StdIn {
     }
 }
 
-/// Reads from standard input, and again when something has come.
+/// Calls `read`, and again after standard input has become readable, for as long as it fails with
+/// `WouldBlock`.
 fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match read() {
@@ -137,15 +141,15 @@ impl Write for Stdout {
     }
 }
 
-/// The unread rest of standard input, as content. Time limits hold while nothing arrives, unless
-/// some of it was read before.
+/// Returns the unread rest of standard input as request content. Time limits also apply while no
+/// input arrives, unless part of the input was read before.
 pub(crate) fn stdin_content() -> OneShotSource {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
     unread.map_or_else(|| OneShotSource::new(StdIn::new()), OneShotSource::file)
 }
 
-/// Standard input, at most one line at a time.
+/// A reader of standard input that returns at most one line at a time.
 struct StdinLines;
 
 impl Read for StdinLines {
@@ -162,7 +166,7 @@ impl Read for StdinLines {
     }
 }
 
-/// The real files of the system.
+/// The files, environment and terminal of the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFiles;
 
@@ -225,7 +229,8 @@ impl FileAccess for SystemFiles {
 /// The length limit of a password, in bytes.
 const PASSWORD_MAX: u64 = 4096;
 
-/// Asks without an echo. The settings of the terminal are restored also after an error.
+/// Prompts on a terminal and reads a line without echo. The settings of the terminal are restored
+/// even after an error.
 fn ask(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
     let before = tcgetattr(&terminal)?;
     let mut silent = before.clone();

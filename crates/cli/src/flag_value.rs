@@ -1,4 +1,4 @@
-//! The value of one flag and the ways to read it: text, path, number, seconds, size.
+//! The value of one flag, and the conversions of it: text, path, number, seconds, size.
 //!
 //! ```
 //! use haul_cli::flag_value::FlagValue;
@@ -18,16 +18,16 @@ use crate::usage_error::UsageReason;
 /// The longest accepted time limit, in seconds: a century, which clocks can add without overflow.
 pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
-/// The value that the parser hands to a flag.
+/// The value that the parser passes to a flag.
 ///
-/// Text is bytes: file names, form data and header values of other encodings pass untouched.
+/// Text is bytes, because file names, form data and header values may have any encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagValue<'a> {
-    /// A switch: on, or off by `--no-`.
+    /// True for `--name`, false for `--no-name`.
     Switch(bool),
     /// The text of a flag that takes a value.
     Text(&'a [u8]),
-    /// A flag with an optional value, used without it.
+    /// A flag with an optional value, given without it.
     Absent,
 }
 
@@ -45,12 +45,12 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as UTF-8.
+    /// Returns the value as UTF-8 text.
     pub fn text(self) -> Result<&'a str, UsageReason> {
         std::str::from_utf8(self.bytes()).map_err(|_| UsageReason::NotUtf8)
     }
 
-    /// The value as UTF-8 that is not empty.
+    /// Returns the value as UTF-8 text; an empty value is an error.
     pub fn content(self) -> Result<&'a str, UsageReason> {
         match self.text()? {
             "" => Err(UsageReason::Blank),
@@ -66,12 +66,12 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as a whole number.
+    /// Returns the value as a whole number.
     pub fn number(self) -> Result<u64, UsageReason> {
         digits(self.bytes())
     }
 
-    /// The value as a whole number of a range.
+    /// Returns the value as a whole number from `least` to `most`.
     pub fn number_in(self, least: u64, most: u64) -> Result<u64, UsageReason> {
         match self.number()? {
             number if number > most => Err(UsageReason::TooLarge),
@@ -80,8 +80,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the value as decimal seconds. As in curl, text after the number is ignored in curl's
-    /// place, though `5m` is hardly meant so.
+    /// Returns the value as decimal seconds. The curl persona ignores text after the number, as
+    /// curl does.
     pub fn seconds_for(self, persona: Persona) -> Result<Duration, UsageReason> {
         let bytes = self.bytes();
         let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');
@@ -92,7 +92,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as decimal seconds, to the millisecond as in curl. It may end in `s`: `5s`.
+    /// Returns the value as decimal seconds, with the precision of curl, which is a millisecond.
+    /// The value may end in `s`: `5s`.
     pub fn seconds(self) -> Result<Duration, UsageReason> {
         let bytes = self.bytes();
         let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);
@@ -112,7 +113,7 @@ impl<'a> FlagValue<'a> {
         Ok(Duration::from_millis(seconds * 1000 + millis))
     }
 
-    /// The value as an octal number, of permissions.
+    /// Returns the value as an octal number of permission bits, at most `most`.
     pub fn octal(self, most: u32) -> Result<u32, UsageReason> {
         let bytes = self.bytes();
         if let [b'-', ..] | [] = bytes {
@@ -127,8 +128,9 @@ impl<'a> FlagValue<'a> {
         })
     }
 
-    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case,
-    /// and with a fraction in front of it: `1.5M`. A fraction of a byte is dropped.
+    /// Returns the value as a number of bytes. It may have a fraction and a unit: `B`, `K`, `M`,
+    /// `G`, `T` or `P`, in upper or lower case, each 1024 times the one before: `1.5M`. A fraction
+    /// of a byte is dropped.
     pub fn size(self) -> Result<u64, UsageReason> {
         let bytes = self.bytes();
         let (number, shift) = match bytes.split_last() {
@@ -162,12 +164,12 @@ impl<'a> FlagValue<'a> {
     }
 }
 
-/// A list with colons, commas or blanks between its names.
+/// Splits a list of names that are separated by colons, commas or blanks.
 pub fn names(text: &str) -> Vec<String> {
     text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Bytes as a file name.
+/// Converts bytes to a file name.
 pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageReason> {
     #[cfg(unix)]
     {

@@ -1,8 +1,8 @@
-//! Files that are made from the table of flags: the man page, completions, the page of curl's
-//! options.
+//! The files that are generated from the table of flags: the man page, the completions, and the
+//! page about curl's options.
 //!
-//! `haul --generate DIRECTORY` writes all of them (`make generate`); a test of each holds the
-//! checked-in one to the table.
+//! `haul --generate DIRECTORY` writes all of them (`make generate`). Tests check that the files in
+//! the repository are up to date.
 //!
 //! ```
 //! use haul_cli::generated_files;
@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::flags::compat;
 use crate::{completions, man};
 
-/// Each file's path in the repository, with its text.
+/// Returns the path of each file in the repository, and its text.
 pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     [
         ("docs/curl-compat.md", compat::page as fn() -> String),
@@ -29,10 +29,10 @@ pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     .map(|(name, make)| (name, make()))
 }
 
-/// Writes all of them below this directory.
+/// Writes all files below this directory.
 ///
 /// # Errors
-/// The error of the system.
+/// The error of the file system.
 pub fn write(root: &Path) -> std::io::Result<()> {
     all().try_for_each(|(name, text)| {
         let path = root.join(name);
@@ -43,7 +43,7 @@ pub fn write(root: &Path) -> std::io::Result<()> {
     })
 }
 
-/// Panics if the file is not this text.
+/// Panics if the file has another content than this text.
 #[cfg(test)]
 pub(crate) fn assert_is(path: &Path, text: &str) {
     let there = std::fs::read_to_string(path).unwrap_or_default();

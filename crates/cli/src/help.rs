@@ -1,4 +1,4 @@
-//! `--help` and `--version`, from the table of flags.
+//! The texts of `--help` and `--version`, generated from the table of flags.
 //!
 //! ```
 //! use haul_cli::persona::Persona;
@@ -17,19 +17,20 @@ use crate::persona::VERSION;
 use crate::persona::{CURL_VERSION, Persona};
 use crate::usage_error::{ArgPosition, UsageError, UsageReason};
 
-/// The features of curl's builds that work here, by curl's names and in its order.
+/// The features in curl's `--version` that haul has, by curl's names and in its order.
 const FEATURES: &str =
     "alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd";
 
-/// The release date of that version of curl.
+/// The release date of the version of curl that haul stands in for.
 const CURL_DATE: &str = "2026-09-02";
 
-/// Width to which long documentation is wrapped.
+/// The column at which long documentation is wrapped.
 const WIDTH: usize = 78;
 
-/// The text of `--help SUBJECT`.
+/// Returns the text of `--help SUBJECT`.
 ///
-/// The subject is a category, `all`, `category`, an option, or nothing for the most used options.
+/// The subject is a category, `all`, `category`, or an option. Without a subject the text lists the
+/// most used options.
 pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageError> {
     let program = persona.name();
     let mut text = String::new();
@@ -81,7 +82,7 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
     Ok(text)
 }
 
-/// The text of `--manual`: everything about every option.
+/// Returns the text of `--manual`: the documentation of every option.
 pub fn manual(persona: Persona) -> String {
     let mut text = format!("Usage: {} [options...] <url>\n", persona.name());
     for flag in FLAGS {
@@ -91,10 +92,8 @@ pub fn manual(persona: Persona) -> String {
     text
 }
 
-/// Returns the text of `--version`.
-///
-/// Returns the text of `--version`. Scripts search it for words: as in curl, the features are those
-/// of curl's names that work here.
+/// Returns the text of `--version`. Scripts search it for features, so it lists those of curl's
+/// features that work here.
 pub fn version(persona: Persona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     match persona {
@@ -106,12 +105,12 @@ pub fn version(persona: Persona) -> String {
     }
 }
 
-/// Returns true if the name means this subject; curl ignores its case.
+/// Returns true if a subject given by the user means this name. The curl persona ignores case.
 fn is_called(persona: Persona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
-/// Returns the categories with their titles. In curl's place, curl's categories are among them.
+/// Returns the categories with their titles. The curl persona adds curl's categories.
 fn categories(persona: Persona) -> BTreeMap<&'static str, &'static str> {
     let ours = HelpCategory::ALL.iter().map(|category| (category.name(), category.about()));
     ours.chain(curl_help::categories().filter(|_| persona.is_curl())).collect()
@@ -144,8 +143,8 @@ fn list(text: &mut String, persona: Persona, shown: impl Fn(&FlagSpec) -> bool) 
     }
 }
 
-/// Returns the names and the effect of an option for a list. In curl's list, an option that is on
-/// by default appears as the one that turns it off.
+/// Returns the names and the short description of an option for a list. As in curl's list, the curl
+/// persona shows an option that is on by default in the form that turns it off.
 fn as_listed(persona: Persona, spec: &FlagSpec) -> (String, &'static str) {
     match curl_help::turned_off(spec.long) {
         _ if !persona.is_curl() => (names(spec), spec.help),

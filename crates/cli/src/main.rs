@@ -108,12 +108,13 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
     Ok(ExitCode::SUCCESS)
 }
 
-/// A reader that has seen enough of the help is no failure.
+/// Prints a text. A reader that closes the output early is no failure.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// The agent's own process, which a call starts: its listener is standard input.
+/// Runs the agent if the arguments say so. A caller starts this process with the listening socket
+/// as standard input.
 fn agent() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != agent::spawn::SERVE {

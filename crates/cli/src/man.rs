@@ -1,4 +1,4 @@
-//! The man page, `haul.1`.
+//! Generates the man page, `haul.1`.
 //!
 //! ```
 //! let page = haul_cli::man::page();
@@ -8,7 +8,7 @@
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax};
 use crate::persona::VERSION;
 
-/// The page, in roff.
+/// Returns the page in roff.
 pub fn page() -> String {
     let mut text = format!(
         ".TH HAUL 1 \"\" \"haul {VERSION}\" \"haul\"\n.SH NAME\nhaul \\- move HTTP bodies, one or millions\n.SH SYNOPSIS\n\
@@ -28,7 +28,7 @@ pub fn page() -> String {
     text
 }
 
-/// The sections after the options: headings, each with its entries and their descriptions.
+/// The sections after the options: each is a heading, and its entries with their descriptions.
 const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     (
         "FILES",
@@ -102,7 +102,7 @@ fn option(text: &mut String, spec: &FlagSpec) {
     text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", line(spec.example)));
 }
 
-/// Returns a text line whose first character roff does not read as a request.
+/// Returns a text line for roff: a first character that would begin a request is escaped.
 fn line(text: &str) -> String {
     let escaped = escaped(text);
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

@@ -1,4 +1,4 @@
-//! The command line as read: every value valid text of its kind, nothing looked up yet.
+//! The parsed command line. Every value has the right syntax, but no file has been read.
 //!
 //! Flags write here ([`crate::flags`]); [`crate::resolve`] turns the result into a
 //! [`crate::plan::RunPlan`]. What needs no second look is kept in the plan's own types.
@@ -27,8 +27,7 @@ use crate::process_list::SecretTail;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageReason};
 
-/// The most warnings that are kept. A config file of a million bad lines must not cause a million
-/// warnings.
+/// The most warnings that are kept, for config files with millions of bad lines.
 const WARNINGS_MAX: usize = 100;
 
 /// A parsed command line.
@@ -38,26 +37,26 @@ pub struct ParsedArgs {
     pub global: GlobalArgs,
     /// The groups that `--next` separates. Never empty.
     pub groups: Vec<OptionGroup>,
-    /// `--help` or `--version`: print that and leave.
+    /// What to print instead of running transfers, for options such as `--help`.
     pub info: Option<InfoOption>,
-    /// In curl's place: the subjects of `--help` in config files, which is shown before the
-    /// transfers.
+    /// The subjects of `--help` in config files of the curl persona. Their help is printed before
+    /// the transfers run.
     pub help_first: Vec<Option<String>>,
-    /// `--agent-status`, `--agent-stop`: do that and leave.
+    /// `--agent-status` or `--agent-stop`, which is carried out instead of transfers.
     pub agent_command: Option<crate::agent::control::AgentCommand>,
     /// The warnings for the user.
     pub warnings: Vec<String>,
     /// Notes that are shown only with `-v`.
     pub notes: Vec<String>,
-    /// The error in the default config file, which was read up to there.
+    /// The error at which the reading of the default config file stopped.
     pub curlrc_fault: Option<UsageError>,
-    /// Parts of the command line that are secrets.
+    /// The parts of the command line that are secrets and are blanked in the process list.
     pub secrets: Vec<SecretTail>,
-    /// A config file that the flag just read asks the parser to read in place.
+    /// The config file that the last flag named. The parser reads it at that point.
     pub(crate) config: Option<PathBuf>,
-    /// A variable that the flag just read asks the parser to set.
+    /// The assignment of the last `--variable`. The parser carries it out.
     pub(crate) variable: Option<Vec<u8>>,
-    /// The list that a `--url @file` of curl's just named; the parser takes it out at once.
+    /// The list that curl's `--url @file` named. The parser reads it at once.
     pub(crate) list: Option<PathBuf>,
 }
 
@@ -72,24 +71,25 @@ pub enum InfoOption {
     Manual,
 }
 
-/// One `--next` group.
+/// The options between two `--next`.
 #[derive(Clone, Debug)]
 pub struct OptionGroup {
-    /// Sources of URLs in order.
+    /// The sources of URLs, in order.
     pub urls: UrlList,
-    /// `-o` and `-O` in order; they pair with `urls` by position.
+    /// The `-o` and `-O` options, in order. Each belongs to the URL with the same index.
     pub outputs: Vec<OutputArg>,
-    /// `-T` in order; they pair with `urls` by position.
+    /// The `-T` options, in order. Each belongs to the URL with the same index.
     pub uploads: Vec<UploadArg>,
-    /// `--remote-name-all` and its opposite: from the URL at this index on.
+    /// `--remote-name-all` (true) and its negation, each with the index of the first URL for which
+    /// it counts.
     pub remote_name_all: Vec<(usize, bool)>,
-    /// `-g`.
+    /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
-    /// `--output-dir`.
+    /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
-    /// `--create-dirs`.
+    /// `--create-dirs`: creates missing directories of output files.
     pub create_dirs: bool,
-    /// `-J`.
+    /// `-J`: uses the file name that the response gives.
     pub remote_header_name: bool,
     /// `--remove-on-error`.
     pub remove_on_error: bool,
@@ -107,12 +107,12 @@ pub struct OptionGroup {
     pub create_file_mode: Option<u32>,
     /// `--checksum`.
     pub checksum: Option<ChecksumArg>,
-    /// The stage being filled is the last. Never empty.
+    /// The stages that `--then` separates. Options apply to the last one. Never empty.
     pub stages: Vec<ParsedStage>,
 }
 
 impl OptionGroup {
-    /// A group without any option yet.
+    /// Returns a group without options.
     pub fn of(persona: Persona) -> Self {
         OptionGroup {
             urls: UrlList::default(),
@@ -135,24 +135,26 @@ impl OptionGroup {
         }
     }
 
-    /// Returns the number of URL positions so far. A position that has only an output or an upload
-    /// yet counts too.
+    /// Returns the number of URL indexes in use, including those that have only an output or an
+    /// upload so far.
     pub fn places(&self) -> usize {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }
 
-    /// Returns true if the URL at this index gets `-O`, in case no output belongs to it.
+    /// Returns true if `--remote-name-all` applies to the URL at this index, if it has no output of
+    /// its own.
     pub fn is_remote_named(&self, index: usize) -> bool {
         self.remote_name_all.iter().rev().find(|(from, _)| *from <= index).is_some_and(|(_, on)| *on)
     }
 }
 
-/// One stage of a group.
+/// The options of one stage: those of the first URLs, or those after a `--then`.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedStage {
-    /// `--then`; `None` for the first stage.
+    /// The URL template of `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
-    /// `-o` and `-O` behind its `--then`. The outputs of the first stage are in the group.
+    /// The `-o` and `-O` options after `--then`. Those of the first stage are in the
+    /// [`OptionGroup`].
     pub outputs: Vec<OutputArg>,
     /// `--extract`, in order.
     pub extract: Vec<String>,
@@ -176,8 +178,8 @@ pub struct ParsedStage {
     pub write_out: Option<TextOrFile>,
 }
 
-/// The request settings of a stage, with files not read yet. `Debug` shows nothing that may be a
-/// secret.
+/// The request settings of a stage. Their files have not been read yet. `Debug` shows nothing that
+/// may be a secret.
 #[derive(Clone, Default)]
 pub struct ParsedRequest {
     /// `-X`.
@@ -192,7 +194,7 @@ pub struct ParsedRequest {
     pub referer: Option<Vec<u8>>,
     /// `-e ';auto'`.
     pub auto_referer: bool,
-    /// `-b` with text, joined.
+    /// The texts of `-b`, joined.
     pub cookie: Option<Vec<u8>>,
     /// `-u`.
     pub user: Option<ParsedUser>,
@@ -200,7 +202,7 @@ pub struct ParsedRequest {
     pub bearer: Option<Secret>,
     /// `--aws-sigv4`.
     pub signature: Option<SigV4>,
-    /// `--basic` and its like; `None` where none was given.
+    /// `--basic` and similar options; `None` if none is given.
     pub allowed: Option<AllowedSchemes>,
     /// `-n`, `--no-netrc`.
     pub netrc: bool,
@@ -208,7 +210,7 @@ pub struct ParsedRequest {
     pub netrc_optional: bool,
     /// `--netrc-file`.
     pub netrc_file: Option<PathBuf>,
-    /// `-d` and its like, in order.
+    /// `-d` and similar options, in order.
     pub data: Vec<ParsedData>,
     /// `-G`.
     pub get: bool,
@@ -235,7 +237,7 @@ pub struct ParsedRequest {
 }
 
 impl ParsedRequest {
-    /// Returns true if `-d`, `-F` or an option like them gives the request content.
+    /// Returns true if `-d`, `-F` or a similar option gives the request content.
     pub fn has_content(&self) -> bool {
         !self.form.is_empty() || !self.data.is_empty() && !self.get
     }
@@ -253,16 +255,16 @@ impl std::fmt::Debug for ParsedRequest {
     }
 }
 
-/// The proxies of a stage, nothing looked up yet.
+/// The proxy settings of a stage. Their files have not been read yet.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedProxy {
-    /// `-x` and its like; the inner `None` is `-x ''`.
+    /// `-x` and similar options. The inner `None` stands for `-x ''`: no proxy.
     pub proxy: Option<Option<Proxy>>,
     /// `--preproxy`.
     pub preproxy: Option<Proxy>,
     /// `-U`.
     pub user: Option<ParsedUser>,
-    /// `--proxy-basic` and its like; `None` where none was given.
+    /// `--proxy-basic` and similar options; `None` if none is given.
     pub allowed: Option<AllowedSchemes>,
     /// `-p`.
     pub tunnel: bool,
@@ -276,16 +278,16 @@ pub struct ParsedProxy {
     pub fields: Vec<ParsedHeader>,
     /// `--noproxy`.
     pub no_proxy: Option<String>,
-    /// `--proxy-cacert` and its like.
+    /// `--proxy-cacert` and similar options.
     pub tls: TlsArgs,
 }
 
-/// `-u` or `-U`. `Debug` shows nothing of it.
+/// The value of `-u` or `-U`. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParsedUser {
-    /// The user.
+    /// The user name.
     pub user: Vec<u8>,
-    /// The password; `None` without a colon: the program then asks for it.
+    /// The password; `None` if the value has no colon, and the program asks for the password.
     pub password: Option<Vec<u8>>,
 }
 
@@ -295,21 +297,21 @@ impl std::fmt::Debug for ParsedUser {
     }
 }
 
-/// One `-H`.
+/// The value of one `-H`.
 #[derive(Clone, Debug)]
 pub enum ParsedHeader {
-    /// A field.
+    /// A header field.
     Field(FieldArg),
-    /// `@file`: one field on each line.
+    /// `@file`: a file with one field per line.
     File(PathBuf),
 }
 
-/// One `-d`, another option of its kind, or a `--url-query`. `Debug` shows the kind alone.
+/// The value of one `-d`, a similar option, or `--url-query`. `Debug` shows only the kind.
 #[derive(Clone)]
 pub struct ParsedData {
-    /// The kind of the option.
+    /// The option that gave the value.
     pub kind: DataKind,
-    /// The unencoded text before the value and a `=`: of [`DataKind::UrlEncode`] only.
+    /// The text before the value and a `=`, which is not encoded. Only for [`DataKind::UrlEncode`].
     pub name: Option<Vec<u8>>,
     /// The value of the option.
     pub text: TextOrFile,
@@ -337,20 +339,20 @@ impl std::fmt::Debug for ParsedData {
 /// The options that give a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataKind {
-    /// `-d`: CR, LF and NUL of a file are left out.
+    /// `-d`: CR, LF and NUL are removed from a file.
     Data,
-    /// `--data-binary`: a file as it is.
+    /// `--data-binary`: a file is sent unchanged.
     Binary,
-    /// `--data-raw`: no file at all.
+    /// `--data-raw`: the value never names a file.
     Raw,
-    /// `--data-urlencode`, `--url-query`: percent-encoded, a blank as `+`.
+    /// `--data-urlencode`, `--url-query`: the value is percent-encoded, with `+` for a blank.
     UrlEncode,
-    /// `--json`: as binary, joined without `&`, and the media type is JSON.
+    /// `--json`: as `--data-binary`, but values are joined without `&`, and the media type is JSON.
     Json,
 }
 
 impl DataKind {
-    /// The option's name, for messages.
+    /// Returns the option's name, for messages.
     pub fn option(self) -> &'static str {
         match self {
             DataKind::Data => "--data",
@@ -365,14 +367,14 @@ impl DataKind {
 /// A value given directly or by `@file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextOrFile {
-    /// The bytes themselves.
+    /// The value itself.
     Text(Vec<u8>),
     /// The file that holds them; `-` is standard input.
     File(PathBuf),
 }
 
 impl TextOrFile {
-    /// Reads `@file` as a file and everything else as itself.
+    /// Parses `@file` as a file and everything else as a text.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageReason> {
         Ok(match bytes.strip_prefix(b"@") {
             Some(b"") => return Err(UsageReason::Blank),
@@ -389,7 +391,7 @@ impl Default for ParsedArgs {
 }
 
 impl ParsedArgs {
-    /// A command line without any option yet.
+    /// Returns a command line without options.
     pub fn of(persona: Persona) -> Self {
         ParsedArgs {
             global: GlobalArgs::of(persona),
@@ -407,8 +409,9 @@ impl ParsedArgs {
         }
     }
 
-    /// Removes the last group if it names no URL and is not the only one. curl reports it only
-    /// after the other groups have run, as with a config file in which each entry ends with `next`.
+    /// Removes the last group if it names no URL and is not the only one, and returns true if it
+    /// did. curl reports such a group only after the others have run, as in a config file in which
+    /// each entry ends with `next`.
     pub fn take_group_without_url(&mut self) -> bool {
         let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
         if is_one {
@@ -417,20 +420,20 @@ impl ParsedArgs {
         is_one
     }
 
-    /// The group being filled.
+    /// Returns the last group, to which options apply.
     pub fn group(&mut self) -> &mut OptionGroup {
         let last = self.groups.len() - 1;
         &mut self.groups[last]
     }
 
-    /// The stage being filled.
+    /// Returns the last stage, to which options apply.
     pub fn stage(&mut self) -> &mut ParsedStage {
         let stages = &mut self.group().stages;
         let last = stages.len() - 1;
         &mut stages[last]
     }
 
-    /// Adds the output of the next URL of the stage being filled.
+    /// Adds an output for the next URL of the last stage.
     pub(crate) fn push_output(&mut self, output: OutputArg) {
         let group = self.group();
         match group.stages.as_mut_slice() {
@@ -439,17 +442,17 @@ impl ParsedArgs {
         }
     }
 
-    /// The settings of the stage being filled.
+    /// Returns the request settings of the last stage.
     pub fn request(&mut self) -> &mut ParsedRequest {
         &mut self.stage().request
     }
 
-    /// Returns the transfer settings of the stage being filled.
+    /// Returns the transfer settings of the last stage.
     pub fn transfer(&mut self) -> &mut TransferArgs {
         &mut self.stage().transfer
     }
 
-    /// Returns the proxy settings of the stage being filled.
+    /// Returns the proxy settings of the last stage.
     pub fn proxy(&mut self) -> &mut ParsedProxy {
         &mut self.stage().proxy
     }
@@ -468,7 +471,7 @@ impl ParsedArgs {
         }
     }
 
-    /// Closes the group for `--next`.
+    /// Begins a new group, for `--next`.
     pub(crate) fn next_group(&mut self) -> Result<(), UsageReason> {
         if self.group().urls.is_empty() {
             return Err(UsageReason::MissingUrlBeforeNext);
@@ -477,12 +480,12 @@ impl ParsedArgs {
         Ok(())
     }
 
-    /// Opens the stage of a `--then`, with the transfer settings of the previous stage.
+    /// Begins a new stage, for `--then`, with the transfer settings of the previous stage.
     ///
-    /// Trust, time limits and name resolution apply to the whole chain, or a job against a private
-    /// CA would have to repeat `--cacert` at every stage. What is sent to a server (method, fields,
-    /// body, credentials) stays with its stage: a page chooses the next URLs, and a repeated POST
-    /// or secret should be asked for in so many words.
+    /// Trust, time limits and name resolution apply to the whole chain; otherwise a job with a
+    /// private CA would have to repeat `--cacert` for every stage. What is sent to a server
+    /// (method, fields, body, credentials) applies only to its stage: a page chooses the next URLs,
+    /// so a POST or a secret must be repeated explicitly.
     pub(crate) fn next_stage(&mut self, template: UrlTemplate) {
         let ParsedStage { mut transfer, proxy, .. } = self.stage().clone();
         // The new stage starts without the credentials of the stage before.

@@ -1,13 +1,13 @@
-//! The program whose defaults and messages a run has: haul itself, or curl.
+//! The program as which haul behaves: haul itself, or curl.
 //!
 //! | called as | persona |
 //! |---|---|
 //! | `haul …` | [`Persona::Haul`] |
 //! | `haul curl …`, or by the name `curl` (a link) | [`Persona::Curl`] |
 //!
-//! The defaults of each persona are where the settings are:
+//! The defaults of each persona are in the functions that make the settings,
 //! [`GlobalArgs::of`](crate::plan::GlobalArgs::of) and
-//! [`TransferArgs::of`](crate::plan::TransferArgs::of). No other place asks for the program's name.
+//! [`TransferArgs::of`](crate::plan::TransferArgs::of). Only this module reads the program's name.
 //!
 //! ```
 //! use haul_cli::persona::Persona;
@@ -22,25 +22,24 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The version that `--version`, messages and the default `User-Agent` name.
+/// The version in `--version`, messages and the default `User-Agent`.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The version of curl whose options and behaviour the curl persona has.
 pub const CURL_VERSION: &str = "8.22.0";
 
-/// The program whose defaults, messages and habits a run has.
+/// The program whose defaults, messages and behaviour a run has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persona {
-    /// haul itself: it follows redirects, error statuses are failures, and URLs are fetched in
-    /// parallel.
+    /// haul itself: it follows redirects, fails on error statuses, and fetches URLs in parallel.
     #[default]
     Haul,
-    /// curl: a script written for curl 8 gets the same behaviour.
+    /// curl: scripts written for curl 8 get the same behaviour.
     Curl,
 }
 
 impl Persona {
-    /// The persona of a whole command line, and the arguments that are left for it.
+    /// Determines the persona from a whole command line. Returns it with the remaining arguments.
     pub fn called(words: impl IntoIterator<Item = OsString>) -> (Persona, Vec<OsString>) {
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
@@ -64,12 +63,12 @@ impl Persona {
         }
     }
 
-    /// Returns true if the program behaves as curl wherever haul differs.
+    /// Returns true if the program behaves as curl where the two differ.
     pub fn is_curl(self) -> bool {
         self == Persona::Curl
     }
 
-    /// Returns the `User-Agent` without `-A`.
+    /// Returns the default value of `User-Agent`.
     pub fn user_agent(self) -> String {
         match self {
             Persona::Haul => format!("haul/{VERSION}"),

@@ -1,5 +1,5 @@
-//! `;encoder=`: the transfer encodings of a form's parts (RFC 2045 section 6). RFC 7578 section 4.7
-//! has given them up and few servers decode them. But scripts that are written for curl use them.
+//! The value of `;encoder=`: the transfer encoding of a form's part (RFC 2045 section 6). RFC 7578
+//! section 4.7 deprecates them and few servers decode them, but scripts for curl use them.
 
 /// The encoding of a part's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,11 +8,11 @@ pub enum PartEncoder {
     Binary,
     /// `8bit`: unchanged.
     EightBit,
-    /// `7bit`: unchanged; other bytes than ASCII are an error.
+    /// `7bit`: unchanged; a byte beyond ASCII is an error.
     SevenBit,
-    /// Base64, in lines.
+    /// `base64`, in lines of 76 characters.
     Base64,
-    /// Quoted-printable.
+    /// `quoted-printable`.
     QuotedPrintable,
 }
 
@@ -25,12 +25,12 @@ impl PartEncoder {
         PartEncoder::QuotedPrintable,
     ];
 
-    /// The encoder of this name, in either case.
+    /// Returns the encoder with this name, ignoring case.
     pub fn of(name: &[u8]) -> Option<PartEncoder> {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the name, as `Content-Transfer-Encoding` has it.
+    /// Returns the value of `Content-Transfer-Encoding`.
     pub fn name(self) -> &'static str {
         match self {
             PartEncoder::Binary => "binary",
@@ -46,7 +46,8 @@ impl PartEncoder {
         matches!(self, PartEncoder::Binary | PartEncoder::EightBit)
     }
 
-    /// The content encoded; `None` if it cannot be, which only [`PartEncoder::SevenBit`] answers.
+    /// Encodes the content. Returns `None` if it cannot be encoded, which happens only with
+    /// [`PartEncoder::SevenBit`].
     pub fn encode(self, content: Vec<u8>) -> Option<Vec<u8>> {
         match self {
             PartEncoder::Binary | PartEncoder::EightBit => Some(content),
@@ -57,7 +58,7 @@ impl PartEncoder {
     }
 }
 
-/// Encodes the content in lines of 76 characters, 57 bytes each.
+/// Encodes the content as Base64 in lines of 76 characters, 57 bytes each.
 fn in_lines(content: &[u8]) -> Vec<u8> {
     let lines: Vec<String> = content.chunks(57).map(crate::base64::encode).collect();
     lines.join("\r\n").into_bytes()

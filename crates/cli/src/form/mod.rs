@@ -1,4 +1,4 @@
-//! The grammar of `-F`, and the form that several of them make.
+//! Parses the values of `-F`, and collects them into a form.
 //!
 //! ```text
 //! NAME=CONTENT   a field           NAME=@FILE[,FILE...]  files      NAME=(   opens a nested list
@@ -6,8 +6,8 @@
 //! behind each, in any order: ;type=TYPE/SUBTYPE  ;filename=NAME  ;headers=LINE  ;headers=@FILE  ;encoder=NAME
 //! ```
 //!
-//! Words may stand in double quotes, in which `\` makes `"` and `\` literal; else they end at `;`,
-//! and file names at `,`.
+//! A word may be in double quotes, in which `\"` is a quote and `\\` a backslash. Otherwise it ends
+//! at `;`, and a file name also at `,`.
 //!
 //! ```
 //! use haul_cli::form::{ParsedContent, FormItem, parse};
@@ -29,17 +29,17 @@ use crate::usage_error::UsageReason;
 pub use encoder::PartEncoder;
 use value_scanner::ValueScanner;
 
-/// The greatest depth of nested `=(` lists: more than anyone needs, and far from the end of the
-/// stack.
+/// The greatest depth of nested `=(` lists, small enough for the stack.
 const DEPTH_MAX: usize = 16;
 
-/// A form as given, with files not read yet. `Debug` shows the number of parts.
+/// The parsed values of `-F`. Their files have not been read yet. `Debug` shows only the number of
+/// parts.
 #[derive(Clone, Default)]
 pub struct ParsedForm {
     /// `--form-escape`.
     pub backslash: bool,
     parts: Vec<ParsedPart>,
-    /// The lists that are open, outermost first.
+    /// The lists that `=(` has opened and `=)` has not closed yet, outermost first.
     open: Vec<ParsedPart>,
 }
 
@@ -50,12 +50,12 @@ impl std::fmt::Debug for ParsedForm {
 }
 
 impl ParsedForm {
-    /// Returns true if there was no `-F` at all.
+    /// Returns true if there was no `-F`.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.open.is_empty()
     }
 
-    /// Adds the item of one `-F`.
+    /// Adds the parsed value of one `-F`.
     pub fn push(&mut self, item: FormItem) -> Result<(), UsageReason> {
         match item {
             FormItem::Part(part) => self.list().push(part),
@@ -87,18 +87,18 @@ impl ParsedForm {
     }
 }
 
-/// The item that one `-F` adds. There is no `Debug`: contents may be secrets.
+/// The parsed value of one `-F`. There is no `Debug`, because contents may be secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum FormItem {
     /// A part.
     Part(ParsedPart),
-    /// `=(`: the next parts go into this list.
+    /// `=(`: begins a nested list, to which the next parts belong.
     Open(ParsedPart),
-    /// `=)`: the list ends.
+    /// `=)`: ends the innermost list.
     Close,
 }
 
-/// One part.
+/// One part of a form, with its file not read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParsedPart {
     /// The field's name.
@@ -137,23 +137,23 @@ pub enum ParsedHeaderLine {
     File(PathBuf),
 }
 
-/// The content of a part, with files not read yet.
+/// The content of a part. Its files have not been read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ParsedContent {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// A file's.
+    /// The content of a file.
     File {
         /// The file; `-` is standard input.
         path: PathBuf,
-        /// `@` sends the file's name to the server; `<` does not.
+        /// True for `@`, which sends the file's name to the server; false for `<`.
         named: bool,
     },
-    /// Several parts.
+    /// A nested list of parts.
     List(Vec<ParsedPart>),
 }
 
-/// Splits at the first `=`.
+/// Splits a value at the first `=`.
 pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageReason> {
     match text.iter().position(|&byte| byte == b'=') {
         Some(at) => Ok((&text[..at], &text[at + 1..])),
@@ -161,7 +161,7 @@ pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageReason> {
     }
 }
 
-/// Reads the value of one `-F`. Returns the item and warnings about ignored text.
+/// Parses the value of one `-F`. Returns it with warnings about ignored text.
 pub fn parse(text: &[u8]) -> Result<(FormItem, Vec<String>), UsageReason> {
     let (name, content) = split(text)?;
     let mut reader = FormReader { words: ValueScanner::new(content), warnings: Vec::new() };
@@ -208,7 +208,7 @@ struct FormReader<'t> {
 }
 
 impl FormReader<'_> {
-    /// The files of `@`; more than one are a list under one name.
+    /// Parses the files after `@`. Several files become a list with one field name.
     fn files(&mut self, name: &[u8]) -> Result<ParsedPart, UsageReason> {
         let mut files = Vec::new();
         loop {
@@ -227,7 +227,7 @@ impl FormReader<'_> {
         }
     }
 
-    /// Reads one content and its parameters.
+    /// Parses the text of one file or value and its parameters. `listed`: a comma ends the text.
     fn part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedPart), UsageReason> {
         let content = self.words.word(listed, &mut self.warnings);
         let mut part = ParsedPart::new(b"", ParsedContent::Bytes(Vec::new()));
@@ -257,7 +257,7 @@ impl FormReader<'_> {
         Ok((content, part))
     }
 
-    /// Reads a media type with its parameters, up to the next parameter of the option.
+    /// Parses a media type with its own parameters, up to the next parameter of `-F`.
     fn content_type(&mut self, listed: bool) -> Result<String, UsageReason> {
         let text = self.words.media_type(listed);
         refuse_controls(text)?;

@@ -1,6 +1,6 @@
-//! The words of a `-F` value.
+//! Splits a `-F` value into words.
 
-/// Reads words from the front.
+/// Reads words from the unread rest of a `-F` value.
 pub(super) struct ValueScanner<'t> {
     rest: &'t [u8],
 }
@@ -10,18 +10,18 @@ impl<'t> ValueScanner<'t> {
         ValueScanner { rest }
     }
 
-    /// Skips this byte if it is next. Returns true if it was.
+    /// Skips this byte if it is next. Returns true if it was skipped.
     pub(super) fn take(&mut self, byte: u8) -> bool {
         self.take_bytes(&[byte])
     }
 
-    /// Skips blanks, and then this text in any case. Returns true if the text was next.
+    /// Skips blanks, and then this prefix, ignoring case. Returns true if the prefix was next.
     pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
         self.pass_blanks();
         self.take_bytes(prefix)
     }
 
-    /// Skips blanks. Line ends are content: a value may end in one.
+    /// Skips blanks. Line ends count as content, because a value may end in one.
     fn pass_blanks(&mut self) {
         let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
         self.rest = &self.rest[blanks..];
@@ -37,7 +37,8 @@ impl<'t> ValueScanner<'t> {
         }
     }
 
-    /// A word in quotes, or up to `;` (in a list of files also `,`) without the blanks around it.
+    /// Reads a word: in quotes, or up to `;` (with `listed` also up to `,`) without the blanks
+    /// around it.
     pub(super) fn word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
         self.pass_blanks();
         match quoted(self.rest) {
@@ -52,7 +53,8 @@ impl<'t> ValueScanner<'t> {
         }
     }
 
-    /// A media type with its parameters: up to the next `;filename=` and its like.
+    /// Reads a media type with its own parameters, up to the next parameter of `-F`, such as
+    /// `;filename=`.
     pub(super) fn media_type(&mut self, listed: bool) -> &'t [u8] {
         self.pass_blanks();
         let text = self.rest;
@@ -83,7 +85,7 @@ fn trim_blanks_end(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Returns true if a parameter belongs to the option, and not to the media type before it.
+/// Returns true if the text begins with a parameter of `-F`, and not with one of the media type.
 fn is_parameter_of_option(text: &[u8]) -> bool {
     let mut words = ValueScanner::new(text);
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))

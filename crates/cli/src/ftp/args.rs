@@ -1,4 +1,4 @@
-//! The command line of ftp(1), as far as it fetches URLs.
+//! The command line of ftp(1), for the fetching of URLs.
 //!
 //! ```
 //! use haul_cli::ftp::args::{FtpArgs, FtpOutput};
@@ -15,38 +15,39 @@ use std::time::Duration;
 
 use crate::agent::{AgentArgs, IDLE};
 
-/// The parsed command line.
+/// The parsed command line of ftp(1) or fetch(1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FtpArgs {
     /// The URLs to fetch, in order. Never empty.
     pub urls: Vec<String>,
-    /// `-o`.
+    /// `-o`: the destination of the content.
     pub output: FtpOutput,
     /// `-C`: resume the existing part of the file.
     pub goes_on: bool,
-    /// `-V` is false, `-v` true, none of them `None`: then it depends on the terminal.
+    /// `-v` is true, `-V` is false; `None` without either, when only a terminal gets verbose
+    /// output.
     pub verbose: Option<bool>,
-    /// `-m` is true, `-M` false.
+    /// The progress meter: `-m` is true, `-M` false.
     pub meter: Option<bool>,
     /// `-N`: the program's name in errors.
     pub name: Option<String>,
-    /// `-U`.
+    /// `-U`: the value of `User-Agent`.
     pub user_agent: Option<String>,
     /// `-w`: connection timeout.
     pub connect_timeout: Option<Duration>,
     /// `-c`: a file of cookies.
     pub cookies: Option<PathBuf>,
-    /// `-T`; fetch(1)'s `-m`: keep a file that is as new as the server's.
+    /// `-T`, or fetch(1)'s `-m`: does not fetch a file that is as new as the server's.
     pub newer: bool,
-    /// `-u`; fetch(1)'s `-n`: do not set the date of the server on files.
+    /// `-u`, or fetch(1)'s `-n`: does not set the modification time of files.
     pub drops_date: bool,
-    /// `-4`, `-6`.
+    /// `-4`, `-6`: the IP version to use.
     pub family: Option<u8>,
     /// `-s`: the local address of connections.
     pub source: Option<String>,
-    /// `-S cafile=`.
+    /// `-S cafile=`: a file of trusted CA certificates.
     pub ca_file: Option<PathBuf>,
-    /// `-S capath=`.
+    /// `-S capath=`: a directory of trusted CA certificates.
     pub ca_path: Option<PathBuf>,
     /// `-S dont`: certificates are not checked.
     pub insecure: bool,
@@ -61,39 +62,39 @@ pub struct FtpArgs {
 pub struct FetchArgs {
     /// `-S`: the required length of the content.
     pub length: Option<u64>,
-    /// `-A`: redirects are not followed.
+    /// `-A`: does not follow redirects.
     pub stays: bool,
-    /// `-d`: no proxy.
+    /// `-d`: uses no proxy.
     pub direct: bool,
     /// `-T`: receive (idle) timeout.
     pub timeout: Option<Duration>,
-    /// `-a`, `-w`: the pause before transient failures are retried.
+    /// `-a`, `-w`: the pause before a transient failure is retried.
     pub retry_after: Option<Duration>,
 }
 
-/// The destination of bodies.
+/// The destination of the content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FtpOutput {
     /// `-o -`.
     Stdout,
     /// `-o FILE`.
     File(PathBuf),
-    /// A file named by the URL.
+    /// A file with the name at the end of the URL's path.
     #[default]
     Named,
 }
 
-/// Letters that take a value. Some mean nothing here: ports, control connections, titles, retries
-/// of ftp's own (`DkPrx`).
+/// The letters that take a value. Some have no effect here: ports, control connections, titles, and
+/// ftp's own retries (`DkPrx`).
 const VALUED: &str = "oSNUwcsDkPrx";
-/// Letters without a value that mean nothing here.
+/// The letters without a value that have no effect here.
 const IGNORED: &str = "AadeEginpt";
 
 impl FtpArgs {
-    /// Reads a command line without the program's name.
+    /// Parses a command line, given without the program's name.
     ///
     /// # Errors
-    /// What is wrong with it, in one line.
+    /// A line that says what is wrong with it.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let args = parse(words, &OptionLetters { valued: VALUED, set: Self::set, give: Self::give })?;
         if args.urls.is_empty() {
@@ -102,7 +103,8 @@ impl FtpArgs {
         Ok(args)
     }
 
-    /// The long options, which are haul's own in every grammar: the agent's.
+    /// Parses a long option. Both grammars have the same ones, which are haul's own: those of the
+    /// agent.
     fn long(
         &mut self,
         long: &str,
@@ -142,7 +144,7 @@ impl FtpArgs {
         Ok(())
     }
 
-    /// `-o`, which both grammars have.
+    /// Stores the value of `-o`, which both grammars have.
     pub(super) fn output_to(&mut self, value: String) {
         self.output = if value == "-" { FtpOutput::Stdout } else { FtpOutput::File(value.into()) };
     }
@@ -163,7 +165,7 @@ impl FtpArgs {
         Ok(())
     }
 
-    /// One of `-S`.
+    /// Parses one value of `-S`.
     fn tls(&mut self, option: &str) -> Result<(), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
@@ -182,7 +184,7 @@ impl FtpArgs {
     }
 }
 
-/// The letters of a grammar, and their effect on the arguments.
+/// The option letters of a grammar, and the functions that apply them.
 pub(super) struct OptionLetters {
     /// The letters that take a value.
     pub(super) valued: &'static str,
@@ -192,7 +194,7 @@ pub(super) struct OptionLetters {
     pub(super) give: fn(&mut FtpArgs, char, String) -> Result<(), String>,
 }
 
-/// Reads a command line as getopt(3) does, but options may also come after URLs.
+/// Parses a command line as getopt(3) does, but also accepts options after URLs.
 pub(super) fn parse(words: impl IntoIterator<Item = OsString>, letters: &OptionLetters) -> Result<FtpArgs, String> {
     let mut args = FtpArgs::default();
     let mut idle = IDLE;

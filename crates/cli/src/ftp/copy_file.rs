@@ -1,5 +1,5 @@
-//! Copies local files (`file:PATH`) as ftp(1) does: fw_update installs its downloads that way, and
-//! mirrors may be directories.
+//! Copies local files (`file:PATH`) as ftp(1) does: fw_update installs its downloads in this way,
+//! and mirrors may be local directories.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -19,7 +19,7 @@ pub(super) fn path(url: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("file:").then_some(path)
 }
 
-/// Copies a file, and answers how many bytes it has.
+/// Copies a file. Returns its length in bytes.
 ///
 /// # Errors
 /// The message to print; `None` if the reader has closed the output.
@@ -50,7 +50,7 @@ fn name(path: &str) -> Option<PathBuf> {
     Path::new(path).file_name().filter(|_| !path.ends_with('/')).map(PathBuf::from)
 }
 
-/// Returns true if a path leads to this file: opening the path for writing would empty it.
+/// Returns true if the path leads to this file: opening it for writing would then empty the source.
 fn is_same(file: &File, path: &Path) -> bool {
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), path.metadata()) {

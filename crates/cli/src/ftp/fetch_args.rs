@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use super::args::{self, FtpArgs, OptionLetters, seconds};
 
-/// Letters that take a value; `B` (a buffer's size) and `N` (a netrc file) mean nothing here.
+/// The letters that take a value. `B` (the size of a buffer) and `N` (a netrc file) have no effect
+/// here.
 const VALUED: &str = "BNoSTw";
-/// Letters without a value that have no effect here: passive FTP, links to local files, the
+/// The letters without a value that have no effect here: passive FTP, links to local files, the
 /// handling of partial files. (`-F` is always in effect: an existing file is resumed, and the
 /// caller checks it.)
 const IGNORED: &str = "FHlPpRtU";
@@ -26,10 +27,10 @@ const IGNORED: &str = "FHlPpRtU";
 /// The default time to wait after a transient failure, as in fetch(1).
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Reads a command line without the program's name.
+/// Parses a command line, given without the program's name.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// A line that says what is wrong with it.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<FtpArgs, String> {
     let mut args = args::parse(words, &OptionLetters { valued: VALUED, set, give })?;
     if args.urls.is_empty() {

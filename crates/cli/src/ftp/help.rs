@@ -1,8 +1,8 @@
-//! `haul ftp --help`, `haul fetch --help`.
+//! The texts of `haul ftp --help` and `haul fetch --help`.
 
 use super::FtpProgram;
 
-/// The help of a program's grammar.
+/// Returns the help text for a program.
 pub(super) fn of(program: FtpProgram) -> &'static str {
     match program {
         FtpProgram::Ftp => FTP,
@@ -67,7 +67,7 @@ mod tests {
     use super::super::fetch_args;
     use super::*;
 
-    /// The letters that a help names at the beginning of a line.
+    /// Returns the option letters that begin the lines of a help text.
     fn letters(help: &str) -> impl Iterator<Item = char> {
         let lines = help.lines().filter_map(|line| line.strip_prefix("  -"));
         let names = lines.filter(|line| !line.starts_with('-')).flat_map(|line| {

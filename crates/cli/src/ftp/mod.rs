@@ -2,9 +2,9 @@
 //! (`haul ftp ...`, `haul fetch ...`, or these names).
 //!
 //! ```text
-//!  ftp -o - https://mirror/index/            the list: compressed on the way, plain on standard output
-//!  ftp -o - https://mirror/a.tgz             a package: an opening, and the rest when its reader wants it
-//!  fetch -Fpr -S SIZE https://mirror/a.tgz   a file: gone on with, of that length, with the server's date
+//!  ftp -o - https://mirror/index/            the index: compressed on the way, plain on standard output
+//!  ftp -o - https://mirror/a.tgz             a package: its beginning, and the rest if the reader wants it
+//!  fetch -Fpr -S SIZE https://mirror/a.tgz   a file: resumed, of that length, with the server's date
 //! ```
 //!
 //! Standard error is a protocol too: pkg_add acts on `Redirected to`, on `Error retrieving`, on
@@ -54,7 +54,7 @@ use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
 use args::{FetchArgs, FtpArgs, FtpOutput};
 
-/// The longest Retry-After that is obeyed: the user does not see why the program is silent.
+/// The longest Retry-After that is respected: the user does not see why the program waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program that haul stands in for.
@@ -81,7 +81,7 @@ impl FtpProgram {
     }
 }
 
-/// The arguments, if the program was called by the name of one of these.
+/// Returns the program and its arguments, if haul was called as one of these programs.
 #[must_use]
 pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
     if let Some(program) = FtpProgram::of(Path::new(words.first()?).file_name()?) {
@@ -90,7 +90,7 @@ pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
     FtpProgram::of(words.get(1)?).map(|program| (program, words.split_off(2)))
 }
 
-/// Carries out the command line. Returns the exit code: 0, or 1 when something failed.
+/// Runs a command line. Returns the exit code: 0, or 1 if something failed.
 #[must_use]
 pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
@@ -142,7 +142,7 @@ impl FtpClient {
         Ok(0)
     }
 
-    /// Returns the options that all requests share.
+    /// Returns the options that all requests of the command line share.
     fn options(&self) -> Result<RequestOptions> {
         let args = &self.args;
         let mut options = RequestOptions {
@@ -236,7 +236,7 @@ impl FtpClient {
         }
     }
 
-    /// Copies the file of a `file:PATH` URL, whose path is taken as it is written. Returns the exit
+    /// Copies the file of a `file:PATH` URL, whose path is used without decoding. Returns the exit
     /// code.
     fn copy(&self, from: &str) -> u8 {
         let started = Instant::now();
@@ -254,7 +254,7 @@ impl FtpClient {
         }
     }
 
-    /// Gives a file the date that the server gives.
+    /// Sets the modification time of a file to the one that the server sent.
     fn date(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
         if !self.args.drops_date
             && let Some(head) = &outcome.head
@@ -329,7 +329,7 @@ impl FtpClient {
         self.args.verbose.unwrap_or_else(|| io::stderr().is_terminal())
     }
 
-    /// Reports the result and returns the exit code.
+    /// Prints the result of a transfer. Returns the exit code.
     fn report(&self, target: &Target, outcome: &TransferOutcome) -> u8 {
         if self.args.verbose != Some(false) && outcome.facts.redirects > 0 && outcome.target.origin() != target.origin()
         {
@@ -362,14 +362,14 @@ impl FtpClient {
     }
 }
 
-/// Returns true if a new file can replace the file of that name.
+/// Returns true if a new file can be renamed to this path, which needs access to its directory.
 fn may_rename_in(path: &Path) -> bool {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-/// Returns the proxies of ftp(1), which uses `http_proxy` for https too: pkg_add keeps no
-/// `https_proxy` for it. The variables of a scheme come first.
+/// Returns the proxies of ftp(1), which uses `http_proxy` for https too: pkg_add does not set
+/// `https_proxy`. The variables of a scheme come first.
 fn proxies_of_ftp() -> ProxyOptions {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let environment = ProxyEnvironment::read(|name| {
@@ -382,12 +382,12 @@ fn proxies_of_ftp() -> ProxyOptions {
     proxies
 }
 
-/// ftp's words for a URL that names no file, where one is needed.
+/// Returns ftp's message for a URL that names no file when a file name is needed.
 fn unnamed(url: &str) -> String {
     format!("No filename after directory (use -o): {url}")
 }
 
-/// ftp's words for a failure; none for a reader that has seen enough.
+/// Returns ftp's message for a failure. Returns `None` if the reader closed the output early.
 fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
@@ -406,7 +406,7 @@ fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<
     })
 }
 
-/// Returns the message in the words of fetch(1): the URL, and the error.
+/// Returns the message of fetch(1) for a failure: the URL, and the error.
 fn fetch_message(fetch: &FetchArgs, target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
@@ -428,13 +428,13 @@ fn mismatch(url: &str, expected: u64, actual: &str) -> String {
     format!("{url}: size mismatch: expected {expected}, actual {actual}")
 }
 
-/// The reader of the output has seen enough.
+/// Returns true if the error says that the reader closed the output early.
 fn is_left(error: &Error) -> bool {
     error.io_source().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// The server's words about its status: no control character of theirs reaches the terminal. HTTP/2
-/// has none, but callers look for them (fw_update for "404 Not Found").
+/// Returns the reason phrase of the response, without control characters. Returns the usual one if
+/// there is none, as in HTTP/2, because callers search for it (fw_update for "404 Not Found").
 fn reason(outcome: &TransferOutcome) -> String {
     let head = outcome.head.as_ref();
     let given = head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default();

@@ -1,22 +1,22 @@
-//! The block sizes of signify(1), whose gzip signatures (`-z`) cover a package block by block. The
-//! reader of a package checks each block as it comes, and may stop after any of them.
+//! The block sizes of signify(1), whose gzip signatures (`-z`) cover a package in blocks. The
+//! reader of a package checks each block as it arrives, and may stop after any of them.
 
-/// The bytes that one signed block covers.
+/// The number of bytes that one signed block covers.
 const BLOCK: u64 = 64 << 10;
-/// The length of a block's line in the signature header.
+/// The number of bytes that each block adds to the signature header.
 const BLOCK_LINE: u64 = 65;
-/// The length of the header lines before the lines of the blocks.
+/// The number of bytes of the signature header before the lines of the blocks.
 const HEADER_LINES: u64 = 512;
 
-/// The bytes that a block-checking reader has read before it can notice that its own reader is
-/// gone.
+/// The number of bytes that a reader which checks blocks has read before it notices that its own
+/// reader has stopped.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
-/// The length of the first piece of content that its reader may not read to the end: two blocks,
-/// and the signature header of packages of up to 15 MB.
+/// The number of bytes to fetch first when the reader may stop early: two blocks, and the signature
+/// header of packages of up to 15 MB.
 pub(crate) const OPENING: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 
-/// Returns how many bytes of a package of this length its reader needs before it can decide to
+/// Returns the number of bytes of a package of this length that its reader needs before it can
 /// stop: the signature header and two blocks.
 pub(crate) fn bytes_before_stop(length: u64) -> u64 {
     (BLOCKS_READ_AHEAD + HEADER_LINES + BLOCK_LINE * length.div_ceil(BLOCK)).min(length)

@@ -1,4 +1,4 @@
-//! From arguments to [`ParsedArgs`]: curl's grammar.
+//! Parses the arguments into [`ParsedArgs`], with curl's grammar.
 //!
 //! `-abc` bundles letters, `-ofile` and `-o file` are the same, so are `--opt value` and
 //! `--opt=value`; `--no-opt` turns a switch off, `--` ends the options, everything else is a URL.
@@ -36,7 +36,7 @@ use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 
 mod stdin;
 
-/// Parses the arguments after the program's name, as `haul`.
+/// Parses the arguments after the program's name for the haul persona.
 pub fn parse<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -44,7 +44,8 @@ where
     parse_as(Persona::Haul, args, files)
 }
 
-/// Parses the arguments after the program's name, and before them the persona's own config file.
+/// Parses the arguments after the program's name, and before them the default config file of the
+/// persona.
 pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -97,7 +98,7 @@ fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
-/// Returns true if a word is the value that OpenBSD's pkg_add gives to the `-S` of ftp(1): a
+/// Returns true if a word is the value that OpenBSD's pkg_add gives to the option `-S` of ftp(1): a
 /// descriptor for TLS sessions. haul's `-S` takes no value, so that the word looks like a URL. No
 /// host can have this name, and pkg_add with `haul -L -s -q -N` must not fail because of it.
 fn is_session_option(word: &str) -> bool {
@@ -110,20 +111,20 @@ struct Parser<'f> {
     files: &'f mut dyn FileAccess,
     /// The number of open config files.
     depth: usize,
-    /// The option that named the first of them; none for the default one.
+    /// The option that named the outermost config file; `None` for the default file.
     opened_by: Option<Box<str>>,
     variables: Variables,
-    /// The length of the value just read, if that is a secret on the command line.
+    /// The length of the last value, if it is a secret on the command line.
     secret: Option<usize>,
 }
 
-/// The error of an option, with the part of the option that may be shown.
+/// The reason why an option is refused, with the part of the option that messages may show.
 enum OptionError {
     Here {
         shown: Vec<u8>,
         reason: UsageReason,
     },
-    /// In a config file that the option names.
+    /// An error in a config file that the option names.
     Deeper(UsageError),
 }
 
@@ -154,7 +155,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a list of URLs as curl does: at once, one by one, and without globs.
+    /// Reads a list of URLs as curl does: immediately, one URL per line, without globs.
     fn list(&mut self, path: &Path) -> Result<(), UsageReason> {
         let unreadable = |error: &std::io::Error| UsageReason::read(path, error);
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
@@ -168,7 +169,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Carries out one argument that begins with a dash; `true` if it used `next` as its value.
+    /// Applies one argument that begins with a dash. Returns `true` if it used `next` as its value.
     fn option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         match written.strip_prefix(b"--") {
             Some(long) => self.long(written, long, next),
@@ -176,7 +177,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a long option without its dashes; messages show `written`.
+    /// Applies a long option. `long` is `written` without its dashes; messages show `written`.
     fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
             Some(at) => (&long[..at], Some(&long[at + 1..])),
@@ -200,7 +201,7 @@ impl Parser<'_> {
         self.apply(flag, on, attached, next, shown)
     }
 
-    /// Carries out a `--variable`.
+    /// Applies a `--variable`.
     fn assign(&mut self, text: &[u8]) -> Result<(), UsageReason> {
         let Some(assignment) = VariableAssignment::parse(text)? else {
             if !self.args.global.persona.is_curl() {
@@ -232,8 +233,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads the letters of a bundle after one dash. The first that takes a value takes the rest of
-    /// the argument.
+    /// Applies the letters of a bundle after one dash. The first letter that takes a value uses the
+    /// rest of the argument as its value.
     fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         // A lone dash is a letter that no option has.
         for at in 1..written.len().max(2) {
@@ -303,9 +304,9 @@ impl Parser<'_> {
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
     }
 
-    /// Reads the first `.curlrc` of curl's search path. A file that cannot be opened is ignored. As
+    /// Reads the first `.curlrc` in curl's search path. A file that cannot be opened is ignored. As
     /// in curl, an error in the file is reported and ends its reading, and the transfers still run.
-    /// An option that haul refuses is an error here, too.
+    /// But an option that haul refuses is an error.
     fn curlrc(&mut self) -> Result<(), UsageError> {
         let places = [
             ("CURL_HOME", ".curlrc"),
@@ -410,7 +411,8 @@ impl Parser<'_> {
     }
 }
 
-/// The flag of a long name, and whether the name turns it on.
+/// Returns the flag with this long name. The second value is false if the name begins with `no-`
+/// and turns the flag off.
 fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageReason> {
     if let Some(flag) = flags::find_long(name) {
         return Ok((flag, true));

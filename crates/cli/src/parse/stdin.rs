@@ -1,4 +1,4 @@
-//! Finds the end of a config file on standard input, whose last option may read the rest as
+//! Finds the end of a config file on standard input, after which an option may read the rest as
 //! content. curl reads a file as soon as it meets the option that names it, and programs write
 //! options and content into one pipe.
 
@@ -6,7 +6,7 @@ use crate::config_file::ConfigEntry;
 use crate::flags;
 
 /// Returns true if the option reads the rest of standard input as content, so that no more options
-/// can come from there.
+/// can follow in it.
 pub(super) fn is_taken_by(entry: &ConfigEntry<'_>) -> bool {
     let Some(value) = entry.value else { return false };
     // Nearly every line, and there may be millions.
