@@ -26,31 +26,31 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     /// holds no further output.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep>;
 
-    /// Returns whether the input may end here.
+    /// Returns true if the input may end here.
     fn is_complete(&self) -> bool;
 
-    /// Returns the name of the coding.
+    /// Returns the coding's name.
     fn name(&self) -> &'static str;
 
-    /// Returns the number of decoded bytes that the decoder keeps for back references, or 0 if it
-    /// is small.
+    /// Returns the size of the decoder's window: the decoded bytes that it keeps for back
+    /// references. Returns 0 if the window is small.
     fn window(&self) -> u64 {
         0
     }
 
-    /// Returns the largest possible window of input that begins with these bytes.
+    /// Returns the largest window that input with this beginning may need.
     fn expected_window(&self, _first: &[u8]) -> u64 {
         0
     }
 }
 
-/// The supported codings.
+/// The supported content codings.
 enum KnownCoding {
     Gzip,
     Deflate,
     Brotli,
     Zstd,
-    /// No decoder is needed.
+    /// No coding: no decoder is needed.
     Identity,
 }
 
@@ -70,12 +70,13 @@ impl KnownCoding {
     }
 }
 
-/// Returns whether [`by_name`] has a decoder for this name, or the coding needs none.
+/// Returns true if the coding with this name is supported: [`by_name`] has a decoder for it, or it
+/// needs none.
 pub(super) fn is_known(name: &[u8]) -> bool {
     KnownCoding::named(name).is_some()
 }
 
-/// Returns the decoder for a coding's name; `None` for identity.
+/// Returns the decoder for the coding with this name; `None` for `identity`.
 pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
     let coding: Box<dyn CodingDecoder> = match KnownCoding::named(name).ok_or_else(unknown)? {
@@ -130,8 +131,8 @@ enum DecodeState {
     Done,
 }
 
-/// gzip (RFC 1952): one or more members and nothing else. Trailing bytes that begin no member are
-/// an error, as in curl: a body is not complete if its rest was not understood.
+/// The decoder of gzip (RFC 1952): one or more members and nothing else. Trailing bytes that begin
+/// no member are an error, as in curl, since nobody knows whether the body is complete.
 struct Gzip {
     inflate: Decompress,
     state: DecodeState,
@@ -186,12 +187,12 @@ fn inflate(
     Ok((step, status == Status::StreamEnd))
 }
 
-/// deflate: the zlib format (RFC 1950), or the raw format (RFC 1951) that some servers send under
-/// this name (RFC 9110 section 8.4.1.2). The first two bytes decide: a zlib header has method 8 and
-/// is a multiple of 31.
+/// The decoder of deflate: the zlib format (RFC 1950), or the raw format (RFC 1951) that some
+/// servers send under this name (RFC 9110 section 8.4.1.2). The first two bytes decide: a zlib
+/// header has method 8 and is a multiple of 31.
 enum Deflate {
     Empty,
-    /// The first byte, waiting for the second.
+    /// The first byte; the second has not arrived yet.
     First(u8),
     Open(Decompress),
     Done,
@@ -250,8 +251,8 @@ impl fmt::Debug for Deflate {
     }
 }
 
-/// brotli (RFC 7932), without the large-window extension: its windows of up to 1 GiB are not in the
-/// RFC.
+/// The decoder of brotli (RFC 7932), without the large-window extension, whose windows of up to 1
+/// GiB are not in the RFC.
 struct Brotli {
     state: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
     progress: DecodeState,
@@ -335,19 +336,19 @@ impl fmt::Debug for Brotli {
     }
 }
 
-/// zstd (RFC 8878): frames and skippable frames, one after another.
+/// The decoder of zstd (RFC 8878): frames and skippable frames, one after another.
 struct Zstd {
     state: ZstdDecoder<'static>,
     progress: DecodeState,
-    /// The largest window that is accepted.
+    /// The largest window that is accepted, in bytes.
     most: u64,
-    /// The largest window so far.
+    /// The largest window so far, in bytes.
     window: u64,
-    /// The first bytes of the frame.
+    /// The first bytes of the current frame, collected until its header is complete.
     header: Vec<u8>,
 }
 
-/// The longest header of a frame, with its magic number.
+/// The maximum length of a frame's header, including the magic number, in bytes.
 const LONGEST_HEADER: usize = 18;
 
 impl Zstd {
@@ -379,7 +380,7 @@ impl Zstd {
             let base = 1_u64 << (10 + (window >> 3));
             return Some(base + base / 8 * u64::from(window & 7));
         }
-        // One segment: the window is the content. Its length stands behind the dictionary's number.
+        // With a single segment, the window is the content. Its length follows the dictionary ID.
         let at = [0, 1, 2, 4][usize::from(descriptor & 3)];
         let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
         let mut length = [0; 8];

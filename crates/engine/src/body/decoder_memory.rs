@@ -1,13 +1,13 @@
 //! The memory that the decoders of many bodies share for their windows.
 //!
 //! A zstd body may need a window of 8 MiB, and a brotli body one of 16 MiB, until its end. A body
-//! with a small window is always decoded. Any other body is admitted with its whole window if there
-//! is room, and is then decoded to its end. A body that is not admitted is not decoded: the bytes
-//! that arrived with its head are kept, and it is not read until an admitted body ends. If it is
-//! complete, it is decoded at once, and needs its window for that moment only.
+//! with a small window is always decoded. Any other body is admitted if there is room for its whole
+//! window, and is then decoded to its end. A body that is not admitted waits: the bytes that
+//! arrived with its head are kept, and no more are read until an admitted body ends. If the kept
+//! bytes are the whole body, it is decoded at once, since it needs its window only for a moment.
 //!
-//! Two bodies are admitted even without room: the only one, and the one that the output waits for.
-//! So one body can always continue.
+//! A body is admitted even without room if no other one is admitted, or if the output waits for it.
+//! Thus at least one body can always continue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,12 +22,12 @@ pub(super) const SMALL_WINDOW: u64 = 128 << 10;
 #[derive(Default)]
 pub struct DecoderMemory {
     limit: u64,
-    /// Bytes held by the decoders, as of the last change.
+    /// The bytes in use by all decoders; a copy that is read without the lock.
     used: AtomicU64,
     state: Mutex<DecoderMemoryState>,
 }
 
-/// The state of a decoder memory, under its lock.
+/// The state of a [`DecoderMemory`], protected by its lock.
 #[derive(Default)]
 struct DecoderMemoryState {
     used: u64,
@@ -42,7 +42,7 @@ impl std::fmt::Debug for DecoderMemory {
 }
 
 impl DecoderMemory {
-    /// Makes a memory of `limit` bytes for all windows together.
+    /// Makes a memory of `limit` bytes for the windows of all decoders together.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { limit, ..Self::default() }
@@ -75,7 +75,7 @@ impl DecoderShare {
         Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
     }
 
-    /// Sets the number of bytes that the decoder holds, if it has grown.
+    /// Records that the decoder uses `bytes` bytes, if that is more than before.
     pub(super) fn holds(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.memory.change(|state| state.used += bytes - self.bytes);
@@ -87,8 +87,8 @@ impl DecoderShare {
         self.is_admitted
     }
 
-    /// Returns whether the decoder may grow to its whole window. If not, `waker` is woken when
-    /// another attempt is worthwhile.
+    /// Returns true if the decoder may grow to its whole window. If not, `waker` is woken when
+    /// memory becomes free.
     pub(super) fn admits(&mut self, window: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         if self.is_admitted {
             return true;

@@ -31,15 +31,15 @@ pub struct BodyDelivery {
     search: Option<Box<BodySearch>>,
     records: MatchList,
     sink: Box<dyn Sink>,
-    /// The memory that its decoder shares with the decoders of other bodies.
+    /// The memory that the decoder shares with the decoders of other bodies.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<DecoderShare>,
-    /// Coded bytes that wait for the memory of their decoder.
+    /// Received bytes that are not decoded yet, because the decoder waits for memory.
     pending: Vec<u8>,
 }
 
 impl BodyDelivery {
-    /// Makes a delivery directly to the sink.
+    /// Makes a delivery to this sink, without extraction.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
         Self {
@@ -53,16 +53,17 @@ impl BodyDelivery {
         }
     }
 
-    /// Delivers the extractor's matches to the sink instead of the body. The matches are searched
-    /// for in the body's text, converted to UTF-8, or in its unchanged bytes.
+    /// Searches the body for matches and delivers them to the sink instead of the body. `search_in`
+    /// says whether the text, converted to UTF-8, or the unchanged bytes are searched.
     #[must_use]
     pub fn with_extractor(mut self, extractor: Extractor, search_in: SearchInput) -> Self {
         self.search = Some(Box::new(BodySearch { extractor, search_in, text: None }));
         self
     }
 
-    /// Takes the decoder's window from this memory. Only for a body that is read to its end
-    /// independently of the other bodies: the memory is returned at its end.
+    /// Makes the decoder share this memory with the decoders of other bodies. Only for a body that
+    /// is read to its end independently of the other bodies, since the memory is free again only
+    /// then.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
@@ -75,13 +76,13 @@ impl BodyDelivery {
         &*self.sink
     }
 
-    /// Returns the sink, when the transfer is over.
+    /// Returns the sink after the end of the transfer.
     #[must_use]
     pub fn into_sink(self) -> Box<dyn Sink> {
         self.sink
     }
 
-    /// Returns the extractor, for another body.
+    /// Returns the extractor, so that it can be used for another body.
     #[must_use]
     pub fn into_extractor(self) -> Option<Extractor> {
         self.search.map(|search| {
@@ -91,7 +92,8 @@ impl BodyDelivery {
         })
     }
 
-    /// Begins a body with this content coding. `before` goes to the sink first.
+    /// Begins a body with this content coding. The bytes `before`, such as the head, go to the sink
+    /// first.
     ///
     /// # Errors
     /// An unknown coding, or a sink that cannot be opened.
@@ -119,7 +121,7 @@ impl BodyDelivery {
         Ok(())
     }
 
-    /// Passes output that follows the body, and is not a part of it, to the sink.
+    /// Passes bytes that follow the body, such as trailers, to the sink.
     ///
     /// # Errors
     /// The error of the sink.
@@ -127,30 +129,31 @@ impl BodyDelivery {
         if self.search.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
     }
 
-    /// Returns whether bytes reach the sink as they were received.
+    /// Returns true if the sink gets the bytes as they were received: there is no decoder and no
+    /// extractor.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.decoder.is_none() && self.search.is_none()
     }
 
-    /// Returns the number of decoded bytes delivered, or `None` if the body is not coded.
+    /// Returns the number of decoded bytes that were delivered, or `None` if the body is not coded.
     #[must_use]
     pub fn decoded(&self) -> Option<u64> {
         self.decoder.as_ref().map(|decoder| decoder.handed_out())
     }
 
-    /// Returns the part of this target's content that exists already.
+    /// Returns the part of this target's content that the sink already has.
     pub fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         if self.search.is_some() { None } else { self.sink.partial(target) }
     }
 
-    /// Moves on to the next gap once one is filled. Returns the range of the bytes that belong
-    /// there, if there is another gap.
+    /// Moves on to the next missing range once the current one is filled. Returns the missing
+    /// range, or `None` if there is no other.
     pub fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }
 
-    /// Returns the file, if its parts may arrive in any order.
+    /// Returns the sink's file, if the parts of the body may be written to it in any order.
     pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         if self.is_plain() { self.sink.partial_file() } else { None }
     }
@@ -160,7 +163,7 @@ impl BodyDelivery {
         self.sink.counter()
     }
 
-    /// Returns the number of bytes that may be pushed now.
+    /// Returns the number of received bytes that may be pushed now.
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let credit = self.sink.credit(waker, token);
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
@@ -176,18 +179,18 @@ impl BodyDelivery {
         }
     }
 
-    /// Releases the decoder of a finished body.
+    /// Drops the decoder of a finished body, and with it its memory.
     pub fn release(&mut self) {
         (self.decoder, self.share, self.pending) = (None, None, Vec::new());
     }
 
-    /// Returns whether all other bodies wait for the end of this one.
+    /// Returns true if all other bodies wait for the end of this one.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.sink.is_awaited()
     }
 
-    /// Delivers received bytes of the body, in several pieces.
+    /// Delivers received bytes of the body that lie in several buffers.
     ///
     /// # Errors
     /// The error of a decoder, of the extractor or of the sink.
@@ -205,12 +208,14 @@ impl BodyDelivery {
         if self.decoder.is_some() || self.search.is_some() { None } else { self.sink.direct() }
     }
 
-    /// Receives into the memory of the sink, if neither decoder nor extractor needs the bytes.
+    /// Receives into the memory of the sink, unless the decoder or the extractor needs the bytes.
+    /// Returns `None` then, or if the sink cannot receive.
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
 
-    /// Reports to the sink that `bytes` bytes were moved to its descriptor.
+    /// Reports to the sink that `bytes` bytes were moved to the descriptor that
+    /// [`BodyDelivery::direct`] returned.
     pub fn moved(&mut self, bytes: u64) {
         self.sink.moved(bytes);
     }
@@ -231,7 +236,7 @@ impl BodyDelivery {
         self.process(lease)
     }
 
-    /// Returns whether `bytes` must wait for the memory of their decoder.
+    /// Returns true if `bytes` cannot be decoded yet because the decoder waits for memory.
     fn must_wait(&mut self, bytes: &[u8]) -> bool {
         let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
         if share.is_admitted() || decoder.has_begun() {
@@ -242,7 +247,7 @@ impl BodyDelivery {
         window >= SMALL_WINDOW && !self.sink.is_first(None, 0) && !share.admits(window, None, 0)
     }
 
-    /// Delivers the bytes that waited.
+    /// Delivers the received bytes that had to wait for memory.
     fn push_pending(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -294,13 +299,14 @@ impl BodyDelivery {
         sink.finish()
     }
 
-    /// Keeps the bytes received so far, if the sink can continue from them.
+    /// Keeps the bytes received so far, if the sink can continue after them. Returns true if it
+    /// can.
     pub fn keeps(&mut self) -> bool {
         self.is_plain() && self.sink.keeps()
     }
 
-    /// Discards the bytes received so far, for another attempt. Returns false if some have left
-    /// already.
+    /// Discards the bytes received so far, for another attempt. Returns false if the sink has
+    /// already passed on some of them.
     pub fn restart(&mut self) -> bool {
         self.release();
         self.records.clear();
@@ -311,7 +317,7 @@ impl BodyDelivery {
     }
 }
 
-/// The form of a body in which values are searched for.
+/// The form of a body that is searched for matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchInput {
     /// The body's text as UTF-8, converted from its charset.
@@ -325,7 +331,7 @@ pub enum SearchInput {
 struct BodySearch {
     extractor: Extractor,
     search_in: SearchInput,
-    /// The body as text, once it has begun.
+    /// The converter of the body to UTF-8, if its text is searched.
     text: Option<TextReader>,
 }
 
@@ -351,8 +357,8 @@ impl BodySearch {
     }
 }
 
-/// The number of values that are delivered at once. A piece of a body can have so many matches that
-/// all of them together would exceed the sink's budget.
+/// The maximum number of matches that are delivered to the sink at once. All matches in one piece
+/// of a body together could exceed the sink's budget.
 const BATCH: usize = 1024;
 
 fn gather(found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {

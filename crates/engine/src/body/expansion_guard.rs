@@ -1,4 +1,4 @@
-//! The expansion guard: limits the decoded size of a coded body.
+//! Limits on the decoded size of a body, against decompression bombs.
 //!
 //! A few kilobytes can decode to terabytes. Decoding itself needs little memory, but the output may
 //! fill a disk, use the CPU for long, or exhaust the memory of the next program. So two limits
@@ -13,32 +13,34 @@
 
 use crate::{Error, ErrorKind, Result};
 
-/// Limits on the cost of decoding. The numbers bound time and output; the codings' windows bound
-/// memory.
+/// Limits on the cost of decoding one body: on the decoded size, on the window of zstd, and on the
+/// number of codings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeLimits {
-    /// Most decoded bytes of one body. Default: no limit (the ratio still holds). Exceeding it is
-    /// [`ErrorKind::TooLarge`].
+    /// The maximum number of decoded bytes. Default: no limit except
+    /// [`max_ratio`](Self::max_ratio). Exceeding it is [`ErrorKind::TooLarge`].
     pub max_output: Option<u64>,
-    /// Most decoded bytes for each byte received, once more than [`free_output`](Self::free_output)
-    /// was decoded. Default 750: text and markup seldom pass 100:1 as a whole, but a log of one
-    /// line over and over comes to 340:1 or 520:1 by gzip, while the bombs seen in the wild sit at
-    /// deflate's own limit of about 1030:1, and far above it in brotli and zstd. It holds for what
-    /// every single coding of a stack gives, so a bomb wrapped into another coding does not pass
-    /// either. 0 turns it off.
+    /// The maximum number of decoded bytes for each byte received. It applies once more than
+    /// [`free_output`](Self::free_output) bytes were decoded, and also to each coding of stacked
+    /// codings, so that a bomb inside another coding is detected. Default 750: text and markup
+    /// seldom exceed 100:1, and a log that repeats one line reaches 340:1 to 520:1 with gzip. Bombs
+    /// reach about 1030:1, the maximum of deflate, and far more with brotli and zstd. 0 means no
+    /// limit.
     pub max_ratio: u64,
-    /// Bytes that may be decoded whatever the ratio. Default 8 MiB, so that short and very regular
-    /// documents (an empty grid, a sparse table) pass. A bomb can deliver at most this much.
+    /// The number of bytes that may be decoded regardless of the ratio. Default 8 MiB, so that
+    /// short, very regular documents (an empty grid, a sparse table) are accepted. A bomb can
+    /// produce at most this much.
     pub free_output: u64,
-    /// Base-2 logarithm of the largest zstd window accepted. Default 23 (8 MiB), which RFC 9659
-    /// section 3 makes the most a sender may use; a decoder's memory grows to this. (brotli's own
-    /// limit is 16 MiB, deflate's 32 KiB.)
+    /// Base-2 logarithm of the largest zstd window that is accepted; a decoder may use that much
+    /// memory. Default 23 (8 MiB), the maximum that senders may use (RFC 9659 section 3). The
+    /// windows of brotli (at most 16 MiB) and deflate (32 KiB) are not limited by this.
     pub max_window_log: u32,
-    /// Most codings of one body, default 5 as in curl; each costs a decoder and a buffer.
+    /// The maximum number of codings of one body. Default 5, as in curl; each needs a decoder and a
+    /// buffer.
     pub max_codings: usize,
-    /// Ignores bytes after the end of gzip or deflate that begin no further member are ignored, as
-    /// by browsers and urllib3 do. Default no: they are an error, as in curl.
+    /// Ignore bytes after the end of gzip or deflate content that begin no further member, as
+    /// browsers and urllib3 do. Default no: they are an error, as in curl.
     pub passes_over_rest: bool,
 }
 
@@ -55,7 +57,7 @@ impl Default for DecodeLimits {
     }
 }
 
-/// Counts the received bytes and the output of each coding.
+/// Counts received bytes and window sizes, and compares them with the [`DecodeLimits`].
 #[derive(Debug)]
 pub(super) struct ExpansionGuard {
     limits: DecodeLimits,
@@ -63,7 +65,7 @@ pub(super) struct ExpansionGuard {
     windows: u64,
 }
 
-/// The maximum size of the windows of one body's codings together, in bytes.
+/// The maximum size of all windows of one body together, in bytes.
 const MOST_WINDOWS: u64 = 32 << 20;
 
 impl ExpansionGuard {
@@ -71,8 +73,8 @@ impl ExpansionGuard {
         Self { limits, received: 0, windows: 0 }
     }
 
-    /// Counts bytes that the decoder has consumed. Waiting bytes do not count, or a bomb could have
-    /// the allowance of a whole buffer.
+    /// Counts bytes that the decoder has consumed. Bytes that still wait in a buffer do not count;
+    /// otherwise a bomb could use the allowance of the whole buffer at once.
     pub(super) fn receive(&mut self, count: usize) {
         self.received += count as u64;
     }
@@ -81,7 +83,7 @@ impl ExpansionGuard {
         self.received
     }
 
-    /// Adds to the size of the windows.
+    /// Adds `bytes` to the total size of the windows. Returns an error if it exceeds the limit.
     pub(super) fn window_grows(&mut self, bytes: u64) -> Result<()> {
         self.windows += bytes;
         let most = MOST_WINDOWS.max(1 << self.limits.max_window_log.min(31));
@@ -93,8 +95,8 @@ impl ExpansionGuard {
         Ok(())
     }
 
-    /// Checks the number of bytes that a coding has decoded. `last` is true for the coding whose
-    /// output is the body.
+    /// Returns an error if a coding has decoded more bytes than allowed. `last` is true for the
+    /// coding whose output is the body.
     pub(super) fn check(&self, decoded: u64, last: bool) -> Result<()> {
         let DecodeLimits { max_output, max_ratio, free_output, .. } = self.limits;
         if let Some(most) = max_output.filter(|&most| last && decoded > most) {

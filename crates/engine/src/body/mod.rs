@@ -43,59 +43,59 @@ use haul_proto::head::ResponseHead;
 
 use crate::{Error, ErrorKind, Result};
 
-/// The value of `Accept-Encoding` that names what [`BodyDecoder`] understands.
+/// Returns the value of `Accept-Encoding` that names the codings that [`BodyDecoder`] can decode.
 #[must_use]
 pub fn accept_encoding() -> &'static str {
     "deflate, gzip, br, zstd"
 }
 
-/// Returns whether the content of this response can be decoded: all its codings are supported, and
-/// the content is whole. A part of coded content (206) cannot be decoded, since it begins and ends
-/// anywhere.
+/// Returns true if the content of this response can be decoded: all its codings are supported, and
+/// the content is complete. A part of coded content (206) cannot be decoded, since it may begin and
+/// end anywhere.
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
     let mut values = head.get_all("content-encoding");
     head.status() != 206 && values.all(|value| names(value).all(coding::is_known))
 }
 
-/// Returns the codings of a `Content-Encoding` value.
+/// Returns the names of the codings in a `Content-Encoding` value.
 fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
 }
 
 /// Decodes one body.
 ///
-/// Its memory: one buffer of 64 KiB a coding and the coding's window (deflate 32 KiB, zstd up to
-/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB), all windows together at most 32 MiB.
+/// Memory: a buffer of 64 KiB for each coding, and the coding's window (deflate 32 KiB, zstd up to
+/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB). All windows together are at most 32 MiB.
 /// Many decoders can share a [`DecoderMemory`](decoder_memory::DecoderMemory).
 #[derive(Debug)]
 pub struct BodyDecoder {
-    /// In the order of decoding: the last coding of the field was applied last and is decoded
-    /// first.
+    /// The decoders in the order of decoding: the last coding of the field was applied last and is
+    /// decoded first.
     stages: Vec<DecoderStage>,
     guard: ExpansionGuard,
     handed_out: u64,
 }
 
-/// The decoder of one coding with its output buffer.
+/// The decoder of one coding, with its output buffer.
 #[derive(Debug)]
 struct DecoderStage {
     coding: Box<dyn CodingDecoder>,
     buffer: Vec<u8>,
     decoded: u64,
-    /// The size of the coding's window, as far as known.
+    /// The size of the coding's window in bytes, as far as known.
     window: u64,
 }
 
 const BUFFER: usize = 64 * 1024;
 
 impl BodyDecoder {
-    /// Makes the decoder for a `Content-Encoding` value (several fields joined by commas). Returns
-    /// `None` if there is nothing to decode.
+    /// Makes the decoder for a `Content-Encoding` value (the values of repeated fields joined by
+    /// commas). Returns `None` if the content has no coding.
     ///
     /// # Errors
-    /// [`ErrorKind::ContentCoding`] for an unknown coding, which the message names, or too many of
-    /// them.
+    /// [`ErrorKind::ContentCoding`] if the content has an unknown coding, which the message names,
+    /// or too many codings.
     pub fn new(content_encoding: &[u8], limits: DecodeLimits) -> Result<Option<Self>> {
         let mut stages = Vec::new();
         for name in names(content_encoding).rev() {
@@ -114,8 +114,8 @@ impl BodyDecoder {
     /// Decodes received bytes, and passes each decoded piece (at most 64 KiB) to `out`.
     ///
     /// # Errors
-    /// [`ErrorKind::ContentCoding`] for a broken body, [`ErrorKind::TooLarge`] from the guard, and
-    /// what `out` gives. The decoder cannot be used further then.
+    /// [`ErrorKind::ContentCoding`] if the body is malformed, [`ErrorKind::TooLarge`] if it exceeds
+    /// the limits, and any error of `out`. The decoder cannot be used after an error.
     pub fn push(&mut self, input: &[u8], out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let handed_out = &mut self.handed_out;
         run(&mut self.stages, input, &mut self.guard, true, &mut |piece| {
@@ -125,13 +125,13 @@ impl BodyDecoder {
         })
     }
 
-    /// Returns the number of decoded bytes taken so far.
+    /// Returns the number of decoded bytes passed to `out` so far.
     #[must_use]
     pub fn handed_out(&self) -> u64 {
         self.handed_out
     }
 
-    /// Returns the size that the windows of all codings may reach for a body with this beginning.
+    /// Returns the total size that the windows may reach for a body with this beginning, in bytes.
     pub(crate) fn expected_window(&self, first: &[u8]) -> u64 {
         let first_of = |at: usize| if at == 0 { first } else { &[][..] };
         self.stages.iter().enumerate().map(|(at, stage)| stage.coding.expected_window(first_of(at))).sum()
@@ -142,7 +142,7 @@ impl BodyDecoder {
         self.guard.received() > 0
     }
 
-    /// Returns the number of bytes in the windows that are in use.
+    /// Returns the total size of the windows in use, in bytes.
     pub(crate) fn held(&self) -> u64 {
         self.stages.iter().map(|stage| stage.window.min(stage.decoded)).sum()
     }
@@ -152,10 +152,10 @@ impl BodyDecoder {
         (self.handed_out / self.guard.received().max(1)).max(1)
     }
 
-    /// Ends the body. All decoded bytes have been passed on before.
+    /// Ends the body. All decoded bytes have been passed to `out` before.
     ///
     /// # Errors
-    /// [`ErrorKind::ContentCoding`] when the coded body is cut short.
+    /// [`ErrorKind::ContentCoding`] if the coded content is truncated.
     pub fn finish(&mut self) -> Result<()> {
         match self.stages.iter().find(|stage| !stage.coding.is_complete()) {
             Some(stage) => Err(Error::new(
@@ -167,8 +167,8 @@ impl BodyDecoder {
     }
 }
 
-/// Runs input through the stages. `is_received` is true if the input is received bytes, and not the
-/// output of another stage.
+/// Decodes `input` by the stages in turn, and passes the decoded bytes on. `is_received` is true if
+/// the input is received bytes, and not the output of another stage.
 fn run(
     stages: &mut [DecoderStage],
     mut input: &[u8],

@@ -1,7 +1,8 @@
 //! An upload with a rate limit (curl's `--limit-rate`).
 //!
-//! A read waits for the next [grant](haul_policy::rate::TokenBucket) of bytes. If the upload has a
-//! waker, a read does not wait, and the upload reports when the next one is worthwhile.
+//! Without a [waker](BodyUpload::set_waker), a read waits until the [token
+//! bucket](haul_policy::rate::TokenBucket) has bytes. With one, a read does not wait, and
+//! [`BodyUpload::resumes_at`] says when the next read is worthwhile.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -15,7 +16,7 @@ use super::trailers::Field;
 use super::upload::BodyUpload;
 use crate::clock;
 
-/// The longest single wait.
+/// The maximum time that a read sleeps at once.
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// An upload with a rate limit.
@@ -28,14 +29,14 @@ pub(crate) struct RateLimitedUpload {
 }
 
 impl RateLimitedUpload {
-    /// Limits an upload to this many bytes a second, and ends it at the deadline.
+    /// Limits an upload to this number of bytes a second. Reads fail after the deadline.
     pub(crate) fn new(upload: Box<dyn BodyUpload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
         let bucket = TokenBucket::new(bytes_per_second, clock::policy_time(Instant::now()));
         Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// Returns the number of bytes that may be read now, at least one. Waits for it, unless the
-    /// upload has a waker.
+    /// Returns the number of bytes that may be read now, at most `want` and at least one. Without a
+    /// waker, waits until there is one.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
         loop {
             let now = Instant::now();

@@ -160,7 +160,7 @@ fn trailing_bytes_are_ignored_on_request() {
         }
         let bytes: Vec<&[u8]> = coded.chunks(1).collect();
         assert_eq!(decode(coding.token(), &bytes, lenient).unwrap(), sample(400), "{coding:?}");
-        // A further member still counts, and what breaks off or is broken is no end.
+        // A further member is still decoded, and a truncated or damaged stream is still an error.
         assert_eq!(kind(decode(coding.token(), &[&coded[..end - 1]], lenient)), ErrorKind::ContentCoding);
         coded[end / 2] ^= 0x55;
         assert_eq!(kind(decode(coding.token(), &[&coded], lenient)), ErrorKind::ContentCoding, "{coding:?}");
@@ -259,7 +259,7 @@ fn decompression_bombs_are_stopped_in_every_coding() {
 
 #[test]
 fn bomb_in_an_inner_coding_is_stopped() {
-    // Empty gzip members: the outer coding makes much of little, the inner one nothing of much.
+    // The outer coding expands greatly; its output, empty gzip members, decodes to nothing.
     let empty = ContentCoding::Gzip.encode(b"").repeat(1 << 20);
     let (delivered, error) =
         delivered_of_a_bomb("gzip, zstd", &ContentCoding::Zstd.encode(&empty), DecodeLimits::default());
@@ -307,8 +307,8 @@ fn ratio_zero_turns_the_guard_off() {
     assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);
 }
 
-/// A zstd frame's head that asks for a window of 2^`log` bytes, and an empty last block (RFC 8878
-/// section 3.1.1).
+/// Returns a zstd frame whose header asks for a window of 2^`log` bytes, followed by an empty last
+/// block (RFC 8878 section 3.1.1).
 fn zstd_with_window(log: u8) -> Vec<u8> {
     vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, (log - 10) << 3, 0x01, 0x00, 0x00]
 }
@@ -329,7 +329,8 @@ fn decoder_returns_the_error_of_its_receiver() {
     assert_eq!(error.kind(), ErrorKind::Write);
 }
 
-/// Brotli with a window of 16 MiB around bytes as they are (RFC 7932 section 9.2).
+/// Returns brotli content with a window of 16 MiB that contains the text uncompressed (RFC 7932
+/// section 9.2).
 fn widest_brotli(text: &[u8]) -> Vec<u8> {
     let length = u32::try_from(text.len() - 1).unwrap();
     let header = 0x0f | length << 7 | 1 << 23;

@@ -1,14 +1,14 @@
-//! Conversion of a body to UTF-8, by the charset of its page.
+//! Conversion of a body to UTF-8 according to its charset.
 //!
-//! The charset comes from, in this order, a byte order mark, the field `Content-Type`, or the page
-//! itself: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, if the page may be
-//! markup. A page without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252
+//! The charset comes from a byte order mark, else from the field `Content-Type`, else from the
+//! body: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, if the body may be
+//! markup. A body without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252
 //! otherwise, as in browsers (<https://encoding.spec.whatwg.org/>). To decide, the bytes from the
-//! first one beyond ASCII are held until the page ends or [`UNDECIDED`] of them are valid. Later
-//! invalid bytes count as windows-1252 one by one.
+//! first one beyond ASCII on are buffered until the body ends or [`UNDECIDED`] of them are valid.
+//! Invalid bytes after that are converted from windows-1252 one by one.
 //!
-//! Valid UTF-8 is passed on without a copy. Invalid bytes of a page with a charset become U+FFFD.
-//! UTF-32 is not supported, as in browsers.
+//! Valid UTF-8 is passed on without a copy. Invalid bytes of a body with a declared charset become
+//! U+FFFD. UTF-32 is not supported, as in browsers.
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
 use memchr::memmem;
@@ -16,14 +16,14 @@ use memchr::memmem;
 use crate::Result;
 use crate::response::charset;
 
-/// The bytes in which a page may declare its charset.
+/// The number of first bytes in which a body may declare its charset.
 const PRESCAN: usize = 1024;
-/// Valid bytes after which a page without a declaration counts as UTF-8.
+/// The number of valid bytes after which a body without a declaration counts as UTF-8.
 const UNDECIDED: usize = 256 << 10;
-/// The size of the pieces in which decoded text is handed on.
+/// The size of the pieces in which decoded text is passed on, in bytes.
 const PIECE: usize = 8 << 10;
 
-/// The receiver of pieces of UTF-8, none of which ends within a character.
+/// The receiver of the converted text. No piece ends within a character.
 type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
 /// A reader that converts one body to UTF-8.
@@ -31,21 +31,21 @@ pub(super) struct TextReader {
     declared: Option<&'static Encoding>,
     may_be_markup: bool,
     state: CharsetState,
-    /// Bytes that cannot be converted before further bytes arrive.
+    /// Received bytes that cannot be converted before further bytes arrive.
     held: Vec<u8>,
 }
 
 /// The charset of a body, as far as it is known.
 enum CharsetState {
-    /// The beginning of the body, until the charset is known.
+    /// The charset is not known before more of the body has arrived.
     Opening,
-    /// No charset is declared. All bytes so far are ASCII, or are held and valid UTF-8 up to index
-    /// `valid`.
+    /// The body declares no charset. All bytes so far are ASCII, or are buffered and valid UTF-8 up
+    /// to index `valid`.
     Undeclared { valid: usize },
-    /// UTF-8; bytes that are not valid are replaced, or windows-1252 if nothing declared the
-    /// charset.
+    /// UTF-8. If it is declared, invalid bytes become U+FFFD; otherwise they are converted from
+    /// windows-1252.
     Utf8 { is_declared: bool },
-    /// Another charset.
+    /// Another charset, with its decoder.
     Other(Box<Decoder>),
 }
 
@@ -62,7 +62,7 @@ impl TextReader {
     /// Converts the next bytes of the body.
     ///
     /// # Errors
-    /// Only what `on_text` gives.
+    /// The error of `on_text`.
     pub(super) fn push(&mut self, piece: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
         if !matches!(self.state, CharsetState::Opening) {
             return self.read(piece, on_text);
@@ -83,7 +83,7 @@ impl TextReader {
     /// Ends the body.
     ///
     /// # Errors
-    /// Only what `on_text` gives.
+    /// The error of `on_text`.
     pub(super) fn finish(&mut self, on_text: &mut OnText<'_>) -> Result<()> {
         if matches!(self.state, CharsetState::Opening) {
             let held = std::mem::take(&mut self.held);
@@ -102,7 +102,7 @@ impl TextReader {
         }
     }
 
-    /// Returns whether these first bytes are enough to determine the charset.
+    /// Returns true if these first bytes are enough to determine the charset.
     fn settles(&self, start: &[u8]) -> bool {
         let may_be_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| mark.starts_with(start));
         if may_be_mark {
@@ -114,7 +114,7 @@ impl TextReader {
         !(may_declare && is_markup) || start.len() >= PRESCAN || declared_in(start).is_some()
     }
 
-    /// Decides the charset by the beginning of the body.
+    /// Determines the charset from the beginning of the body.
     fn open(&mut self, start: &[u8]) {
         let in_page = || self.may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
         let encoding = mark(start).or(self.declared).or_else(in_page);
@@ -148,7 +148,7 @@ impl TextReader {
                 let more = checked.as_ref().map_or_else(|error| error.valid_up_to(), |text| text.len());
                 let is_error = checked.is_err_and(|error| error.error_len().is_some());
                 *valid += more;
-                // Only these bytes decide, wherever pieces end.
+                // Only the first [`UNDECIDED`] bytes decide, wherever pieces end.
                 let is_invalid = is_error && *valid < UNDECIDED;
                 if is_invalid {
                     let mut decoder = Box::new(WINDOWS_1252.new_decoder_without_bom_handling());
@@ -170,7 +170,7 @@ impl TextReader {
     }
 }
 
-/// Passes UTF-8 on unchanged. `held` keeps the beginning of a character that the piece ends in.
+/// Passes UTF-8 on unchanged. If the piece ends within a character, its bytes are kept in `held`.
 fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     let mut rest = piece;
     // Completes the character that the last piece ended in.
@@ -208,7 +208,7 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
     }
 }
 
-/// Passes on the replacement of bytes that are not valid UTF-8.
+/// Passes on what replaces invalid bytes: U+FFFD, or their conversion from windows-1252.
 fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
@@ -241,18 +241,18 @@ fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnT
     }
 }
 
-/// Returns the encoding with this label, if it can be decoded.
+/// Returns the encoding with this label, if it is supported.
 fn known(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
 
-/// Returns the encoding of the byte order mark at the beginning.
+/// Returns the encoding of the byte order mark at the beginning, if there is one.
 fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
-/// Returns the charset that markup declares in these bytes. They are read as ASCII, so a declared
-/// UTF-16 is UTF-8.
+/// Returns the charset that markup declares in these bytes. They are read as ASCII, so a body that
+/// declares UTF-16 here must be UTF-8.
 fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     let label = in_xml(start).or_else(|| in_meta(start))?;
     let encoding = known(&label)?;
@@ -263,7 +263,7 @@ fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-/// Returns the value of `encoding` in an XML declaration.
+/// Returns the value of `encoding` in an XML declaration, if there is one.
 fn in_xml(start: &[u8]) -> Option<Vec<u8>> {
     let declaration = start.strip_prefix(b"<?xml")?;
     let declaration = &declaration[..memmem::find(declaration, b"?>")?];
@@ -298,7 +298,7 @@ fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// Returns the value after an equals sign, with or without quotes.
+/// Returns the value that follows an equals sign, with or without quotes.
 fn value(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';' | b'>') || byte.is_ascii_whitespace();
@@ -311,7 +311,7 @@ fn value(text: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// The text of a body that comes in pieces of every size.
+    /// Returns the text of a body, after checking that it is the same for pieces of every size.
     fn read(content_type: Option<&str>, body: &[u8]) -> Vec<u8> {
         let mut texts = Vec::new();
         for size in [1, 2, 3, 7, body.len().max(1)] {
@@ -366,7 +366,7 @@ mod tests {
             let body = [meta.as_bytes(), b"\xc1"].concat();
             reads(Some("text/html"), &body, &format!("{meta}\u{430}"));
             reads(None, &body, &format!("{meta}\u{430}"));
-            // No field of plain text is in the text.
+            // A charset that plain text contains does not count.
             reads(Some("text/plain"), &body, &format!("{meta}\u{c1}"));
         }
         reads(Some("text/html"), b"<meta charset=utf-16>\xc3\xa9", "<meta charset=utf-16>\u{e9}");
@@ -380,7 +380,7 @@ mod tests {
         reads(None, "caf\u{e9} \u{20ac}".as_bytes(), "caf\u{e9} \u{20ac}");
         reads(Some("text/html"), b"caf\xe9", "caf\u{e9}");
         reads(Some("application/x; charset=nonesuch"), b"\xc3\xa9 \x93x\x94", "\u{c3}\u{a9} \u{201c}x\u{201d}");
-        // It ends within what could be a character.
+        // The body ends within what could be a character.
         reads(None, b"a\xe2\x82", "a\u{e2}\u{201a}");
         let long = ["\u{e9}".repeat(UNDECIDED).as_bytes(), b"\xe9!"].concat();
         let mut reader = TextReader::new(None);

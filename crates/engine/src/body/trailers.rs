@@ -24,7 +24,7 @@ pub type Field = (String, Vec<u8>);
 
 type Make = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 
-/// The trailer fields of a request, made each time that its content has been sent.
+/// The trailer fields of a request, produced each time that the content has been sent.
 ///
 /// In HTTP/1.1, content with trailers is sent in chunks, even if its length is known (RFC 9112
 /// section 7.1.2). Servers may ignore trailers, and most do. `Content-Length` and
@@ -33,13 +33,13 @@ type Make = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 pub struct Trailers(Arc<Make>);
 
 impl Trailers {
-    /// Makes trailers of a function that is called at the end of the content. Its error aborts the
-    /// request.
+    /// Makes trailers from a function that is called at the end of the content. If it returns an
+    /// error, the request fails.
     pub fn new(make: impl Fn() -> io::Result<Vec<Field>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }
 
-    /// Returns the upload, followed by these trailers.
+    /// Returns an upload of the content, followed by these trailers.
     pub(crate) fn after(&self, content: Box<dyn BodyUpload>) -> Box<dyn BodyUpload> {
         Box::new(UploadWithTrailers { content, trailers: self.clone() })
     }
@@ -58,7 +58,7 @@ struct UploadWithTrailers {
 }
 
 impl BodyUpload for UploadWithTrailers {
-    /// Returns `None`, since the length must not be announced.
+    /// Returns `None`: content with trailers is sent in chunks, so its length is not announced.
     fn length(&self) -> Option<u64> {
         None
     }

@@ -21,7 +21,7 @@ use crate::response::{Response, ResponseFuture};
 use crate::state::cookie_jar::SharedCookieJar;
 use crate::{Client, Error, ErrorKind, Result};
 
-/// A request that can be sent, any number of times unless its content can be read only once.
+/// A request. It can be sent any number of times, unless its content can be read only once.
 ///
 /// ```
 /// let client = haul::Client::new();
@@ -33,21 +33,21 @@ use crate::{Client, Error, ErrorKind, Result};
 pub struct Request {
     /// The target of the request.
     pub(crate) target: Target,
-    /// The options it shares with other requests.
+    /// The options that the request shares with others.
     pub(crate) options: Arc<RequestOptions>,
-    /// Settings of this request alone.
+    /// The settings of this request alone.
     pub(crate) own: RequestOverrides,
 }
 
 impl Request {
-    /// Makes a request of its parts, without copying. For programs that prepare the options of many
-    /// requests once.
+    /// Makes a request without copying its parts. For programs that prepare options once for many
+    /// requests.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, own: RequestOverrides) -> Self {
         Self { target, options, own }
     }
 
-    /// Returns the time limit of an attempt.
+    /// Returns the time limit of each attempt.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.own.max_time.or(self.options.max_time)
     }
@@ -104,7 +104,7 @@ pub struct RequestBuilder {
     query: String,
     options: Arc<RequestOptions>,
     own: RequestOverrides,
-    /// The type of the content, unless a field gives it.
+    /// The type of the content, unless a field sets it.
     content_type: Option<String>,
     error: Option<Error>,
 }
@@ -164,8 +164,8 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// Adds a field. Several fields of the same name are all sent; they replace the client's and
-    /// the engine's fields of that name.
+    /// Adds a field. All fields of the same name that are added are sent; they replace the client's
+    /// and the engine's fields of that name.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {
@@ -175,46 +175,48 @@ impl RequestBuilder {
         self
     }
 
-    /// Adds fields.
+    /// Adds several fields, like [`header`](Self::header).
     pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
         fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }
 
-    /// Appends pairs to the query of the URL, encoded as in forms (a space becomes `+`).
+    /// Appends name-value pairs to the query of the URL, encoded as in forms (a space becomes `+`).
     pub fn query<P: NameValuePair>(mut self, pairs: impl IntoIterator<Item = P>) -> Self {
         name_value_pairs::add(&mut self.query, pairs);
         self
     }
 
-    /// Sets the content: bytes and text in memory, or files, pieces and readers through the
-    /// functions of [`RequestBody`].
+    /// Sets the content: bytes or text, or what the functions of [`RequestBody`] make of files,
+    /// readers and pieces.
     pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         self.own.body = Some(body.into());
         self
     }
 
-    /// Sets content that is read while it is sent, with a length if that is known, else in chunks
-    /// (RFC 9112 section 7.1). No more than the length is read. It cannot be sent a second time: a
-    /// redirect that keeps the content, or a retry, fails.
+    /// Sets content that is read while it is sent, with a `Content-Length` if the length is known,
+    /// else in chunks (RFC 9112 section 7.1). No more bytes than the length are read. The content
+    /// can be sent only once: a redirect that keeps the content, or a retry, fails.
     ///
-    /// Hazard: a reader that ends before its length breaks the connection. If the request runs
-    /// beside others, a separate thread reads it and ends with it; a reader that blocks for ever
-    /// keeps its thread.
+    /// Hazard: if the reader ends before its length, the request fails and its connection is
+    /// closed. If several requests run at once, a separate thread reads; a reader that blocks
+    /// forever keeps that thread.
     pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
         if let Some(length) = length {
             self = self.header("Content-Length", length.to_string());
         }
-        // A thread that reads ahead asks for more than is to be sent.
+        // A thread that reads ahead may request more bytes than are to be sent.
         self.body(RequestBody::reader(reader.take(length.unwrap_or(u64::MAX))))
     }
 
-    /// Content that comes as a stream while it is sent, by chunks or with a length if that is
-    /// known; a stream that gives fewer bytes or more breaks the connection. Otherwise as
-    /// [`body_reader`](Self::body_reader). With [`send_async`](Self::send_async) it is polled by
-    /// the task that awaits the response and then its body, so it may use that task's runtime, and
-    /// comes no further while neither is awaited. Elsewhere it is polled by the thread that sends
-    /// the request (of a batch one that carries others, too, and has no runtime). It must not
-    /// block.
+    /// Sets content that comes from a stream while it is sent, with a `Content-Length` if the
+    /// length is known, else in chunks. If the stream has more or fewer bytes than the length, the
+    /// request fails and its connection is closed. The content can be sent only once, as with
+    /// [`body_reader`](Self::body_reader).
+    ///
+    /// With [`send_async`](Self::send_async), the task that awaits the response and then its body
+    /// polls the stream. Thus the stream may use that task's runtime, and stops while neither is
+    /// awaited. Otherwise the thread that sends the request polls the stream; in a batch, this
+    /// thread sends other requests, too, and has no runtime. The stream must not block.
     pub fn body_stream<S, B, E>(self, stream: S, length: Option<u64>) -> Self
     where
         S: Stream<Item = std::result::Result<B, E>> + Send + 'static,
@@ -229,20 +231,20 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets trailer fields, produced after the content has been sent; see [`Trailers`].
+    /// Sets trailer fields, which are produced after the content has been sent; see [`Trailers`].
     pub fn trailers(mut self, trailers: Trailers) -> Self {
         self.own.trailers = Some(trailers);
         self
     }
 
-    /// Sets pairs as the content, `application/x-www-form-urlencoded`.
+    /// Sets an `application/x-www-form-urlencoded` form with these pairs as the content.
     pub fn form<P: NameValuePair>(self, pairs: impl IntoIterator<Item = P>) -> Self {
         let mut text = String::new();
         name_value_pairs::add(&mut text, pairs);
         self.typed("application/x-www-form-urlencoded").body(text.into_bytes())
     }
 
-    /// Sets a form with parts as the content, `multipart/form-data` (RFC 7578).
+    /// Sets a `multipart/form-data` form (RFC 7578) as the content.
     pub fn multipart(mut self, form: MultipartForm) -> Self {
         match form.finish() {
             Ok((content_type, body)) => self.typed(&content_type).body(body),
@@ -253,7 +255,8 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets the content to a value as JSON, with its `Content-Type` unless the caller sets one.
+    /// Sets a value, serialized as JSON, as the content, with its `Content-Type` unless the caller
+    /// sets one.
     #[cfg(feature = "json")]
     pub fn json(mut self, value: &(impl serde::Serialize + ?Sized)) -> Self {
         match serde_json::to_vec(value) {
@@ -266,25 +269,27 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets text that is already JSON as the content.
+    /// Sets text that is already JSON as the content, with its `Content-Type` unless the caller
+    /// sets one.
     pub fn json_text(self, text: impl Into<Vec<u8>>) -> Self {
         self.typed("application/json").body(text.into())
     }
 
-    /// Sets the type of the content, unless the caller does.
+    /// Sets the `Content-Type`, unless the caller sets one.
     fn typed(mut self, content_type: &str) -> Self {
         self.content_type = Some(content_type.to_owned());
         self
     }
 
-    /// Sends user and password by Basic (RFC 7617), without waiting for a challenge, to this origin
-    /// only. Replaces any earlier `Authorization`. To answer challenges see
-    /// [`RequestOptions::auth`].
+    /// Authenticates by Basic (RFC 7617) in the first request, without a challenge. The credentials
+    /// are sent to this origin only. Replaces any earlier `Authorization`. To answer challenges,
+    /// see [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
         self.authorized(basic_authorization(user.as_bytes(), password.as_bytes()))
     }
 
-    /// Sends a token (RFC 6750), to this origin only. Replaces any earlier `Authorization`.
+    /// Authenticates by a bearer token (RFC 6750), which is sent to this origin only. Replaces any
+    /// earlier `Authorization`.
     pub fn bearer(self, token: &str) -> Self {
         self.authorized(format!("Bearer {token}"))
     }
@@ -294,14 +299,14 @@ impl RequestBuilder {
         self.header("Authorization", value)
     }
 
-    /// Sets the time limit for a whole attempt, including the body. With
-    /// [`send_async`](Self::send_async) it includes waiting for a free slot.
+    /// Sets the time limit for each attempt, including the body. With
+    /// [`send_async`](Self::send_async), it includes the time until the request may begin.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.own.max_time = Some(limit);
         self
     }
 
-    /// Sets how long the server may stay silent.
+    /// Sets the maximum time for which the server may stay silent.
     pub fn read_timeout(self, limit: Duration) -> Self {
         self.options(|options| options.read_timeout = Some(limit))
     }
@@ -311,23 +316,23 @@ impl RequestBuilder {
         self.options(|options| options.redirects.follow = follow)
     }
 
-    /// Sets which redirects are followed.
+    /// Sets the rules for following redirects.
     pub fn redirects(self, rules: RedirectRules) -> Self {
         self.options(|options| options.redirects = rules)
     }
 
-    /// Sets whether compressed content is asked for and decoded.
+    /// Sets whether compressed content is requested and decoded.
     pub fn decode(self, decode: bool) -> Self {
         self.options(|options| options.decode = decode)
     }
 
-    /// Sets the jar in which cookies are stored and from which they are sent.
+    /// Sets the jar that stores and provides cookies.
     pub fn jar(self, jar: SharedCookieJar) -> Self {
         self.options(|options| options.jar = Some(jar))
     }
 
-    /// Changes any of the options. They are copied for this request; for many requests alike, build
-    /// a client with them.
+    /// Changes any of the options. They are copied for this request; for many requests with the
+    /// same options, build a client with them.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(Arc::make_mut(&mut self.options));
         self
@@ -337,7 +342,7 @@ impl RequestBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Url`] for a malformed URL, [`ErrorKind::UnsupportedScheme`] for a scheme other
-    /// than http and https; or a form or a value is not valid.
+    /// than http and https; or the error of an invalid form or value.
     pub fn build(self) -> Result<Request> {
         self.split().1
     }
@@ -351,7 +356,7 @@ impl RequestBuilder {
         client.send(request?)
     }
 
-    /// Sends the request without waiting; see [`Client::send_async`].
+    /// Starts to send the request, and returns at once; see [`Client::send_async`].
     pub fn send_async(self) -> ResponseFuture {
         let (client, request) = self.split();
         ResponseFuture::new(&client, request)
@@ -385,8 +390,8 @@ fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Targe
     parsed.map_err(|error| not_usable(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
-/// Before there is a connection: a server that takes one at a time would wait for a request that
-/// never comes.
+/// Returns an error if the field cannot be sent. It is checked before a connection is made: a
+/// server that serves one connection at a time would wait for a request that never comes.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",

@@ -1,5 +1,5 @@
-//! The connection that a request needs: its key, its route through proxies, and a look-up in the
-//! pool. `net` itself knows nothing of requests.
+//! The connection that a request needs: its pool key, its route through proxies, and its look-up in
+//! the pool. They are here because `net` does not depend on requests.
 
 use std::os::fd::AsFd;
 use std::time::Instant;
@@ -36,7 +36,7 @@ impl ConnectionKey {
                 alternative: None,
                 host,
                 port,
-                // The protocol with the proxy is part of `via`.
+                // The protocol with the proxy is a part of `via`.
                 tls: None,
                 family: options.family,
                 connect: options.connect.without_timeouts(),
@@ -70,8 +70,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if a request to this target may use a connection of this key. Mostly avoids
-    /// building another key.
+    /// Returns true if a request to this target may use a connection with this key. In most cases,
+    /// no other key is allocated.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
         if options.alt_svc.is_some() || self.alternative.is_some() {
@@ -106,8 +106,8 @@ impl ConnectionKey {
 }
 
 impl<C: AsFd> ConnectionPool<C> {
-    /// Takes a connection for a request to this target. Avoids making the key of the request where
-    /// possible.
+    /// Takes a connection for a request to this target out of the pool. In most cases, no key is
+    /// allocated.
     pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
         if options.proxy.is_some() {
             return self.take(&ConnectionKey::new(target, options), now);
@@ -129,13 +129,13 @@ fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> O
     if is_told || *via != ProxyRoute::Direct || options.connect.unix_socket.is_some() || options.prior_knowledge {
         return None;
     }
-    // The origin's own place needs no name of its own: what is spoken there is agreed on.
+    // An alternative at the origin's host and port is useless: ALPN chooses the protocol there.
     known
         .find(target, &options.tls.alpn)
         .filter(|other| (other.host.as_str(), other.port) != (target.host_text(), target.port()))
 }
 
-/// Returns the zone of a target's address, if the connection goes to that address.
+/// Returns the IPv6 zone of the target's address, if the connection goes to that address.
 fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     match target.host() {
         Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),

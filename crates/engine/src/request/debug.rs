@@ -1,12 +1,12 @@
-//! `Debug` output of requests: names and lengths. Field values, content and users may be secrets,
-//! whatever their names (`docs/design/trust.md`).
+//! `Debug` output of requests: names and lengths only. Field values, content and user names may be
+//! secrets (`docs/design/trust.md`).
 
 use std::fmt;
 
 use super::{MultipartForm, RequestOptions, RequestOverrides};
 use crate::body::upload::{BodyPiece, RequestBody};
 
-/// Number of bytes that are hidden.
+/// Prints the number of bytes in place of secret bytes.
 struct HiddenBytes(usize);
 
 impl HiddenBytes {
@@ -21,7 +21,7 @@ impl fmt::Debug for HiddenBytes {
     }
 }
 
-/// The names of fields.
+/// Prints the names of fields without their values.
 struct FieldNameList<'a>(&'a [(String, Vec<u8>)]);
 
 impl fmt::Debug for FieldNameList<'_> {

@@ -10,7 +10,7 @@ use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, Multi
 use crate::body::upload::{BodyPiece, OneShotSource, RequestBody};
 use crate::{Error, ErrorKind, Result};
 
-/// A form that is being built. Only small values are held in memory: files are opened when they are
+/// A form that is being built. Only small values are in memory: files are opened when they are
 /// sent.
 ///
 /// ```
@@ -31,21 +31,21 @@ impl MultipartForm {
         Self::default()
     }
 
-    /// Adds a value.
+    /// Adds a value without a file name.
     pub fn text(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.parts.push(FormPart::field(name, value));
         self
     }
 
-    /// Adds bytes as a file of this name. Its type is guessed from the name.
+    /// Adds bytes as a file of this name. Its content type is guessed from the name.
     pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
         self.source(name, filename, BodyPiece::Bytes(bytes.into().into()))
     }
 
-    /// Adds a file, under its own name.
+    /// Adds a file, with the last segment of its path as the file name.
     ///
     /// # Errors
-    /// [`ErrorKind::Read`] when it is not there or may not be read.
+    /// [`ErrorKind::Read`] if the file does not exist or cannot be read.
     pub fn file(self, name: impl AsRef<[u8]>, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let piece = BodyPiece::file(path)
@@ -54,8 +54,8 @@ impl MultipartForm {
         Ok(self.source(name, filename, piece))
     }
 
-    /// Adds all that a reader gives, as a file of this name. The form can then be sent only once,
-    /// and in chunks.
+    /// Adds the whole output of a reader as a file of this name. The form can then be sent only
+    /// once, and is sent in chunks.
     pub fn reader(
         self,
         name: impl AsRef<[u8]>,
@@ -65,14 +65,15 @@ impl MultipartForm {
         self.source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part with its own type and fields. [`FormPartContent::Source`] in it is an index into
-    /// the sources that [`bytes`](Self::bytes) and similar methods added, from 0.
+    /// Adds a part that has its own content type and fields. [`FormPartContent::Source`] in it is
+    /// an index into the sources that [`bytes`](Self::bytes) and similar methods have added, from
+    /// 0.
     pub fn part(mut self, part: FormPart) -> Self {
         self.parts.push(part);
         self
     }
 
-    /// Adds a part with its own type and fields whose content is this piece.
+    /// Adds a part that has its own content type and fields, with this piece as its content.
     pub fn piece(mut self, mut part: FormPart, piece: BodyPiece) -> Self {
         part.content = FormPartContent::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
@@ -86,7 +87,7 @@ impl MultipartForm {
     /// Returns the `Content-Type` and the content.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] for a part that cannot be written so.
+    /// [`ErrorKind::Setup`] if a part cannot be represented in a form.
     pub fn finish(&self) -> Result<(String, RequestBody)> {
         let wrong = "the form cannot be written";
         let layout = MultipartLayout::new(&self.parts, &MultipartBoundary::new(entropy()), NameEscape::Percent)
@@ -97,8 +98,7 @@ impl MultipartForm {
     }
 }
 
-/// Returns random bytes for the boundary. No content can contain them on purpose, since nobody
-/// knows them beforehand.
+/// Returns random bytes for the boundary, so that no content can contain it on purpose.
 fn entropy() -> [u8; 16] {
     let half = || RandomState::new().build_hasher().finish().to_be_bytes();
     let mut both = [0; 16];

@@ -1,5 +1,5 @@
-//! The settings of a request: the [`RequestOptions`] that many requests share, those of a single
-//! one ([`RequestOverrides`]), and how both are combined ([`RequestBuilder`]).
+//! The settings of a request: [`RequestOptions`], which many requests share, and
+//! [`RequestOverrides`] for a single one. A [`RequestBuilder`] combines them.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -46,16 +46,17 @@ use crate::state::cookie_jar::SharedCookieJar;
 use crate::state::hsts::HstsCache;
 use crate::trace::TransferObserver;
 
-/// Decides by the head of a response whether its content is wanted: [`RequestOptions::wants`].
+/// Decides from the head of a response whether its content is wanted; see
+/// [`RequestOptions::wants`].
 pub trait ContentFilter: Send + Sync {
-    /// Returns whether the content of the response with this head is wanted.
+    /// Returns true if the content of the response with this head is wanted.
     fn wants(&self, head: &ResponseHead) -> bool;
 }
 
-/// Observes the pauses before further tries: [`RequestOptions::pauses`].
+/// Observes the pauses before retries; see [`RequestOptions::pauses`].
 pub trait RetryObserver: Send + Sync {
-    /// Reports that the transfer of this URL is tried again after `wait`; `why` is the reason for
-    /// the last failure.
+    /// Reports that the transfer of `url` is tried again after `wait`. `why` describes the last
+    /// failure.
     fn begins(&self, url: &str, wait: Duration, why: &str);
 }
 
@@ -65,138 +66,140 @@ pub trait RetryObserver: Send + Sync {
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
-    /// Fields to send; each replaces a field of the same name that the engine would send. Default:
-    /// none.
+    /// The fields to send. Each replaces the engine's field of the same name. Default: none.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Names of fields that the engine must not add by itself. Default: none.
+    /// The names of fields that the engine must not add. Default: none.
     pub without: Vec<String>,
-    /// `User-Agent`. Default `haul/VERSION`; `None` sends none.
+    /// The value of `User-Agent`; `None` sends none. Default: `haul/VERSION`.
     pub user_agent: Option<Vec<u8>>,
-    /// A complete `Authorization` value, sent only to the first target's origin, where it takes
-    /// precedence over [`auth`](Self::auth). Default: none.
+    /// The value of `Authorization`. It is sent only to the origin of the first target, where it
+    /// takes precedence over [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
-    /// Credentials. Default: user and password of the target, by Basic.
+    /// Credentials and authentication settings. Default: the user and password of the target, by
+    /// Basic.
     pub auth: AuthOptions,
-    /// `Cookie`, sent only to the first target's origin, after the cookies from the jar. Default:
-    /// none.
+    /// Cookies to send after those of the jar, as in a `Cookie` field. They are sent only to the
+    /// origin of the first target. Default: none.
     pub cookie: Option<Vec<u8>>,
-    /// The jar in which cookies are kept and from which they are sent. Default: none.
+    /// The jar that stores and provides cookies. Default: none.
     pub jar: Option<SharedCookieJar>,
-    /// Hosts that must be reached over TLS, for first targets and redirects. Nothing is learned
-    /// over a connection whose certificate was not verified. Default: none.
+    /// Hosts that must be reached over TLS, for first targets and redirects. Responses are stored
+    /// there only if the certificate was verified. Default: none.
     pub hsts: Option<HstsCache>,
-    /// Store for Alt-Svc fields and source of the alternative services that are used. Default:
-    /// none.
+    /// The store that keeps Alt-Svc fields and provides alternative services. Default: none.
     pub alt_svc: Option<AltSvcCache>,
-    /// `Referer`. Default: none.
+    /// The value of `Referer`. Default: none.
     pub referer: Option<Vec<u8>>,
-    /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2). Default: none.
+    /// The value of `Range` without its unit, such as `0-99` (RFC 9110 section 14.1.2). Default:
+    /// none.
     pub range: Option<String>,
     /// The content to send. If its length is known, `Content-Length` is set; otherwise it is sent
     /// in chunks. It is dropped if a redirect changes the method. Default: none.
     pub body: Option<RequestBody>,
-    /// `Content-Type` of the content; sent only together with it. Default: none.
+    /// The `Content-Type` of the content, sent only together with it. Default: none.
     pub content_type: Option<String>,
-    /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110
-    /// section 14.5). Only for servers known to support partial uploads. Default: none.
+    /// The `Content-Range` of the content, such as `50-99/100`, if it is a part of a whole (RFC
+    /// 9110 section 14.5). Only for servers that are known to support partial uploads. Default:
+    /// none.
     pub content_range: Option<String>,
-    /// Time to wait for the server's consent before sending content of more than 1 MiB or of
-    /// unknown length (`Expect: 100-continue`). Default 1 s; zero does not ask.
+    /// The time to wait for a 100 (Continue) before sending content of more than 1 MiB or of
+    /// unknown length (`Expect: 100-continue`). Default 1 s; zero sends no `Expect`.
     pub expect_timeout: Duration,
-    /// Ask for compressed content and decode it. Default no.
+    /// Request compressed content and decode it. Default no.
     ///
-    /// A request for a part ([`range`](Self::range), [`resume_from`](Self::resume_from) or a
-    /// `Range` field) does not ask for compression. Content that cannot be decoded
+    /// Compressed content is not requested for a part ([`range`](Self::range),
+    /// [`resume_from`](Self::resume_from) or a `Range` field). Content that cannot be decoded
     /// ([`is_decodable`](crate::body::is_decodable)) is delivered as received, with its
     /// `Content-Encoding`.
     pub decode: bool,
     /// Limits for decoding. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
-    /// Deliver the heads of redirects and of the response before its body; of the redirects, only
-    /// the first MiB. Default no.
+    /// Deliver the heads of redirects and of the response before its body. Of the redirects' heads,
+    /// only the first MiB is delivered. Default no.
     pub include_head: bool,
-    /// With [`include_head`](Self::include_head): replace control characters and marks of text
-    /// direction in the heads by `?`, for terminals. Default no.
+    /// With [`include_head`](Self::include_head): replace control characters and bidirectional
+    /// formatting characters in the heads by `?`, for terminals. Default no.
     pub escape_head: bool,
     /// Receive only the head, whatever the method: the body is neither delivered nor read. Default
     /// no. Not needed with HEAD.
     pub head_only: bool,
-    /// Treat a status of 400 or above as an error and deliver no body. Default no.
+    /// Fail if the status is 400 or above, and deliver no body. Default no.
     pub fail: bool,
-    /// With [`fail`](Self::fail): deliver the body of such a response before failing. Default no.
+    /// With [`fail`](Self::fail): deliver the body before failing. Default no.
     pub fail_with_body: bool,
-    /// Rules for the redirects that are followed. Default: none.
+    /// The rules for following redirects. Default: none are followed.
     pub redirects: RedirectRules,
-    /// Rules for the failures that are retried. Default: none.
+    /// The rules for retries. Default: no retries.
     pub retry: RetryRules,
-    /// Continue a retry where the last attempt broke off, with a range, instead of starting over.
-    /// Default yes.
+    /// Continue a retry with a range at the byte where the last attempt broke off, instead of
+    /// starting over. Default yes.
     pub resume: bool,
-    /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section
-    /// 3.2): `*` for OPTIONS. A forwarding proxy gets the same. Default: none.
+    /// The request-target to send instead of the target's path and query (RFC 9112 section 3.2),
+    /// such as `*` for OPTIONS. A proxy that forwards the request gets it, too. Default: none.
     pub request_target: Option<String>,
-    /// Behaviours to copy from curl. Default: none.
+    /// Behaviour to copy from curl. Default: none.
     pub curl_compat: CurlCompat,
-    /// Permitted deviations from HTTP/1.1. Part of the pool's key. Default: none.
+    /// Permitted deviations from HTTP/1.1. Requests with other deviations use other connections.
+    /// Default: none.
     pub deviations: H1Deviations,
-    /// Time limit for each whole attempt. Default: no limit.
+    /// The time limit for each attempt. Default: none.
     pub max_time: Option<Duration>,
-    /// Time limit for the whole transfer: name lookups, redirects, retries and the pauses between
-    /// them. No retry begins for which the limit leaves no time. Default: no limit.
+    /// The time limit for the whole transfer: name lookups, redirects, retries and the pauses
+    /// between them. A retry that could not begin in time is not made. Default: none.
     pub total_time: Option<Duration>,
-    /// Maximum time for which the server may stay silent, from the request on. Default: no limit.
-    /// If the program reads the body ([`Response`](crate::Response)), time spent in the program
-    /// does not count.
+    /// The maximum time for which the server may stay silent after the request. Time that the
+    /// program spends before it reads the body further ([`Response`](crate::Response)) does not
+    /// count. Default: none.
     pub read_timeout: Option<Duration>,
-    /// Maximum size of a body in bytes, as announced and as received. Default: no limit.
+    /// The maximum size of a body in bytes, as announced and as received. Default: none.
     pub max_size: Option<u64>,
-    /// Deliver the content from this byte on; the server must support ranges (curl's `-C OFFSET`).
+    /// Deliver the content from this byte on (curl's `-C OFFSET`). The server must support ranges.
     /// Default: all of it.
     pub resume_from: Option<u64>,
-    /// The part of the content that is delivered. Default: all of it.
+    /// The part of the content to deliver. Default: all of it.
     pub span: Option<ContentSpan>,
-    /// Maximum number of bytes of content received per second, over all connections of a transfer
-    /// together, and of content sent. Default: no limit.
+    /// The maximum number of content bytes a second, for receiving over all connections of a
+    /// transfer together, and for sending. Default: none.
     pub limit_rate: Option<u64>,
-    /// Lower limit on the speed of a transfer. Default: as slow as the server likes.
+    /// The minimum speed of a transfer. Default: none.
     pub speed_limit: Option<SpeedLimit>,
-    /// Number of connections that may be used to fetch one large body. Default: one.
+    /// Limits for fetching one large body over several connections. Default: one connection.
     pub split: SplitOptions,
     /// Keep `.` and `..` segments in the paths of targets. Default no.
     pub path_as_is: bool,
-    /// Address families to use. Default: all.
+    /// The address families to use. Default: all.
     pub family: AddressFamily,
     /// Settings for making connections. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
-    /// Rules for connecting somewhere else than to the target; the first match is used. Default:
-    /// none.
+    /// Rules that replace the host and port to connect to; the first match applies. Default: none.
     pub connect_to: Vec<ConnectToRule>,
-    /// Use HTTP/2 without negotiation (RFC 9113 section 3.3). Default no: over TLS it is negotiated
-    /// if [`TlsOptions::alpn`] offers `h2`.
+    /// Use HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3). Default no: over
+    /// TLS it is negotiated if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
     /// TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
-    /// The proxies that are used. Default: none.
+    /// The proxies to use. Default: none.
     pub proxy: Option<ProxyOptions>,
-    /// After a redirect, send the URL that redirected as `Referer`, instead of
+    /// After a redirect, send the URL that redirected as `Referer` instead of
     /// [`referer`](Self::referer). Default no.
     pub auto_referer: bool,
-    /// Decides by the head which content is wanted. Other content is not delivered, as if the
-    /// server had answered 304; this is for servers that ignore conditions. Default: all.
+    /// Decides from a response's head whether its content is wanted. Unwanted content is not
+    /// delivered, as if the server had answered 304, for servers that ignore conditional requests.
+    /// Default: all is wanted.
     pub wants: Option<Arc<dyn ContentFilter>>,
-    /// An observer of the pauses before further tries. Default: none.
+    /// An observer of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
     /// An observer of the traffic. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
-    /// A hook that blocking calls ask during waits whether to continue. Default: none.
+    /// A hook that waiting calls ask from time to time whether to continue. Default: none.
     pub interrupt: Option<Interrupt>,
-    /// Keep the heads of the redirects that were followed, for
+    /// Keep the heads of followed redirects for
     /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default no.
     pub keep_history: bool,
 }
 
-/// The settings of a single request among many that share their [`RequestOptions`], which are not
-/// copied for it.
+/// The settings of a single request among many that share their [`RequestOptions`]. The shared
+/// options are not copied.
 ///
 /// ```
 /// use haul::request::RequestOverrides;
@@ -205,26 +208,27 @@ pub struct RequestOptions {
 /// ```
 #[derive(Clone, Default)]
 pub struct RequestOverrides {
-    /// The method, instead of [`RequestOptions::method`].
+    /// The method; `None` uses [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,
-    /// Fields to send in addition to [`RequestOptions::fields`], replacing those of the same name.
+    /// Fields to send in addition to [`RequestOptions::fields`]. They replace those of the same
+    /// name.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The content, instead of [`RequestOptions::body`].
+    /// The content; `None` uses [`RequestOptions::body`].
     pub body: Option<RequestBody>,
     /// Trailer fields after the content. Default: none.
     pub trailers: Option<Trailers>,
-    /// Time limit for an attempt, instead of [`RequestOptions::max_time`].
+    /// The time limit for each attempt; `None` uses [`RequestOptions::max_time`].
     pub max_time: Option<Duration>,
 }
 
 impl RequestOverrides {
-    /// Returns the content: the request's own, or else the shared one.
+    /// Returns the content of the request: its own, or else that of the shared options.
     pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a RequestBody> {
         self.body.as_ref().or(options.body.as_ref())
     }
 }
 
-/// Returns a method's name, without allocating for the methods of RFC 9110 and RFC 5789.
+/// Returns a method's name, without an allocation for the methods of RFC 9110 and RFC 5789.
 #[must_use]
 pub fn method(name: &str) -> Cow<'static, str> {
     const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
@@ -234,17 +238,17 @@ pub fn method(name: &str) -> Cow<'static, str> {
     }
 }
 
-/// Lower limit on the speed of a transfer: a transfer that is slower for so long fails (curl's
-/// `--speed-limit` and `--speed-time`).
+/// The minimum speed of a transfer, below which it fails after some time (curl's `--speed-limit`
+/// and `--speed-time`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpeedLimit {
-    /// The minimum speed.
+    /// The minimum number of bytes a second.
     pub bytes_per_second: u64,
-    /// Time for which the transfer may be slower than that.
+    /// The time for which the transfer may be slower before it fails.
     pub time: Duration,
 }
 
-/// A part of a content, for a GET without a `Range` of its caller's own.
+/// The part of a content that a GET delivers, unless the caller sets a `Range`.
 ///
 /// ```
 /// use haul::request::ContentSpan;
@@ -255,22 +259,23 @@ pub struct SpeedLimit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentSpan {
-    /// At most this many bytes from the beginning, at least 1. If the server does not support
-    /// ranges, everything is delivered; likewise if the rest could not be requested later because
-    /// the content has no validator (`Begin::validator`). `Begin::total` is the full length.
+    /// At most this many bytes from the beginning, at least 1. All of the content is delivered if
+    /// the server does not support ranges, or if the rest could not be requested later because the
+    /// content has no strong validator ([`BodyInfo::validator`](crate::sink::BodyInfo::validator)).
+    /// [`BodyInfo::total`](crate::sink::BodyInfo::total) is the full length.
     Opening(u64),
-    /// The rest of content whose beginning is already there: from a byte on, for the given length
-    /// and validator. Any answer but a 206 with exactly these bytes fails
+    /// A range of content whose earlier bytes exist already, with the length and the validator of
+    /// the whole. Any response but a 206 with exactly these bytes is an error
     /// ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
-        /// Offset of the first byte.
+        /// The offset of the first byte.
         from: u64,
-        /// Offset behind the last byte; `None` is the end of the content.
+        /// The offset after the last byte; `None` is the end of the content.
         to: Option<u64>,
-        /// Length of the whole content.
+        /// The length of the whole content.
         total: u64,
-        /// A validator that distinguishes this content from every other.
+        /// The strong validator of the content.
         validator: Validator,
     },
 }
@@ -278,10 +283,10 @@ pub enum ContentSpan {
 /// Limits for fetching a large body over several connections (`docs/design/splitting.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitOptions {
-    /// Maximum number of connections; 1 never splits. Default 1.
+    /// The maximum number of connections; 1 never splits. Default 1.
     pub connections: usize,
-    /// Maximum distance by which parts may run ahead of the output, in bytes; files have no such
-    /// limit. Default 16 MiB.
+    /// The maximum number of bytes that parts of the body may buffer before the output reaches
+    /// them. Does not apply to files. Default 16 MiB.
     pub memory: u64,
 }
 
@@ -291,22 +296,21 @@ impl Default for SplitOptions {
     }
 }
 
-/// Connects to another host and port than the target's, while everything else stays (curl's
-/// `--connect-to`).
+/// A rule that replaces the host and port to connect to, and nothing else (curl's `--connect-to`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectToRule {
-    /// Host that the rule applies to; `None` for any.
+    /// The host that the rule applies to; `None` for any.
     pub host: Option<String>,
-    /// Port that the rule applies to; `None` for any.
+    /// The port that the rule applies to; `None` for any.
     pub port: Option<u16>,
-    /// Connect to this host; `None` keeps it.
+    /// The host to connect to; `None` for the target's.
     pub to_host: Option<String>,
-    /// Connect to this port; `None` keeps it.
+    /// The port to connect to; `None` for the target's.
     pub to_port: Option<u16>,
 }
 
 impl RequestOptions {
-    /// Returns the host and port to connect to for this host and port.
+    /// Returns the host and port to connect to for a target with this host and port.
     #[must_use]
     pub fn dial<'a>(&'a self, host: &'a str, port: u16) -> (&'a str, u16) {
         let fits = |entry: &&ConnectToRule| {

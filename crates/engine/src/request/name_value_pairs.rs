@@ -1,4 +1,4 @@
-//! Names and values for queries and forms.
+//! Name-value pairs for queries and forms.
 //!
 //! ```
 //! let client = haul::Client::new();
@@ -39,7 +39,7 @@ impl<P: NameValuePair> NameValuePair for &P {
     }
 }
 
-/// Appends pairs to existing ones, encoded as in forms.
+/// Appends pairs to `text`, encoded as in forms.
 pub(super) fn add<P: NameValuePair>(text: &mut String, pairs: impl IntoIterator<Item = P>) {
     for pair in pairs {
         if !text.is_empty() {

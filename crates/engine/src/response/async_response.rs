@@ -1,7 +1,7 @@
-//! Responses for programs that must not wait: futures and streams for any runtime.
+//! Responses for programs that must not block: futures and streams for any runtime.
 //!
-//! The exchange runs on a thread of the client, which wakes the task when something has arrived. If
-//! the program does not read a body, the client stops its server: it buffers at most 256 KiB.
+//! A thread of the client runs the exchange, and wakes the task when something has arrived. If the
+//! program does not read a body, the client stops receiving: it buffers at most 256 KiB.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -39,8 +39,8 @@ use crate::body::{BodyDecoder, DecodeLimits};
 use crate::request::Request;
 use crate::{Client, Error, Result};
 
-/// A request being sent: the future of its response. Dropping the future before the response has
-/// arrived cancels the request.
+/// The future of a response, which also sends its request. Dropping the future before the response
+/// has arrived cancels the request.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct ResponseFuture {
     client: Client,
@@ -52,22 +52,22 @@ enum ResponseFutureState {
     New(Result<Request>),
     /// The request is under way.
     Waiting(RunningExchange, DecodeLimits),
-    /// The response was returned.
+    /// The response was returned to the program.
     Over,
 }
 
-/// An exchange on the client's thread. Dropping it cancels the exchange.
+/// An exchange on a thread of the client. Dropping it cancels the exchange.
 struct RunningExchange {
     executor: Arc<Executor>,
     id: u64,
     outlet: BodyBufferReader,
     is_over: bool,
-    /// The streams that the request sends.
+    /// The feeders of the streams that are the request's content.
     feeders: Vec<Feeder>,
 }
 
 impl RunningExchange {
-    /// Sends as much content as is possible now.
+    /// Polls the streams, so that their content can be sent.
     fn feed(&mut self, context: &mut Context<'_>) {
         self.feeders.retain_mut(|feeder| !feeder.feed(context));
     }
@@ -135,8 +135,8 @@ impl Future for ResponseFuture {
     }
 }
 
-/// A response whose head has arrived. Its body is received as the program awaits it. The response
-/// is also a [`Stream`] of pieces.
+/// A response whose head has arrived. Its body is received when the program awaits it. The response
+/// is also a [`Stream`] of the body's pieces.
 ///
 /// Reading the body to its end frees the connection for the next request. Dropping the response
 /// earlier closes the connection, or the HTTP/2 stream.
@@ -152,16 +152,17 @@ impl AsyncResponse {
     /// Returns the response, unless its status is 400 or above.
     ///
     /// # Errors
-    /// [`ErrorKind::Status`] if it is.
+    /// [`ErrorKind::Status`] if the status is 400 or above.
     pub fn error_for_status(self) -> Result<Self> {
         self.about.check_status().map(|()| self)
     }
 
-    /// Waits for bytes to take ([`ready`](Self::ready)); `false` at the end of the body.
+    /// Polls until there are bytes to consume ([`ready`](Self::ready)). Returns false at the end of
+    /// the body.
     ///
     /// # Errors
-    /// What breaks the exchange, or the decoding; and so again each time. (The [`Stream`] ends
-    /// behind it.)
+    /// The error of the exchange or of the decoding. Every further call returns it again; the
+    /// [`Stream`] ends after it.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         if let Some(error) = &self.broken {
             return Poll::Ready(Err(error.again()));
@@ -196,18 +197,19 @@ impl AsyncResponse {
         }
     }
 
-    /// Returns the bytes that were filled in and not consumed.
+    /// Returns the buffered bytes that are not consumed yet.
     #[must_use]
     pub fn ready(&self) -> &[u8] {
         self.unpacker.ready()
     }
 
-    /// Marks `amount` of the [`ready`](Self::ready) bytes as used.
+    /// Marks `amount` of the [`ready`](Self::ready) bytes as consumed.
     pub fn consume(&mut self, amount: usize) {
         self.unpacker.consume(amount);
     }
 
-    /// Reads what is available into `buffer`; 0 is the end.
+    /// Polls for bytes of the body, and copies as many as are available to `buffer`. Returns 0 at
+    /// the end.
     ///
     /// # Errors
     /// As [`poll_fill`](Self::poll_fill).
@@ -261,8 +263,8 @@ impl AsyncResponse {
     /// Waits for the rest of the body, and parses it as JSON.
     ///
     /// # Errors
-    /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] for what is no JSON, or not
-    /// of this value.
+    /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] if the body is not valid
+    /// JSON, or not for this type.
     #[cfg(feature = "json")]
     pub async fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
         let url = self.url();

@@ -1,9 +1,9 @@
 //! The buffer of a [`Response`](super::Response)'s body between the driver, which fills it, and the
 //! program, which reads it.
 //!
-//! The driver's side is a sink ([`BodyBufferSink`]); the program's is an [`BodyBufferReader`].
-//! Bodies whose content is coded lie here as they came, and are decoded as they are taken: what 100
-//! KiB decode to may be 100 MiB.
+//! The driver's side is a sink ([`BodyBufferSink`]); the program's is a [`BodyBufferReader`]. Coded
+//! content is buffered as received and decoded when the program reads it, since 100 KiB may decode
+//! to 100 MiB.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,11 +19,11 @@ use crate::sync::IgnorePoison;
 use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
-/// Maximum number of bytes in the buffer: two receives of a driver that does not wait for the
-/// program.
+/// The maximum number of bytes in the buffer: enough for two receive calls of the driver.
 pub(crate) const ROOM: u64 = 256 << 10;
 
-/// Maximum size up to which the announced length determines the initial memory of a whole body.
+/// The maximum announced length for which the memory of a whole body is allocated at once, in
+/// bytes.
 const TRUSTED: u64 = 4 << 20;
 
 #[derive(Default)]
@@ -31,35 +31,36 @@ struct BodyBufferState {
     pieces: VecDeque<Chunk>,
     bytes: u64,
     has_begun: bool,
-    /// The program has seen the response, so that it cannot be discarded for a retry.
+    /// The program has seen the response, so it cannot be discarded for a retry.
     is_shown: bool,
     coding: Vec<u8>,
     length: Option<u64>,
-    /// The whole body in one piece, if the program wants it so.
+    /// The whole body in one buffer, if the program requested it.
     whole: Option<Vec<u8>>,
-    /// True if the program does not want the rest of the body.
+    /// The program does not want the rest of the body.
     is_given_up: bool,
-    /// The driver that waits for room.
+    /// The waker and token of a driver that waits for room in the buffer.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// The reader that waits for bytes.
+    /// The waker of a reader that waits for bytes.
     reader: Option<Waker>,
-    /// The program runs on another thread than the driver; the metadata for it is kept here.
+    /// The driver runs on another thread than the program, which gets the response's metadata from
+    /// this state.
     is_remote: bool,
     about: Option<Box<ResponseInfo>>,
     end: Option<Box<TransferOutcome>>,
 }
 
-/// The result of a look for bytes without waiting.
+/// The next bytes of the body, if there are any without waiting.
 pub(crate) enum NextChunk {
     /// Bytes of the body.
     Piece(Chunk),
     /// The exchange is over, with this result.
     End(Box<TransferOutcome>),
-    /// No bytes yet. The reader will be woken.
+    /// No bytes yet. The reader's waker is woken when there are some.
     Later,
 }
 
-/// The driver's side of the buffer.
+/// The driver's side of the buffer: the sink of the body.
 pub(crate) struct BodyBufferSink(Arc<Mutex<BodyBufferState>>);
 
 /// The program's side of the buffer.
@@ -75,7 +76,8 @@ fn lock(held: &Mutex<BodyBufferState>) -> MutexGuard<'_, BodyBufferState> {
     held.lock().ignore_poison()
 }
 
-/// Wakes the waiter for bytes, after the lock is released, since this may run the program.
+/// Wakes the reader that waits for bytes. The lock is released first, since waking may run the
+/// program's code.
 fn wake(mut held: MutexGuard<'_, BodyBufferState>) {
     let reader = held.reader.take();
     drop(held);
@@ -105,7 +107,7 @@ impl Sink for BodyBufferSink {
 
     fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut held = lock(&self.0);
-        // A waiting driver stops by itself as soon as there are bytes.
+        // A driver on the program's own thread has no waker, and stops as soon as there are bytes.
         let Some(waker) = waker.filter(|_| held.whole.is_none() && !held.is_given_up) else { return u64::MAX };
         let room = ROOM.saturating_sub(held.bytes);
         if room == 0 {
@@ -147,7 +149,7 @@ impl Sink for BodyBufferSink {
 }
 
 impl BodyBufferReader {
-    /// Returns the function that a driver on another thread calls at the end of the transfer.
+    /// Returns the function that a driver on another thread must call at the end of the transfer.
     pub(crate) fn on_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);
@@ -158,7 +160,8 @@ impl BodyBufferReader {
         }
     }
 
-    /// Returns the response once it has begun, or its failure. Otherwise keeps the waker.
+    /// Returns the response once its head has arrived, or its failure. Otherwise returns `None` and
+    /// stores the waker.
     pub(crate) fn poll_begun(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
@@ -173,7 +176,7 @@ impl BodyBufferReader {
         None
     }
 
-    /// Returns the next bytes or the end. Otherwise keeps the waker.
+    /// Returns the next bytes or the end. Otherwise stores the waker.
     pub(crate) fn poll_next(&self, waker: &Waker) -> NextChunk {
         if let Some(piece) = self.take() {
             return NextChunk::Piece(piece);
@@ -190,30 +193,30 @@ impl BodyBufferReader {
         NextChunk::Later
     }
 
-    /// Records that the program does not want the rest.
+    /// Records that the program does not want the rest of the body.
     pub(crate) fn give_up(&self) {
         lock(&self.0).is_given_up = true;
     }
 
-    /// Returns whether the response has begun.
+    /// Returns true if the response's head has arrived.
     pub(crate) fn has_begun(&self) -> bool {
         lock(&self.0).has_begun
     }
 
     /// Records that the program has seen the response, so that it cannot be discarded for a retry.
-    /// Returns the codings of the content.
+    /// Returns the content codings.
     pub(crate) fn show(&self) -> Vec<u8> {
         let mut held = lock(&self.0);
         held.is_shown = true;
         std::mem::take(&mut held.coding)
     }
 
-    /// Returns whether there are bytes to take.
+    /// Returns true if there are bytes in the buffer.
     pub(crate) fn has_bytes(&self) -> bool {
         !lock(&self.0).pieces.is_empty()
     }
 
-    /// Takes the next bytes.
+    /// Takes the next piece of the body out of the buffer.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let mut held = lock(&self.0);
         let piece = held.pieces.pop_front()?;
@@ -226,7 +229,7 @@ impl BodyBufferReader {
         Some(piece)
     }
 
-    /// Collects the rest of the body in one piece, behind the bytes of `first`.
+    /// Collects the rest of the body in one buffer, after the bytes of `first`.
     pub(crate) fn gather(&self, first: &[u8]) {
         let mut held = lock(&self.0);
         let there = first.len() as u64 + held.bytes;
@@ -244,7 +247,7 @@ impl BodyBufferReader {
         }
     }
 
-    /// Takes the gathered body.
+    /// Takes the collected body.
     pub(crate) fn gathered(&self) -> Vec<u8> {
         lock(&self.0).whole.take().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Responses with their whole bodies, for programs that want both at once.
+//! Responses with their whole bodies.
 
 use std::time::Instant;
 
@@ -33,15 +33,15 @@ use crate::{Client, Result};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BufferedResponse {
-    /// The head of the response.
+    /// The head of the final response.
     pub head: ResponseHead,
-    /// The target of the response, after redirects.
+    /// The target of the final response, after redirects.
     pub target: Target,
-    /// Sizes, times and addresses.
+    /// Sizes, times and addresses of the transfer.
     pub facts: Box<Facts>,
-    /// The redirects that were followed, if they are kept.
+    /// The followed redirects, if they are kept.
     pub history: Vec<FollowedRedirect>,
-    /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
+    /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
     pub trailers: Option<Fields>,
     /// The body, decoded if decoding was requested.
     pub body: Vec<u8>,
@@ -57,7 +57,7 @@ impl BufferedResponse {
     /// Returns the response, unless its status is 400 or above.
     ///
     /// # Errors
-    /// [`ErrorKind::Status`] if it is.
+    /// [`ErrorKind::Status`] if the status is 400 or above.
     pub fn error_for_status(self) -> Result<Self> {
         check_status(&self.head, &self.target).map(|()| self)
     }
@@ -72,16 +72,16 @@ impl BufferedResponse {
     /// Returns the body, parsed as JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    /// [`ErrorKind::ContentCoding`] if the body is not valid JSON, or not for this type.
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
         super::from_json(&self.body, self.target.to_url())
     }
 
-    /// Makes a reply of an outcome and the body received.
+    /// Makes a response of the transfer's outcome and the received body.
     ///
     /// # Errors
-    /// The outcome's.
+    /// The error of the transfer.
     pub(crate) fn of(outcome: TransferOutcome, body: Vec<u8>) -> Result<Self> {
         let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
         result?;

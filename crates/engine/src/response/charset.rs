@@ -30,7 +30,7 @@ pub fn charset(content_type: &[u8]) -> Option<String> {
     None
 }
 
-/// Reads a token or a quoted string. Returns it and the text behind it.
+/// Reads a token or a quoted string. Returns its value and the text after it.
 fn value(text: &str) -> (String, &str) {
     let text = text.trim_start();
     let Some(quoted) = text.strip_prefix('"') else {
@@ -49,13 +49,13 @@ fn value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// Decodes text by its byte order mark, or by the charset, or as UTF-8. Invalid bytes become
-/// U+FFFD.
+/// Decodes text according to its byte order mark, else according to the charset, else as UTF-8.
+/// Invalid bytes become U+FFFD.
 pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
     let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(&bytes);
     match text {
-        // Most bodies are UTF-8 already: no copy is made.
+        // Most bodies are valid UTF-8, and are not copied.
         Cow::Borrowed(text) if text.len() == bytes.len() => {
             String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
         }

@@ -1,4 +1,4 @@
-//! Responses: a head that has arrived, and a body that is read as it arrives.
+//! Responses whose bodies the program reads as they arrive, and responses with their whole bodies.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -15,10 +15,10 @@
 //!
 //! | type | for |
 //! |---|---|
-//! | [`Response`] | programs that wait |
-//! | [`AsyncResponse`] | programs that must not |
-//! | [`BufferedResponse`] | whole bodies |
-//! | [`ResponseInfo`] | what all of them know of a response |
+//! | [`Response`] | programs that may block |
+//! | [`AsyncResponse`] | programs that must not block |
+//! | [`BufferedResponse`] | programs that want the whole body at once |
+//! | [`ResponseInfo`] | the metadata that all of them have |
 
 mod async_response;
 pub(crate) mod body_buffer;
@@ -47,34 +47,34 @@ use body_buffer::BodyBufferReader;
 use response_decoder::ResponseDecoder;
 
 /// A response whose head has arrived. The program reads the body through [`Read`] or [`BufRead`],
-/// or as a whole. At most 256 KiB of it are buffered at a time, however long it is.
+/// or as a whole. At most 256 KiB of the body are buffered.
 ///
 /// Reading the body to its end frees the connection for the next request. Dropping the response
 /// earlier closes the connection. The time limit of the request
 /// ([`max_time`](crate::RequestOptions::max_time)) includes the body.
 ///
-/// What goes wrong while the body is read comes as an [`io::Error`] with the [`Error`] inside
-/// (`get_ref`, `into_inner`), or as the [`Error`] itself from the functions that read all of it.
-/// Further reads report the same error.
+/// An error while the body is read is an [`io::Error`] that contains the [`Error`] (`get_ref`,
+/// `into_inner`); the functions that read the whole body return the [`Error`] itself. Further reads
+/// return the same error.
 pub struct Response {
     client: Client,
     about: ResponseInfo,
     outlet: BodyBufferReader,
     unpacker: ResponseDecoder,
     source: RemainingBody,
-    /// Generation of the process that the response belongs to ([`fork`]).
+    /// The process generation ([`fork`]) in which the response was received.
     generation: u32,
 }
 
 /// The source of the rest of the body.
 enum RemainingBody {
-    /// The exchange on this thread.
+    /// The transfer, which this thread drives.
     Here(Box<BlockingTransfer>),
     /// The body has ended, with this result.
     Over(Result<()>),
     /// The end of the body was reported to the program.
     Told,
-    /// The transfer broke; further reads report the same error.
+    /// The transfer failed; further reads return the same error.
     Broken(Error),
 }
 
@@ -85,8 +85,8 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let limits = options.decode_limits;
     let path = BodyDelivery::new(Box::new(intake));
     let transfer = Transfer::with_particulars(target, options, own, path, Instant::now(), 0);
-    // Parts that come in another order would have to wait for a program that may never ask for
-    // them.
+    // The body is not split: parts that arrive out of order would have to be buffered until the
+    // program reads them, if it ever does.
     let mut exchanges = BlockingTransfer::new(transfer, SplitOptions { connections: 1, ..SplitOptions::default() });
     let (outcome, source) = match exchanges.advance(client, || outlet.has_begun()) {
         None => (None, Some(exchanges)),
@@ -132,7 +132,7 @@ impl Response {
     /// Returns the response, unless its status is 400 or above.
     ///
     /// # Errors
-    /// [`ErrorKind::Status`] if it is.
+    /// [`ErrorKind::Status`] if the status is 400 or above.
     pub fn error_for_status(self) -> Result<Self> {
         self.check_status().map(|()| self)
     }
@@ -140,7 +140,7 @@ impl Response {
     /// Returns the rest of the body.
     ///
     /// # Errors
-    /// The transfer or the decoding failed.
+    /// The error of the transfer or of the decoding.
     pub fn bytes(mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         if self.unpacker.is_plain() && matches!(self.source, RemainingBody::Here(_)) {
@@ -178,10 +178,10 @@ impl Response {
         from_json(&self.bytes()?, url)
     }
 
-    /// Writes the rest of the body as it arrives. Returns its length.
+    /// Writes the rest of the body to `writer` as it arrives. Returns its length.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes); [`ErrorKind::Write`] from the writer.
+    /// As [`bytes`](Self::bytes); [`ErrorKind::Write`] if the writer fails.
     pub fn copy_to(&mut self, writer: &mut (impl Write + ?Sized)) -> Result<u64> {
         let mut copied = 0;
         while self.fill()? {
@@ -196,7 +196,7 @@ impl Response {
         Ok(copied)
     }
 
-    /// Makes bytes available to take. Returns `false` at the end of the body.
+    /// Receives until there are bytes to read. Returns false at the end of the body.
     fn fill(&mut self) -> Result<bool> {
         match &self.source {
             RemainingBody::Broken(error) => Err(error.again()),
@@ -204,7 +204,7 @@ impl Response {
         }
     }
 
-    /// Ends the body with this error. Further reads report it again.
+    /// Ends the body with this error, which further reads return again.
     fn fail(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let RemainingBody::Here(exchanges) =
@@ -215,7 +215,7 @@ impl Response {
         error
     }
 
-    /// Receives more bytes like `fill`, without handling failures.
+    /// Receives bytes like [`Response::fill`], but does not record errors.
     fn fill_once(&mut self) -> Result<bool> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
@@ -245,7 +245,7 @@ impl Response {
         }
     }
 
-    /// Reads to the end of the body, collecting it.
+    /// Receives the rest of the body into the buffer.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
             return Err(self.fail(inherited()));
@@ -262,8 +262,8 @@ impl Response {
         }
     }
 
-    /// Returns whether the parent of this process reads the body. The parent would wait for bytes
-    /// that this process takes.
+    /// Returns true if this process was forked after the response arrived. The parent process reads
+    /// the body, and would miss bytes that this one takes.
     fn is_inherited(&self) -> bool {
         self.generation != fork::generation()
     }

@@ -1,25 +1,25 @@
-//! Decodes content as the program reads it.
+//! Decoding of content as the program reads it.
 
 use crate::Result;
 use crate::body::BodyDecoder;
 use crate::buffer::Chunk;
 
-/// Number of bytes decoded at once in the first step. Later steps adapt to how much the content
-/// expands.
+/// The number of received bytes that the first step decodes. Later steps adapt to the content's
+/// ratio of decoded to received bytes.
 const FIRST: usize = 4 << 10;
 const LEAST: usize = 256;
 const MOST: usize = 64 << 10;
-/// Number of decoded bytes that one step should produce at most.
+/// The number of decoded bytes that one step should not exceed.
 const WANTED: usize = 128 << 10;
 
-/// A piece of a body on its way to the program, and the decoder of coded content.
+/// The current piece of a body, and the decoder of its content coding.
 pub(super) struct ResponseDecoder {
     decoder: Option<BodyDecoder>,
     piece: Option<Chunk>,
-    /// Number of bytes of the piece already taken, or decoded.
+    /// The number of bytes of the piece that were consumed or decoded.
     at: usize,
     plain: Vec<u8>,
-    /// Number of decoded bytes already taken.
+    /// The number of decoded bytes that were consumed.
     taken: usize,
     step: usize,
 }
@@ -29,12 +29,12 @@ impl ResponseDecoder {
         Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
     }
 
-    /// Returns whether the program gets the bytes as they were received.
+    /// Returns true if there is no decoder: the program gets the bytes as they were received.
     pub(super) fn is_plain(&self) -> bool {
         self.decoder.is_none()
     }
 
-    /// Returns the bytes that can be taken now.
+    /// Returns the decoded bytes that are not consumed yet.
     pub(super) fn ready(&self) -> &[u8] {
         match (&self.decoder, &self.piece) {
             (None, Some(piece)) => &piece.bytes()[self.at..],
@@ -43,17 +43,16 @@ impl ResponseDecoder {
         }
     }
 
-    /// Marks `n` bytes as taken.
+    /// Marks `n` bytes as consumed.
     pub(super) fn consume(&mut self, n: usize) {
         let at = if self.decoder.is_none() { &mut self.at } else { &mut self.taken };
         *at += n;
     }
 
-    /// Decodes more of the piece. Returns `false` if another piece is needed, or if this one gives
-    /// nothing more.
+    /// Decodes more of the piece. Returns false if the piece is used up, or yields no more bytes.
     ///
     /// # Errors
-    /// Those of the decoder.
+    /// The error of the decoder.
     pub(super) fn advance(&mut self) -> Result<bool> {
         let Some(decoder) = &mut self.decoder else { return Ok(!self.ready().is_empty()) };
         while self.taken == self.plain.len() {
@@ -75,7 +74,7 @@ impl ResponseDecoder {
         Ok(true)
     }
 
-    /// Adds the next piece, once everything from the last one was taken.
+    /// Sets the next piece, once the last one is used up.
     pub(super) fn put(&mut self, piece: Chunk) {
         self.piece = Some(piece);
         self.at = 0;
@@ -84,7 +83,7 @@ impl ResponseDecoder {
     /// Ends the body.
     ///
     /// # Errors
-    /// Coded content that ended too early.
+    /// The coded content is truncated.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.piece = None;
         self.at = 0;

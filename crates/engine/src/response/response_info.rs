@@ -27,13 +27,13 @@ impl ResponseInfo {
         self.head.status()
     }
 
-    /// Returns whether the status is from 200 to 299.
+    /// Returns true if the status is from 200 to 299.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status())
     }
 
-    /// Returns the HTTP version of the server's answer.
+    /// Returns the HTTP version of the response.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         self.head.version()
@@ -46,8 +46,8 @@ impl ResponseInfo {
         &self.head
     }
 
-    /// Returns the first value under this name (case-insensitive), if it is text (visible ASCII or
-    /// UTF-8).
+    /// Returns the first value of the field with this name (case-insensitive), if the value is text
+    /// (visible ASCII or UTF-8).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.head.get(name)?).ok()
@@ -59,20 +59,20 @@ impl ResponseInfo {
         &self.target
     }
 
-    /// Returns the URL of the response as text, without user and password.
+    /// Returns the URL of the response, without user and password.
     #[must_use]
     pub fn url(&self) -> String {
         self.target.to_url()
     }
 
     /// Returns times, addresses and sizes, as far as they are known. They are complete once the
-    /// body was read.
+    /// body has been read.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Returns the redirects that were followed, the first one first.
+    /// Returns the followed redirects, the first one first, if they are kept.
     #[must_use]
     pub fn history(&self) -> &[FollowedRedirect] {
         &self.history
@@ -85,21 +85,21 @@ impl ResponseInfo {
         self.trailers.as_ref()
     }
 
-    /// Returns the announced length of the body, before decoding.
+    /// Returns the length of the body in `Content-Length`, before decoding.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
     }
 
-    /// Fails if the status is 400 or above.
+    /// Returns an error if the status is 400 or above.
     ///
     /// # Errors
-    /// [`ErrorKind::Status`] then.
+    /// [`ErrorKind::Status`] if the status is 400 or above.
     pub(super) fn check_status(&self) -> Result<()> {
         check_status(&self.head, &self.target)
     }
 
-    /// Completes the facts at the end of the exchange. Returns its result.
+    /// Completes the facts at the end of the exchange. Returns the result of the transfer.
     pub(super) fn complete(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;
@@ -107,7 +107,7 @@ impl ResponseInfo {
     }
 }
 
-/// As [`ResponseInfo::check_status`].
+/// Returns an error if the status of this head is 400 or above; the error names `target`.
 pub(super) fn check_status(head: &ResponseHead, target: &Target) -> Result<()> {
     if head.status() < 400 { Ok(()) } else { Err(bad_status(head).with_url(target.to_url())) }
 }

@@ -1,4 +1,4 @@
-//! Checksums, and a sink that verifies a body against one while it passes.
+//! Checksums, and a sink that verifies a body against one while it is delivered.
 //!
 //! ```
 //! use haul::sink::checksum::{HashAlgorithm, ExpectedChecksum};
@@ -26,7 +26,7 @@ pub enum HashAlgorithm {
     Sha384,
     /// SHA-512.
     Sha512,
-    /// SHA-1. It can be forged, so use it only for old lists.
+    /// SHA-1. It can be forged, so use it only where a publisher gives nothing better.
     Sha1,
 }
 
@@ -41,7 +41,7 @@ impl HashAlgorithm {
     }
 }
 
-/// An expected checksum.
+/// A checksum that a content must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedChecksum {
     algorithm: HashAlgorithm,
@@ -49,13 +49,15 @@ pub struct ExpectedChecksum {
 }
 
 impl ExpectedChecksum {
-    /// Makes a checksum of this algorithm. Returns `None` if the number of bytes is wrong.
+    /// Makes an expected checksum of this algorithm. Returns `None` if the number of bytes is
+    /// wrong.
     #[must_use]
     pub fn new(algorithm: HashAlgorithm, expected: Vec<u8>) -> Option<Self> {
         (expected.len() == algorithm.of().output_len()).then_some(Self { algorithm, expected })
     }
 
-    /// Parses a checksum from hexadecimal digits.
+    /// Parses a checksum from hexadecimal digits. Returns `None` if they are malformed or too few
+    /// or too many.
     #[must_use]
     pub fn parse(algorithm: HashAlgorithm, hex: &str) -> Option<Self> {
         let digits: Vec<u8> =
@@ -71,10 +73,10 @@ impl ExpectedChecksum {
         ChecksumHasher { context: Context::new(self.algorithm.of()) }
     }
 
-    /// Computes the checksum of a file's content.
+    /// Computes the checksum of a file's content with the same algorithm.
     ///
     /// # Errors
-    /// Those of reading it.
+    /// The file cannot be read.
     pub fn of(&self, file: &File) -> io::Result<Vec<u8>> {
         let mut hasher = self.hasher();
         let mut buffer = vec![0; 256 << 10];
@@ -92,10 +94,10 @@ impl ExpectedChecksum {
         }
     }
 
-    /// Compares the checksum found with the expected one.
+    /// Returns an error if the computed checksum differs from the expected one.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`] when they differ.
+    /// [`ErrorKind::Checksum`] if they differ.
     pub fn agrees(&self, found: &[u8]) -> Result<()> {
         if found == self.expected {
             return Ok(());
@@ -135,7 +137,7 @@ impl ChecksumHasher {
 }
 
 /// Verifies the bytes on their way to another sink against a checksum. For an output that cannot be
-/// taken back: a wrong content is an error only at its end.
+/// taken back: the error comes at the end, when the bytes were already output.
 pub struct ChecksumSink<S> {
     sink: S,
     checksum: ExpectedChecksum,
@@ -143,7 +145,7 @@ pub struct ChecksumSink<S> {
 }
 
 impl<S: Sink> ChecksumSink<S> {
-    /// Verifies the bytes that go to `sink`.
+    /// Makes a sink that passes all bytes to `sink` and verifies them against `checksum`.
     pub fn new(sink: S, checksum: ExpectedChecksum) -> Self {
         Self { hasher: checksum.hasher(), sink, checksum }
     }

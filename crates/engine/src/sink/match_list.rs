@@ -1,4 +1,4 @@
-//! Lists of extracted matches: many short values in one allocation, with their ends.
+//! Lists of extracted matches: many short values in one allocation.
 //!
 //! ```
 //! use haul::sink::match_list::MatchList;
@@ -10,27 +10,29 @@
 
 use std::sync::Arc;
 
-/// Values in the order in which they were found.
+/// Extracted values in the order in which they were found.
 #[derive(Debug, Default, Clone)]
 pub struct MatchList {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Place in the input that the records come from, if it is wanted.
+    /// The position of the first value in the order of the run's input, if it is needed for
+    /// sorting.
     pub place: Option<MatchRange>,
 }
 
-/// A place in the order of a run's input: the numbers of the transfers that led to the value, first
-/// stage first.
+/// The position of extracted values in the order of the run's input: the numbers of the transfers
+/// that led to them, one for each stage of a [fleet](crate::fleet), then the number of the value in
+/// its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchRange {
-    /// The numbers of the transfers up to the one whose body contains the values.
+    /// The number of the transfer in each stage. The body of the last one contains the values.
     pub order: Arc<[u64]>,
-    /// Number of values found in it before.
+    /// The number of values found earlier in the same body.
     pub before: u64,
 }
 
 impl MatchRange {
-    /// Returns the place of the value with this index.
+    /// Returns the position of the value with this index in the list.
     #[must_use]
     pub fn order_of(&self, index: usize) -> Vec<u64> {
         let mut order = self.order.to_vec();
@@ -63,19 +65,19 @@ impl MatchList {
         })
     }
 
-    /// Returns the number of records.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns whether there are no records.
+    /// Returns true if there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns the memory that the list holds.
+    /// Returns the allocated memory in bytes.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
@@ -92,7 +94,7 @@ impl MatchList {
         lines
     }
 
-    /// Empties the list and keeps its memory.
+    /// Removes all values, and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

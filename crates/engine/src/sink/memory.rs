@@ -1,4 +1,4 @@
-//! Keeps a body in memory, for a program that wants the bytes.
+//! Bodies in memory, for a program that wants the bytes.
 //!
 //! ```
 //! use haul::buffer::Lease;
@@ -19,14 +19,15 @@ use super::{BodyInfo, Sink};
 use crate::buffer::{Lease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
-/// Maximum size that an announced length makes the sink allocate at once. A larger body grows as it
-/// arrives, so a false length costs nothing.
+/// The maximum number of bytes that are allocated at once because the server announced them. For a
+/// larger body, memory grows as it arrives, so a false length costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// Makes room for `more` further bytes of a body.
+/// Allocates memory for `more` further bytes of a body.
 ///
 /// # Errors
-/// [`ErrorKind::Write`] when the system has no such memory: how large a body is decides its server.
+/// [`ErrorKind::Write`] if the system has too little memory. A server decides how large a body is,
+/// so this must not abort the program.
 pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     bytes.try_reserve(more).map_err(|error| {
         let message = format!("no memory for a body of more than {} bytes", bytes.len());
@@ -34,8 +35,8 @@ pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     })
 }
 
-/// Receives once into the unused memory of a vector, if there is some, and at most `most` bytes.
-/// For sinks that keep a body in a vector ([`Sink::receive`]).
+/// Receives once, at most `most` bytes, into the unused capacity of a vector. Returns `None` if it
+/// has none. For sinks that keep a body in a vector ([`Sink::receive`]).
 pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
     let room = bytes.capacity() - bytes.len();
     if room == 0 || room > most || should_receive_via_buffer(bytes.as_ptr(), room) {
@@ -45,7 +46,7 @@ pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) ->
     Some(received.map(|(n, _)| n).map_err(io::Error::from))
 }
 
-/// Collects one body.
+/// A sink that collects one body.
 #[derive(Debug, Default)]
 pub struct MemorySink {
     bytes: Vec<u8>,

@@ -1,20 +1,22 @@
-//! Destinations of bodies, and how they limit what they receive.
+//! Sinks: the destinations of bodies, which limit how much is received.
 //!
-//! A [`Sink`] gives *credit*: the number of bytes it can take now. A driver never reads more of a
-//! body than the credit, so a full sink stops the reads, the socket's buffer fills, and the peer's
-//! window closes. That one mechanism bounds memory everywhere. A sink without credit wakes the
-//! driver through the [`TransferWaker`] it was given.
+//! A [`Sink`] grants *credit*: the number of bytes that it accepts now. A driver never reads more
+//! of a body than the credit, so a full sink stops the reads, the socket's buffer fills, and the
+//! peer's flow-control window closes. This mechanism alone bounds memory everywhere. When a sink
+//! without credit accepts bytes again, it wakes the driver through the [`TransferWaker`] that it
+//! was given.
 //!
 //! | sink | for |
 //! |---|---|
 //! | [`output`] | standard output and other inherited descriptors, never made non-blocking |
 //! | [`file`](mod@file) | regular files (written beside the target, then renamed) and devices (written in place) |
-//! | [`checksum`] | what a content should come to |
+//! | [`checksum`] | any sink, with its content verified against a checksum |
 //! | [`naming`] | how a complete file gets its name |
 //! | [`partial`] | files that a later run can complete |
 //! | [`memory`] | bodies that the program wants as bytes |
 //!
-//! [`pipe`] says how much a pipe holds.
+//! [`naming`] names complete files, [`partial`] keeps files that a later run can complete, and
+//! [`pipe`] sets the capacity of pipes.
 
 pub mod checksum;
 pub mod file;
@@ -44,186 +46,187 @@ use match_list::MatchList;
 
 /// Wakes the driver of a transfer whose sink had no credit.
 pub trait TransferWaker: Send + Sync {
-    /// Reports that the sink can take bytes again, or that asking again is worthwhile.
+    /// Reports that the sink may accept bytes again, so that the driver should ask for its credit.
     fn wake(&self, token: usize);
 }
 
-/// Counts bytes that a sink does not see.
+/// A counter of bytes that are written without passing through a sink.
 pub trait ByteCounter: Send + Sync {
     /// Counts `bytes` more bytes.
     fn count(&self, bytes: u64);
 }
 
-/// The facts about a response that its sink receives.
+/// The properties of a response that its sink receives before the body.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyInfo<'a> {
     /// The response's head.
     pub head: &'a ResponseHead,
-    /// The requested target. Redirects from it may lead elsewhere each time.
+    /// The target that the caller requested. Redirects from it may lead to another URL each time.
     pub target: &'a Target,
-    /// The URL that this is the response to, after redirects.
+    /// The target of this response, after redirects.
     pub place: &'a Target,
     /// The redirects that were followed, if they are kept.
     pub history: &'a [FollowedRedirect],
-    /// Facts known so far.
+    /// The facts about the transfer that are known so far.
     pub facts: &'a Facts,
-    /// The length of what will be pushed, if known; it is unknown for a decoded or extracted body.
+    /// The number of bytes that will be pushed, if known. It is unknown for a decoded or searched
+    /// body.
     pub length: Option<u64>,
-    /// Offset in the content of the first byte that will be pushed. Earlier bytes exist already.
+    /// The offset in the content of the first byte that will be pushed. Earlier bytes exist
+    /// already.
     pub offset: u64,
-    /// The length of the content as transferred, if known.
+    /// The full length of the content as transferred, if known.
     pub total: Option<u64>,
-    /// A validator that distinguishes the content from every other, if it can be resumed with it.
+    /// The strong validator of the content, if the content can be resumed by it.
     pub validator: Option<&'a Validator>,
-    /// Deadline of the transfer.
+    /// The deadline of the attempt.
     pub deadline: Option<Instant>,
 }
 
-/// The part of a content that an earlier run left.
+/// The part of a content that exists already, from an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartialContent {
-    /// The first missing bytes; the end is open if it is unknown.
+    /// The first missing range; its end is [`u64::MAX`] if the length is unknown.
     pub gap: Range<u64>,
-    /// The length and the validator of the content. Without them, the existing part counts as its
-    /// beginning because the user says so.
+    /// The length and the validator of the content. If unknown, the existing part is assumed to be
+    /// the beginning of the content because the caller says so.
     pub known: Option<(u64, Validator)>,
 }
 
 /// A destination for one body.
 pub trait Sink: Any + Send {
-    /// Begins a response that will be delivered. Called once an attempt.
+    /// Begins the body of a response that is delivered. Called once in each attempt.
     ///
     /// # Errors
-    /// When the place where the body goes cannot be opened.
+    /// The destination cannot be opened.
     fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Returns whether the sink decodes the body itself, whose content has this coding (the fields'
-    /// values, joined by commas). If so, the sink gets the bytes as they were received. Called
-    /// before [`Sink::begin`]. Default no.
+    /// Returns true if the sink itself decodes a body with this coding (the fields' values, joined
+    /// by commas). The sink then gets the bytes as they were received. Called before
+    /// [`Sink::begin`]. Default: false.
     fn takes_encoded(&mut self, _coding: &[u8]) -> bool {
         false
     }
 
-    /// Returns the number of bytes that the sink can take now. After 0, the sink calls `wake` with
-    /// `token` once it can take more.
+    /// Returns the number of bytes that the sink accepts now. If it returns 0, the sink calls
+    /// [`TransferWaker::wake`] with `token` once it accepts more. Default: no limit.
     fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> u64 {
         u64::MAX
     }
 
-    /// Returns whether all other bodies of the run must wait for the end of this one, since only
-    /// this one may write to the output.
+    /// Returns true if all other bodies of the run wait for the end of this one, since only this
+    /// one may write to the output. Default: false.
     fn is_awaited(&self) -> bool {
         false
     }
 
-    /// Returns whether the output waits for this body. If not, the sink keeps `waker` and wakes it
-    /// when that changes. Default no.
+    /// Returns true if the output waits for this body. If not, the sink wakes `waker` with `token`
+    /// when that changes. Default: false.
     fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
     }
 
-    /// Takes body bytes.
+    /// Writes body bytes.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The bytes cannot be written.
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()>;
 
-    /// Takes body bytes that lie in several places, such as the records of a TLS stream. A sink
-    /// that writes may do so in one call.
+    /// Writes body bytes that lie in several buffers, such as the records of a TLS stream. A sink
+    /// may write them in one system call.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The bytes cannot be written.
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)))
     }
 
-    /// Receives body bytes from a plain socket into the sink's own memory, at most this many, in
-    /// one `recv(2)` without flags, and returns its result. A driver without a better way calls
-    /// this before it receives the bytes itself; to the sink they count as pushed. Returns `None`,
-    /// the default, if the bytes must be pushed.
+    /// Receives at most this many body bytes from a socket without TLS into the sink's own memory,
+    /// by one `recv(2)` without flags, and returns its result. A driver that cannot move bytes by
+    /// the kernel calls this before it receives into its own buffer. The bytes count as pushed.
+    /// Returns `None`, the default, if the bytes must be pushed.
     fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
         None
     }
 
-    /// Returns the descriptor to which body bytes may be moved directly, bypassing the sink, at the
-    /// position of the next byte. A driver that does so reports it by [`Sink::moved`]. Returns
-    /// `None`, the default, if the sink must see the bytes.
+    /// Returns the descriptor to which body bytes may be moved directly, bypassing the sink. Its
+    /// position is that of the next byte. A driver that moves bytes reports them by
+    /// [`Sink::moved`]. Returns `None`, the default, if the sink must see the bytes.
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Counts bytes that were moved to the descriptor of [`Sink::direct`].
+    /// Records that bytes were moved to the descriptor of [`Sink::direct`].
     fn moved(&mut self, _bytes: u64) {}
 
-    /// Returns the error for a failure to move bytes to that descriptor.
+    /// Returns the error for a failure to move bytes to the descriptor of [`Sink::direct`].
     fn write_error(&self, error: io::Error) -> Error {
         Error::with_source(ErrorKind::Write, "failed to write the output", error)
     }
 
-    /// Takes extracted values. Default: writes each as a line.
+    /// Writes extracted values. Default: writes each as a line.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The values cannot be written.
     fn records(&mut self, records: &mut MatchList) -> Result<()> {
         self.bytes(Lease::borrowed(&records.to_lines()))?;
         records.clear();
         Ok(())
     }
 
-    /// Receives the body in which values are searched, piece by piece. Default: ignores it.
+    /// Receives the body that is searched for values, piece by piece. Default: ignores it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The body cannot be written.
     fn page(&mut self, _bytes: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    /// Returns the existing part of this target's content. Called once, before anything is sent.
-    /// [`Sink::begin`] then gets the offset at which the response begins, which is 0 if the content
-    /// has changed.
+    /// Returns the part of this target's content that exists already. Called once, before anything
+    /// is sent. [`Sink::begin`] then gets the offset at which the response begins, which is 0 if
+    /// the content has changed. Default: `None`.
     fn partial(&mut self, _target: &Target) -> Option<PartialContent> {
         None
     }
 
-    /// Moves on to the next gap once one is filled, if there is another. Further bytes belong
-    /// there.
+    /// Moves on to the next missing range once the current one is filled. Further bytes belong
+    /// there. Returns `None`, the default, if there is no other.
     fn next_gap(&mut self) -> Option<Range<u64>> {
         None
     }
 
-    /// Returns the file, if its parts may arrive in any order.
+    /// Returns the sink's file, if parts of the body may be written to it in any order.
     fn partial_file(&mut self) -> Option<std::sync::Arc<partial::PartialFile>> {
         None
     }
 
-    /// Returns the counter for bytes that bypass the sink, since parts of the file are written
-    /// directly.
+    /// Returns the counter of the bytes that the parts of a split body write to the file without
+    /// this sink.
     fn counter(&mut self) -> Option<std::sync::Arc<dyn ByteCounter>> {
         None
     }
 
-    /// Keeps the received part of a body that broke off, for another attempt that continues it
-    /// although only the user says that it is the same content. Returns `false`, the default, if
-    /// that is not wanted.
+    /// Keeps the received part of a body that broke off, so that another attempt continues it
+    /// although only the caller says that the content is the same. Returns false, the default, if
+    /// the sink does not support that.
     fn keeps(&mut self) -> bool {
         false
     }
 
-    /// Discards the received bytes, for another attempt. Returns `false` if some were output and
-    /// cannot be taken back.
+    /// Discards the received bytes, for another attempt. Returns false if some were output already.
     fn restart(&mut self) -> bool;
 
     /// Completes the body.
     ///
     /// # Errors
-    /// When what was written cannot be made to last.
+    /// The written bytes cannot be completed, for example synced or renamed.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Returns the name of the file written, if there is one.
+    /// Returns the path of the written file, if there is one.
     fn file_name(&self) -> Option<&std::path::Path> {
         None
     }

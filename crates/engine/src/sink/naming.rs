@@ -1,4 +1,4 @@
-//! Gives a complete file its name.
+//! Names for complete files, and files without a name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::Result;
 
-/// Treatment of an existing file that has the target's name.
+/// The treatment of an existing file that has the target's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clobber {
-    /// Replaces the existing file, unless the response suggested the name: then the existing file
-    /// stays, and that is an error.
+    /// Replaces the existing file. If the response suggested the name, keeps the existing file and
+    /// fails.
     #[default]
     Own,
     /// Replaces the existing file.
@@ -27,20 +27,20 @@ pub enum Clobber {
     /// Keeps the existing file, and fails.
     Refuse,
     /// Keeps the existing file, and fails in the sink. A fleet counts the transfer as done, and
-    /// gets no more of the body.
+    /// receives no more of the body.
     Skip,
 }
 
-/// A check that accepts a file's name before the file is opened, or refuses it. Responses that
-/// choose names may choose the same one.
+/// A check that accepts or refuses a file's path before the file is opened. It can reserve paths,
+/// since several responses may suggest the same name.
 #[derive(Clone)]
 pub struct NameCheck(Arc<Check>);
 
 type Check = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
 
 impl NameCheck {
-    /// Makes a check of this function. The function gets the path of the file and the requested
-    /// target, once for each file.
+    /// Makes a check of a function, which gets the path of the file and the requested target, once
+    /// for each file.
     #[must_use]
     pub fn new(check: impl Fn(&Path, &Target) -> Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
@@ -57,7 +57,7 @@ impl fmt::Debug for NameCheck {
     }
 }
 
-/// Clones are equal.
+/// Clones of a check are equal to it; other checks are not.
 impl PartialEq for NameCheck {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -66,7 +66,7 @@ impl PartialEq for NameCheck {
 
 impl Eq for NameCheck {}
 
-/// Returns the directory that a path is in.
+/// Returns the directory that contains the path.
 pub(super) fn directory_of(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -74,8 +74,8 @@ pub(super) fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Makes an object under a new name in `dir`. The object is removed unless it is given another
-/// name.
+/// Creates a file under a new random name in `dir` by `make`. The file is removed on drop unless it
+/// is renamed.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -84,16 +84,16 @@ pub(super) fn with_temporary_name<T>(
     Ok(NamedTempFile::into_parts(named))
 }
 
-/// Returns whether this error of a rename, or of making a file to be renamed, means that no other
-/// file can take the target's place, though the target itself may be written. Causes are: the
-/// target is a mount point; its directory takes no new file, or is sticky and the file another
-/// user's; or the target belongs to another project's quota.
+/// Returns true if this error of a rename, or of creating a file to be renamed, means that no other
+/// file can replace the target, although the target itself may be writable. Causes: the target is a
+/// mount point; its directory allows no new file, or is sticky and the target belongs to another
+/// user; or the target belongs to another project's quota.
 pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
 }
 
-/// Returns the names to try: the target's own, then names with a number.
+/// Returns the paths to try: the target, then, with [`Clobber::Number`], numbered ones.
 pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
     let last = if clobber == Clobber::Number { 100 } else { 0 };
@@ -107,7 +107,7 @@ pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = Pat
     })
 }
 
-/// Renames a file to its target. Returns the name that it got.
+/// Renames a file to its target. Returns the path that it got.
 pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
     if matches!(clobber, Clobber::Own | Clobber::Replace) {
         std::fs::rename(from, target)?;
@@ -118,7 +118,8 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Res
             Ok(()) => return Ok(name),
             Err(Errno::EXIST) => {}
             Err(Errno::INVAL | Errno::NOSYS) if !name.try_exists()? => {
-                // A file system without that promise: the best that is left.
+                // The file system cannot rename without replacing, so this is the closest
+                // substitute.
                 std::fs::rename(from, &name)?;
                 return Ok(name);
             }
@@ -129,7 +130,7 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Res
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Files without a name.
+/// Files without a name (`O_TMPFILE`).
 #[cfg(target_os = "linux")]
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};
@@ -147,11 +148,12 @@ pub(super) mod unnamed {
 
     use super::Clobber;
 
-    /// Directory in which the system shows a process its descriptors. Only through it may a user
-    /// other than root name an unnamed file.
+    /// The directory that shows a process its descriptors. A user other than root can link an
+    /// unnamed file only through it.
     const DESCRIPTORS: &str = "/proc/self/fd";
 
-    /// Set once links were refused here: the next file then has a name from the beginning.
+    /// Set once the system has refused links in general: later files then have a name from the
+    /// beginning.
     static LINKLESS: AtomicBool = AtomicBool::new(false);
 
     pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
@@ -163,10 +165,11 @@ pub(super) mod unnamed {
         Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Links the file as `target`, and returns the name that it got. A link cannot replace another
-    /// file, but a rename can. The file therefore has another name for the moment between the two.
+    /// Links the unnamed file at `target`, and returns the path that it got. Unlike a rename, a
+    /// link cannot replace a file, so to replace one the file is first linked under a temporary
+    /// name.
     ///
-    /// Where links are refused as such (a sandbox, Android), its content is copied to a file with a
+    /// If the system refuses all links (a sandbox, Android), the content is copied to a file with a
     /// name.
     pub(in crate::sink) fn give_name(file: &File, target: &Path, clobber: Clobber, syncs: bool) -> io::Result<PathBuf> {
         let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
@@ -195,12 +198,12 @@ pub(super) mod unnamed {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Returns whether the file system refuses links in general, whatever their name.
+    /// Returns true if the error means that the system refuses all links, whatever their names.
     fn is_refusal(error: Errno) -> bool {
         matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
     }
 
-    /// Copies the content into a file with a name beside the target.
+    /// Copies the content to a file with a temporary name in the target's directory.
     fn copied(mut file: &File, target: &Path, syncs: bool) -> io::Result<TempPath> {
         LINKLESS.store(true, Ordering::Relaxed);
         let mut options = OpenOptions::new();
@@ -208,7 +211,7 @@ pub(super) mod unnamed {
         let (mut copy, path) = super::with_temporary_name(super::directory_of(target), |path| options.open(path))?;
         let metadata = file.metadata()?;
         if (metadata.uid(), metadata.gid()) != (copy.metadata()?.uid(), copy.metadata()?.gid()) {
-            // Only root has made it another's.
+            // This succeeds only for root, when the file belongs to another user.
             let _ = fchown(&copy, Some(metadata.uid()), Some(metadata.gid()));
         }
         let _ = copy.set_permissions(metadata.permissions());

@@ -1,20 +1,20 @@
-//! Detects the null device. Bytes written to it are lost, so they need not be written.
+//! Detection of the null device, `/dev/null`. Writes to it have no effect, so they can be skipped.
 //!
-//! A download that is thrown away (`-o /dev/null`) is how people measure. Over TLS or HTTP/2 it
-//! would be a call of the system for each record or frame.
+//! People measure downloads with `-o /dev/null`. Over TLS or HTTP/2, each record or frame would
+//! otherwise cost a system call.
 
 use std::os::fd::AsFd;
 
-/// Returns whether a write to this descriptor does nothing and succeeds. Returns false if that
-/// cannot be found out cheaply.
+/// Returns true if the descriptor is that of the null device, open for writing. Returns false if
+/// that cannot be determined cheaply.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_null(fd: impl AsFd) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, makedev};
-    // The kernel's Documentation/admin-guide/devices.txt gives it these numbers.
+    // These numbers are in the kernel's Documentation/admin-guide/devices.txt.
     let null = makedev(1, 3);
     let is_null = fstat(&fd)
         .is_ok_and(|stat| stat.st_rdev == null && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
-    // A descriptor opened for reading refuses writes.
+    // Writes to a descriptor that is open for reading only must fail.
     is_null && fcntl_getfl(&fd).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
 }
 

@@ -1,14 +1,14 @@
-//! Standard output and similar descriptors. They are inherited and shared with other processes, so
-//! they are never made non-blocking; still, a full pipe must not block a driver.
+//! Output to standard output and similar descriptors. They are inherited and shared with other
+//! processes, so they are never made non-blocking; still, a full pipe must not block a driver.
 //!
-//! Each write is asked not to wait, by the means that the kind of descriptor has: `RWF_NOWAIT` for
-//! a pipe, `MSG_DONTWAIT` for a socket. Where the kernel's pipes do not know `RWF_NOWAIT` (Linux
-//! before 6.4), `poll` says whether there is room and at most `PIPE_BUF` bytes are written, which
-//! then cannot block (pipe(7)). Files, devices and terminals are written directly.
+//! The way to write without waiting depends on the kind of descriptor: `RWF_NOWAIT` for a pipe,
+//! `MSG_DONTWAIT` for a socket. If the kernel does not support `RWF_NOWAIT` for pipes (Linux before
+//! 6.4), at most `PIPE_BUF` bytes are written once `poll` reports the pipe writable, which cannot
+//! block (pipe(7)). Files, devices and terminals are written directly.
 //!
-//! Bytes that could not be written are kept. The caller gets [`OutputRoom::Full`] and writes no
-//! more until [`DescriptorWriter::flush`] returns [`OutputRoom::Free`]. Small writes are collected,
-//! so a thousand small bodies are one system call.
+//! Bytes that could not be written are kept. The caller gets [`OutputRoom::Full`] and must write no
+//! more until [`DescriptorWriter::flush`] returns [`OutputRoom::Free`]. Small writes are buffered,
+//! so that a thousand small bodies need one system call.
 //!
 //! ```no_run
 //! use haul::sink::output::{DescriptorWriter, OutputRoom};
@@ -36,66 +36,68 @@ use super::{BodyInfo, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
-/// State of an output: ready for more, or full.
+/// Whether an output accepts more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputRoom {
-    /// The output takes more.
+    /// The output accepts more bytes.
     Free,
     /// The output is full: wait until its descriptor is writable, then flush.
     Full,
 }
 
-/// Number of bytes below which output is collected before it is written.
+/// Writes of fewer bytes than this are buffered.
 const SMALL: usize = 16 << 10;
-/// Number of collected bytes at which they are written.
+/// The number of buffered bytes at which they are written.
 const GATHERED: usize = 64 << 10;
-/// A write of at most this many bytes to a pipe that polls writable does not block (POSIX
-/// `PIPE_BUF` on Linux).
+/// The maximum number of bytes whose write to a writable pipe cannot block (POSIX `PIPE_BUF`; its
+/// value on Linux).
 const PIPE_BUF: usize = 4096;
-/// Number of first bytes of an output that decide whether it is text, as in curl.
+/// The number of first bytes of an output that are searched for NUL to tell text from binary
+/// content, as in curl.
 const TELLING: usize = 2000;
 
 /// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteMethod {
-    /// A write waits for nothing that a peer decides: a file, a device, a terminal.
+    /// A direct write, which waits for no peer: a file, a device, a terminal.
     Direct,
-    /// A pipe: `RWF_NOWAIT`.
+    /// `RWF_NOWAIT`, for a pipe.
     Nowait,
-    /// A pipe on an older kernel: `poll`, then a write of a few bytes.
+    /// `poll`, then a write of a few bytes: for a pipe on an older kernel.
     Poll,
-    /// A socket: `MSG_DONTWAIT`.
+    /// `MSG_DONTWAIT`, for a socket.
     Socket,
-    /// The null device: nothing is written.
+    /// None: for the null device nothing is written.
     Nowhere,
 }
 
-/// A descriptor that bodies are written to in place.
+/// A writer of bodies to a descriptor, without waiting where the system allows it.
 #[derive(Debug)]
 pub struct DescriptorWriter {
     file: File,
     way: WriteMethod,
     backlog: Vec<u8>,
     done: usize,
-    /// Number of further bytes to examine, if only text is accepted.
+    /// The number of bytes that are still to be searched for NUL, if only text is accepted.
     unchecked: usize,
 }
 
 impl DescriptorWriter {
-    /// Returns the standard output of this process. If it cannot be duplicated, all writes fail.
+    /// Makes a writer to the standard output of this process. If it cannot be duplicated, all
+    /// writes fail.
     ///
     /// # Panics
-    /// If `/dev/null` cannot be opened then.
+    /// If standard output cannot be duplicated and `/dev/null` cannot be opened.
     #[must_use]
     pub fn stdout() -> Self {
-        // Open for reading alone: a write error later, not a panic here.
+        // A descriptor that is open for reading only makes later writes fail, without a panic here.
         match io::stdout().as_fd().try_clone_to_owned() {
             Ok(fd) => Self::new(fd),
             Err(_) => Self::new(OwnedFd::from(File::open("/dev/null").expect("/dev/null can be opened"))),
         }
     }
 
-    /// Makes an output that writes to this descriptor.
+    /// Makes a writer to this descriptor.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
@@ -107,12 +109,12 @@ impl DescriptorWriter {
         Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, unchecked: 0 }
     }
 
-    /// Accepts only text if the output is a terminal: a NUL among the first 2,000 bytes is an
-    /// error, and none of them is written. Binary content switches a terminal into states that are
-    /// hard to leave. Default: anything is accepted.
+    /// Accepts only text if the output is a terminal: if the first 2,000 bytes contain a NUL, fails
+    /// before any of them is written. Binary content can make a terminal unusable. Default:
+    /// anything is accepted.
     #[must_use]
     pub fn text_on_terminal(mut self) -> Self {
-        // For a pipe or a socket the system call is saved.
+        // A pipe or a socket is no terminal, which saves the system call.
         let may_be = self.way == WriteMethod::Direct
             && fstat(&self.file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
         self.unchecked = if may_be && rustix::termios::isatty(&self.file) { TELLING } else { 0 };
@@ -129,7 +131,7 @@ impl DescriptorWriter {
         Ok(())
     }
 
-    /// Takes all of `bytes`: writes them, or keeps bytes for which there is no room.
+    /// Writes all of `bytes`, or buffers those that the descriptor does not accept now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
@@ -159,7 +161,7 @@ impl DescriptorWriter {
         Ok(OutputRoom::Free)
     }
 
-    /// Takes all of the pieces, in one system call if possible.
+    /// Writes all of the pieces like [`DescriptorWriter::write`], in one system call if possible.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
@@ -180,7 +182,7 @@ impl DescriptorWriter {
         Ok(OutputRoom::Free)
     }
 
-    /// Writes bytes that were collected or did not fit before.
+    /// Writes the buffered bytes, as far as the descriptor accepts them now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
@@ -195,7 +197,7 @@ impl DescriptorWriter {
         Ok(OutputRoom::Free)
     }
 
-    /// Flushes to the end, waiting for room.
+    /// Writes all buffered bytes, and waits as long as that takes.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], or [`ErrorKind::Timeout`] at the deadline.
@@ -223,7 +225,8 @@ impl DescriptorWriter {
         }
     }
 
-    /// Tries one write of all parts, which are not all empty. Returns `None` if there is no room.
+    /// Tries one write of `parts`, at least one of which is not empty. Returns `None` if the
+    /// descriptor accepts nothing now.
     fn attempt(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
@@ -249,7 +252,8 @@ impl DescriptorWriter {
                 Ok(0) => return Err(write_error(io::Error::from(IoKind::WriteZero))),
                 Ok(n) => return Ok(Some(n)),
                 Err(error) if error.kind() == IoKind::Interrupted => {}
-                // Not before it is full: a small body is not worth the call.
+                // The pipe is widened only once it is full, since a small body is not worth the
+                // call.
                 Err(error) if error.kind() == IoKind::WouldBlock && way == WriteMethod::Nowait && widen(this) => {}
                 Err(error) if error.kind() == IoKind::WouldBlock && way != WriteMethod::Direct => return Ok(None),
                 // Another process that shares the descriptor made it non-blocking: wait here, as
@@ -287,20 +291,20 @@ impl AsFd for DescriptorWriter {
     }
 }
 
-/// A sink that writes one body to a descriptor, for a driver that may wait: a single transfer uses
-/// it.
+/// A sink that writes one body to a descriptor and waits until all of it is written. For the
+/// blocking driver, which runs one transfer.
 #[derive(Debug)]
 pub struct BlockingOutputSink {
     output: DescriptorWriter,
     deadline: Option<Instant>,
-    /// The deadline of the attempt under way.
+    /// The deadline of the current attempt, or that of the output if it is earlier.
     until: Option<Instant>,
     written: bool,
 }
 
 impl BlockingOutputSink {
-    /// Makes a sink that writes to `output`. Waits no longer than `deadline`, or the transfer's
-    /// own.
+    /// Makes a sink that writes to `output`. It waits no longer than until `deadline`, or the
+    /// deadline of the transfer.
     #[must_use]
     pub fn new(output: DescriptorWriter, deadline: Option<Instant>) -> Self {
         Self { output, deadline, until: deadline, written: false }
@@ -315,7 +319,7 @@ impl Sink for BlockingOutputSink {
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.written = true;
-        // Collected bytes are written before the next read, which may take long.
+        // Buffered bytes are written before the next read, which may take long.
         self.output.write(lease.bytes())?;
         self.output.drain(self.until)
     }

@@ -1,19 +1,19 @@
-//! Files that a later run can complete. The received part lies beside the target, with a note of
-//! the bytes that it contains.
+//! Files that a later run can complete. The received part of a body is in a file in the target's
+//! directory, with a checkpoint: a note of the ranges that it contains.
 //!
 //! ```text
-//!  dir/.NAME.haul-part    content, in any order           a note in one of two slots, the newer one counts
+//!  dir/.NAME.haul-part    content, in any order           two checkpoints; the newer one counts
 //!                         ├──────────────────────────────┼────────┬────────┤
 //!                         0                            total    +4 KiB   +8 KiB
 //! ```
 //!
-//! A killed process loses no page cache, so the note is written after its bytes and needs no sync.
-//! A machine that goes down does lose it, so a note from another boot counts only if the bytes were
-//! synced first. There are two notes with a checksum each, written in turn: if one is half written,
-//! the other one is still valid.
+//! The kernel keeps the writes of a killed process, so the checkpoint is written after its bytes
+//! and needs no sync. A crash of the machine may lose them, so a checkpoint from before a reboot
+//! counts only if the bytes were synced first. There are two checkpoints with a checksum each,
+//! written in turn: if one is incomplete, the other one is still valid.
 //!
-//! Content and note are one file: the note cannot be lost or mixed up, and a rename turns the file
-//! into the target.
+//! Content and checkpoint are in one file, so the checkpoint cannot be lost or belong to other
+//! content, and a rename turns the file into the target.
 //!
 //! The file is locked (`flock`) while it is being written, so that two runs for one target do not
 //! write into it at the same time.
@@ -38,13 +38,13 @@ use super::PartialContent;
 use super::file::reservation::{self, SpaceReservation};
 use crate::sync::IgnorePoison;
 
-/// Number of bytes received between two writes of the note, so at most that many are lost in a
-/// kill. The connections share this number.
+/// The number of bytes received between two writes of the checkpoint, over all connections
+/// together: at most that many are lost if the process is killed.
 const NOTED_EVERY: u64 = 4 << 20;
-/// The same where bytes are synced before: a sync takes its time.
+/// The same number if the bytes are synced before each checkpoint, which takes time.
 const SYNCED_EVERY: u64 = 64 << 20;
 
-/// A file with part of a content, which a later run can complete.
+/// A file with a part of a content, which a later run can complete.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
@@ -59,11 +59,12 @@ struct CheckpointProgress {
     note: Checkpoint,
     sequence: u64,
     unnoted: u64,
-    /// The file is complete or gone, so nothing more is noted.
+    /// The file is complete or removed, so no further checkpoint is written.
     is_over: bool,
 }
 
-/// The source of a content: its target without the fragment and without secrets.
+/// Returns the hash that identifies the source of a content: its URL, without the fragment and
+/// without credentials.
 fn identity(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
@@ -77,7 +78,7 @@ fn boot() -> Vec<u8> {
 }
 
 impl PartialFile {
-    /// The name beside a target of this name; `None` if that would be too long for a name.
+    /// Returns the path of the partial file for this target; `None` if its name would be too long.
     #[must_use]
     pub fn beside(target: &Path) -> Option<PathBuf> {
         let mut name = std::ffi::OsString::from(".");
@@ -86,8 +87,9 @@ impl PartialFile {
         (name.len() <= 255).then(|| target.with_file_name(name))
     }
 
-    /// The part of this target's content that an earlier run left; one of another content, or a
-    /// damaged one, is removed. `None` also if another run is using it.
+    /// Opens the partial file that an earlier run left for this target. If it is for another
+    /// target, or damaged, it is removed. Returns `None` then, and if there is no such file or
+    /// another run uses it.
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
@@ -95,7 +97,7 @@ impl PartialFile {
             note.identity == identity(target) && note.holds_after(&boot()) && note.done.covered() > 0
         });
         let Some((sequence, note)) = noted else {
-            // It is ours, and locked by us; the next run may make a new one.
+            // The file belongs to this user and is locked here; the next run may make a new one.
             let _ = fs::remove_file(path);
             return None;
         };
@@ -104,12 +106,12 @@ impl PartialFile {
         Some(Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) })
     }
 
-    /// A new one. A disk that is too small for the whole is known before a byte is fetched; room is
-    /// reserved as it is written.
+    /// Makes a new partial file for `total` bytes, and checks that the disk has space for them. The
+    /// space is reserved as the bytes are written.
     ///
     /// # Errors
-    /// Those of creating the file, and that there is no room for it; [`io::ErrorKind::WouldBlock`]
-    /// when another run is at it.
+    /// Errors of the file system, and that there is no space; [`io::ErrorKind::WouldBlock`] if
+    /// another run uses the file.
     pub fn create(
         path: &Path,
         mode: u32,
@@ -122,7 +124,8 @@ impl PartialFile {
         options.read(true).write(true).create_new(true).mode(mode);
         let file = match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Left by a run that was for something else, or whose content has changed.
+                // The file was left by a run for another target, or its content has changed on the
+                // server.
                 if open_existing(path).is_none() {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
@@ -132,8 +135,8 @@ impl PartialFile {
             opened => opened?,
         };
         flock(&file, FlockOperation::NonBlockingLockExclusive).inspect_err(|&error| {
-            // A run that has locked it meanwhile writes to it; without locks (NFS without its
-            // daemon) it is useless.
+            // If another run has locked the file meanwhile, it writes to it. If locks do not work
+            // (NFS without its daemon), the file is useless.
             if error != Errno::WOULDBLOCK {
                 let _ = fs::remove_file(path);
             }
@@ -149,7 +152,8 @@ impl PartialFile {
         let progress = CheckpointProgress { note, sequence: 0, unnoted: 0, is_over: false };
         let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
         let has_room = reservation::fits(&partial.file, total.saturating_add(2 * SLOT));
-        // A note can be written also when the disk has become full.
+        // The space for the checkpoints is allocated now, so that they can be written even when the
+        // disk is full.
         if let Err(error) = has_room.and_then(|()| reservation::allocate(&partial.file, total, 2 * SLOT)) {
             partial.remove();
             return Err(error);
@@ -157,7 +161,8 @@ impl PartialFile {
         Ok(partial)
     }
 
-    /// Returns the existing part, for a transfer that completes it.
+    /// Returns the first missing range, the length and the validator, for a transfer that completes
+    /// the file.
     #[must_use]
     pub fn partial(&self) -> Option<PartialContent> {
         let progress = self.progress();
@@ -166,7 +171,8 @@ impl PartialFile {
         Some(PartialContent { gap, known: Some((self.total, note.validator.clone())) })
     }
 
-    /// Returns the next missing bytes from `from` on.
+    /// Returns the first missing range from the offset `from` on; `None` if nothing is missing
+    /// there.
     #[must_use]
     pub fn gap(&self, from: u64) -> Option<Range<u64>> {
         self.progress().note.done.first_gap(from, self.total)
@@ -199,7 +205,7 @@ impl PartialFile {
     /// Returns a writer for the bytes of `span`.
     ///
     /// # Errors
-    /// If it cannot be opened again: each descriptor has its own position.
+    /// The file cannot be opened again, which is needed because each descriptor has one position.
     pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartWriter> {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
@@ -209,8 +215,8 @@ impl PartialFile {
         Ok(PartWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
-    /// Checks that the name still refers to this file. Another file put in its place does not have
-    /// our content.
+    /// Returns an error if `named`, the file now at the path, is another file, whose content would
+    /// be wrong.
     fn is_still(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
@@ -230,8 +236,8 @@ impl PartialFile {
         }
     }
 
-    /// A note that cannot be written makes a later run fetch more than it had to: no reason to fail
-    /// this one.
+    /// Writes the checkpoint. Errors are ignored: they only make a later run receive more than
+    /// necessary.
     fn write_note(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
@@ -240,11 +246,10 @@ impl PartialFile {
         let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
     }
 
-    /// The content is complete: the note is taken off, and the bytes are on the disk if that was
-    /// asked for.
+    /// Completes the file: cuts off the checkpoints, and syncs the bytes if that was requested.
     ///
     /// # Errors
-    /// Those of the file system; or that bytes are missing.
+    /// Errors of the file system, or that bytes are missing.
     pub fn complete(&self) -> io::Result<()> {
         let mut progress = self.progress();
         if !progress.note.done.is_complete(self.total) {
@@ -281,8 +286,8 @@ impl Drop for PartialFile {
             let _ = fs::remove_file(&self.path);
             return;
         }
-        // Of what was reserved for the rest nothing stays. Behind the end of a file some systems
-        // give nothing back.
+        // The space that was reserved for missing bytes is released. Some systems release none
+        // after the end of a file, so the file is extended first.
         if self.file.metadata().is_ok_and(|metadata| metadata.len() < self.total) {
             let _ = self.file.set_len(self.total);
         }
@@ -293,8 +298,8 @@ impl Drop for PartialFile {
     }
 }
 
-/// Opens and locks a file that some run of ours left: a regular one of this user, under no other
-/// name.
+/// Opens and locks an existing partial file. Returns `None` unless it is a regular file that
+/// belongs to this user and has no other name.
 fn open_existing(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).ok()?;
@@ -304,7 +309,8 @@ fn open_existing(path: &Path) -> Option<File> {
 }
 
 fn read_note(file: &File) -> Option<(u64, Checkpoint)> {
-    // The first note goes to the second slot, so that the length always tells where the slots are.
+    // The first checkpoint is in the second of the two positions, so that the file's length always
+    // tells the content's.
     let total = file.metadata().ok()?.len().checked_sub(2 * SLOT)?;
     let mut slots = vec![0; 2 * SLOT as usize];
     let read = read_to_end_at(file, &mut slots, total)?;
@@ -324,7 +330,7 @@ fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
     Some(read)
 }
 
-/// Writes to a partial file from one offset on.
+/// Writes to a partial file sequentially, from one offset on.
 #[derive(Debug)]
 pub struct PartWriter {
     partial: Arc<PartialFile>,
@@ -337,7 +343,7 @@ impl PartWriter {
     /// Writes all of the pieces.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
         self.space.ahead(&self.file);
@@ -349,7 +355,7 @@ impl PartWriter {
     /// Writes all of the bytes.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.space.ahead(&self.file);
         (&self.file).write_all(bytes)?;
@@ -357,8 +363,8 @@ impl PartWriter {
         Ok(())
     }
 
-    /// The descriptor that the next bytes may be written to past this writer, which then says so by
-    /// [`PartWriter::moved`].
+    /// Returns the descriptor to which the next bytes may be written directly. The caller reports
+    /// them by [`PartWriter::moved`].
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.space.ahead(&self.file);
         self.file.as_fd()
@@ -371,7 +377,7 @@ impl PartWriter {
         self.at += bytes;
     }
 
-    /// Returns the file that is written to.
+    /// Returns the partial file that is written to.
     #[must_use]
     pub fn partial(&self) -> &Arc<PartialFile> {
         &self.partial

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! let (_reader, writer) = std::io::pipe()?;
-//! // Where the system has no such call, and the second time, it is no wider than before.
+//! // If the system cannot do it, and at the second call, the capacity does not change.
 //! haul::sink::pipe::widen(&writer);
 //! assert!(!haul::sink::pipe::widen(&writer));
 //! # Ok::<(), std::io::Error>(())
@@ -10,13 +10,14 @@
 
 use std::os::fd::AsFd;
 
-/// The largest capacity that the system allows every user by default.
+/// The largest capacity that Linux by default allows every user, in bytes.
 #[cfg(target_os = "linux")]
 const WIDE: usize = 1 << 20;
 
-/// Makes a pipe as wide as may be: one of 64 KiB is full all the time, and each wake-up of its
-/// writer or its reader moves less. It may be shared with other processes, but its size is not
-/// visible to them. Returns whether it is larger now; if the system refuses, it stays as it was.
+/// Enlarges a pipe's capacity to the maximum that every user may set. A pipe of 64 KiB is always
+/// full, so its writer and its reader wake often to move little. Other processes that share the
+/// pipe do not notice its size. Returns true if the capacity is larger now; if the system refuses,
+/// it is unchanged.
 pub fn widen(pipe: impl AsFd) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)

@@ -1,9 +1,9 @@
-//! Alternative services of origins (RFC 7838): a shared store that is kept, saved and used.
+//! Alternative services of origins (RFC 7838): a shared store that can be saved to a file.
 //!
-//! A request with such a store in its options uses the first alternative of its origin that speaks
-//! an allowed protocol: the same Host and certificate at another endpoint. An alternative that
-//! cannot be reached is skipped from then on, at no cost in retries. None is used without
-//! verification, through a proxy or over a Unix socket.
+//! A request with such a store in its options connects to the first alternative of its origin that
+//! speaks an allowed protocol; Host and certificate remain those of the origin. An alternative that
+//! could not be reached is not tried again, and the failure does not count as a retry. Alternatives
+//! are not used if certificates are not verified, through a proxy or over a Unix socket.
 //! [`connect_to`](crate::RequestOptions::connect_to) takes precedence.
 //!
 //! ```
@@ -24,25 +24,26 @@ use haul_proto::head::ProtocolVersion;
 use super::file_store::{StateCache, file_store};
 use crate::clock;
 
-/// Alternative services; clones share them.
+/// A store of alternative services; clones share its contents.
 pub type AltSvcCache = StateCache<policy::AltSvcStore>;
 
 file_store!(policy::AltSvcStore);
 
 impl AltSvcCache {
-    /// Takes an Alt-Svc field of a reply from `target` over HTTP/1.1.
+    /// Stores the services that an Alt-Svc field of a response from `target` over HTTP/1.1 names.
     pub fn take(&self, target: &Target, field: &[u8]) {
         self.take_by(target, ProtocolVersion::Http11, field);
     }
 
-    /// Takes an Alt-Svc field of a reply from `target` over this version of HTTP.
+    /// Stores the services that an Alt-Svc field of a response from `target` over this HTTP version
+    /// names.
     pub fn take_by(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
         let source = if version == ProtocolVersion::Http2 { AlpnProtocol::H2 } else { AlpnProtocol::H1 };
         self.lock().on_field(target, source, field, clock::unix_now());
     }
 
-    /// Returns the alternative service for a request to `target` that may speak these protocols
-    /// (ALPN names, RFC 7301).
+    /// Returns the alternative service to use for a request to `target`, if one speaks one of these
+    /// protocols (ALPN names, RFC 7301).
     #[must_use]
     pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<AlternativeService> {
         let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);
@@ -54,18 +55,19 @@ impl AltSvcCache {
         self.lock().find(target, clock::unix_now(), speaks).cloned()
     }
 
-    /// Records that an alternative of `target` cannot be used, so that it is skipped from now on.
+    /// Records that an alternative service of `target` cannot be used, so that it is not tried
+    /// again.
     pub fn fails(&self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         self.lock().mark_failed(target, protocol, host, port);
     }
 
-    /// Returns the number of known alternatives.
+    /// Returns the number of known alternative services.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Returns whether no alternative is known.
+    /// Returns true if no alternative service is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

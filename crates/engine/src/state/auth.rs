@@ -1,9 +1,10 @@
-//! Credentials, and knowledge about the challenges that they answered.
+//! Credentials of requests, and a cache of answered challenges.
 //!
-//! Where only Basic is allowed, or only a token, it goes along at once. Else the first request goes
-//! without, the server's challenge is answered, and from then on requests to the same protection
-//! space are answered in advance: a Digest's nonce is counted on, over all transfers that share the
-//! [`AuthOptions`], until the server has another.
+//! If only Basic is allowed, or only a token, the credentials are sent with the first request.
+//! Otherwise, the first request is sent without credentials, and the server's challenge is
+//! answered. Further requests to the same protection space contain an answer without a challenge,
+//! with the same Digest nonce and a nonce count that all transfers with these [`AuthOptions`]
+//! share, until the server sends another nonce.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -16,8 +17,8 @@
 //! # Ok::<(), haul_policy::auth::AuthError>(())
 //! ```
 //!
-//! What is remembered belongs to the [`AuthOptions`] and not to the client: who has other
-//! credentials has other answers.
+//! The cache belongs to the [`AuthOptions`] and not to the client, since answers depend on the
+//! credentials.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,30 +34,31 @@ use haul_policy::target::{Origin, Target};
 
 use crate::sync::IgnorePoison;
 
-/// Maximum number of protection spaces remembered. The one that was added first makes room.
+/// The maximum number of protection spaces in an [`AuthCache`]. Beyond it, the oldest is removed.
 pub const MAX_SPACES: usize = 256;
 
-/// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share what
-/// was learned from challenges.
+/// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share the
+/// cache of answered challenges.
 #[derive(Clone)]
 pub struct AuthOptions {
-    /// User and password (`-u`), for the first target's origin. If they are set, netrc is not read.
+    /// User and password (`-u`), for the origin of the caller's URL. If they are set, netrc is not
+    /// read.
     pub user: Option<Credentials>,
-    /// A token (`--oauth2-bearer`), for the first target's origin.
+    /// A bearer token (`--oauth2-bearer`), for the origin of the caller's URL.
     pub bearer: Option<Arc<[u8]>>,
-    /// The schemes that may be used. Default: Basic. If only one is allowed, it is used at once
-    /// (Digest needs a challenge first).
+    /// The schemes that may be used. Default: Basic. If only one is allowed, it is used in the
+    /// first request (except Digest, which needs a challenge).
     pub allowed: AllowedSchemes,
     /// Sign requests with the user's password as the key (`--aws-sigv4`), and use no other scheme.
     /// Default: requests are not signed. Without credentials, nothing is signed.
     pub signature: Option<Arc<SigV4>>,
     /// The text of a netrc file. Default: none.
     pub netrc: NetrcText,
-    /// Knowledge gained from challenges. [`AuthOptions::default`] has a fresh one.
+    /// The cache of answered challenges. [`AuthOptions::default`] makes an empty one.
     pub memory: AuthCache,
 }
 
-/// The use of a netrc file, and its text. `Debug` does not show the text.
+/// The text of a netrc file, and how it is used. `Debug` does not show the text.
 #[derive(Clone, Default)]
 pub enum NetrcText {
     /// No netrc file is used.
@@ -68,15 +70,15 @@ pub enum NetrcText {
     Required(Arc<[u8]>),
 }
 
-/// The challenges that were answered, with their answers.
+/// A cache of answered challenges and their answers; clones share it.
 #[derive(Clone, Default)]
 pub struct AuthCache(Arc<Mutex<Vec<ProtectionSpace>>>);
 
-/// A protection space (RFC 9110 section 11.5) of one user.
+/// A protection space (RFC 9110 section 11.5), and the answer to its challenge for one user.
 struct ProtectionSpace {
     origin: Origin,
     credentials: Credentials,
-    /// The target that was challenged.
+    /// The target whose challenge was answered.
     asked: Target,
     answer: AuthAnswer,
 }
@@ -86,44 +88,44 @@ enum AuthAnswer {
     Digest(DigestSession),
 }
 
-/// The scheme of a request's Authorization field.
+/// The scheme of the Authorization field that a request is sent with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SentScheme {
-    /// The request has no Authorization field made here.
+    /// The request has no Authorization field, or one that the caller has set.
     Nothing,
     Basic,
     Bearer,
     Digest,
 }
 
-/// The request that is to be authorized.
+/// The properties of a request that its Authorization value depends on.
 pub(crate) struct AuthRequest<'a> {
     pub(crate) target: &'a Target,
     pub(crate) method: &'a str,
-    /// The content, if known. Only `auth-int` needs it.
+    /// The content, if known. Only Digest with `auth-int` needs it.
     pub(crate) content: Option<&'a [u8]>,
 }
 
 impl AuthOptions {
-    /// Makes settings with this user and password, for Basic.
+    /// Makes settings for Basic with this user and password.
     #[must_use]
     pub fn user(user: Credentials) -> Self {
         Self { user: Some(user), ..Self::default() }
     }
 
-    /// Makes settings with this token.
+    /// Makes settings with this bearer token.
     #[must_use]
     pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
         let allowed = AllowedSchemes { basic: false, digest: false, bearer: true };
         Self { bearer: Some(token.into()), allowed, ..Self::default() }
     }
 
-    /// Returns a copy without the credentials that are bound to the first target's origin.
+    /// Returns a copy without the credentials that are only for the origin of the caller's URL.
     pub(crate) fn without_origin_credentials(&self) -> Self {
         Self { user: None, bearer: None, ..self.clone() }
     }
 
-    /// Returns the identity in whose name a request to `target` is sent.
+    /// Returns the credentials that a request to `target` may use.
     pub(crate) fn identity(
         &self,
         user: Option<&Credentials>,
@@ -140,7 +142,7 @@ impl AuthOptions {
         identity_for(&given, target, secrets, downgraded)
     }
 
-    /// Returns the allowed schemes that this identity has credentials for.
+    /// Returns the allowed schemes for which these credentials are complete.
     pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedSchemes {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
@@ -153,7 +155,8 @@ impl AuthOptions {
         }
     }
 
-    /// Returns the value of Authorization that is sent without a challenge.
+    /// Returns the value of Authorization for a request that no challenge preceded, if one can be
+    /// sent.
     pub(crate) fn preemptive_authorization(
         &self,
         identity: &RequestCredentials,
@@ -164,7 +167,8 @@ impl AuthOptions {
             return Ok(None);
         }
         let AllowedSchemes { basic, digest, bearer } = self.allowed_for(identity);
-        // Where a token is one way among others, the server is asked, also if there is no password.
+        // If other schemes than the token are allowed, too, the server chooses, even without a
+        // password.
         let only_bearer = !self.allowed.basic && !self.allowed.digest;
         match (basic, digest, bearer, &identity.credentials, &identity.bearer) {
             (_, _, true, _, Some(token)) if only_bearer => {
@@ -178,7 +182,7 @@ impl AuthOptions {
 }
 
 impl AuthCache {
-    /// Returns the answer for a request in a known protection space.
+    /// Returns the Authorization value for a request in a known protection space.
     fn answer(
         &self,
         credentials: &Credentials,
@@ -207,7 +211,7 @@ impl AuthCache {
         }
     }
 
-    /// Remembers the answer to this challenge to a request for `target`.
+    /// Stores the answer to a challenge to a request for `target`.
     pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &ChosenScheme) {
         let origin = target.origin();
         let mut spaces = self.lock();
@@ -217,13 +221,13 @@ impl AuthCache {
             }
             _ => (None, AuthAnswer::Basic),
         };
-        // Another transfer may have had the same challenge: its count goes on.
+        // Another transfer may have answered the same challenge: its nonce count continues.
         let is_known = |space: &ProtectionSpace| match (&space.answer, choice) {
             (AuthAnswer::Digest(digest), ChosenScheme::Digest(challenge)) => digest.answers(challenge),
             _ => false,
         };
         if let Some(at) = spaces.iter().position(|space| space.is_of(&origin, credentials) && is_known(space)) {
-            // The last one is asked first: this is the server's latest word.
+            // Later entries are searched first, and this challenge is the server's latest.
             let known = spaces.remove(at);
             spaces.push(known);
             return;
@@ -235,8 +239,8 @@ impl AuthCache {
         spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
-    /// Returns whether a challenge to a request that was answered already is worth another answer,
-    /// because only the nonce was too old.
+    /// Returns true if a challenge to a request that already contained an answer should be answered
+    /// again, because only the nonce was stale.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();
@@ -244,11 +248,11 @@ impl AuthCache {
             AuthAnswer::Digest(digest) if space.is_of(&origin, credentials) => Some(digest),
             _ => None,
         });
-        // Another transfer may have learnt the new nonce first.
+        // Another transfer may already have answered a challenge with the new nonce.
         known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.answers(new))
     }
 
-    /// Takes the Authentication-Info field of a reply.
+    /// Handles the Authentication-Info field of a response.
     pub(crate) fn on_info(&self, credentials: &Credentials, target: &Target, field: &[u8]) {
         let origin = target.origin();
         let mut spaces = self.lock();
@@ -276,16 +280,17 @@ impl ProtectionSpace {
         }
     }
 
-    /// Returns whether a request to `target` lies in this protection space, as far as that can be
-    /// decided in advance.
+    /// Returns true if a request to `target` belongs to this protection space, as far as that is
+    /// known without a challenge.
     fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target) -> bool {
         self.is_of(origin, credentials)
             && match &self.answer {
-                // The very path is, whatever domains the server names.
+                // The path that was challenged belongs to it, whatever URIs `domain` lists.
                 AuthAnswer::Digest(digest) => {
                     self.asked.path() == target.path() || digest.challenge().covers(&self.asked, target)
                 }
-                // At or below the depth of the path that was challenged (RFC 7617 section 2.2).
+                // Paths at or below the directory of the path that was challenged (RFC 7617 section
+                // 2.2).
                 AuthAnswer::Basic => {
                     let path = self.asked.path();
                     target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])

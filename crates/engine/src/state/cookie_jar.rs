@@ -1,4 +1,4 @@
-//! A shared jar of cookies.
+//! A cookie jar that requests share.
 //!
 //! ```
 //! use haul::Target;
@@ -25,10 +25,11 @@ use super::locked_file;
 use crate::sync::IgnorePoison;
 use crate::{Result, clock};
 
-/// Maximum number of Set-Cookie fields read from one reply; curl's number. The rest is ignored.
+/// The maximum number of Set-Cookie fields of one response that are read, as in curl. Further ones
+/// are ignored.
 pub const MAX_PER_REPLY: usize = 50;
 
-/// Cookies for any number of requests at once; clones are the same jar. Limits are those of
+/// A cookie jar that requests share; clones are the same jar. The limits are those of
 /// [`haul_policy::cookie`].
 #[derive(Clone, Default)]
 pub struct SharedCookieJar(Arc<JarInner>);
@@ -36,7 +37,7 @@ pub struct SharedCookieJar(Arc<JarInner>);
 #[derive(Default)]
 struct JarInner {
     cookies: RwLock<cookie::CookieStore>,
-    /// Held while saving: a second save would count as changed what the first has just written.
+    /// Locked while the jar is saved. Otherwise two saves could write the same changes.
     saving: Mutex<()>,
 }
 
@@ -47,28 +48,28 @@ impl SharedCookieJar {
         Self::default()
     }
 
-    /// Makes an empty jar of this style.
+    /// Makes an empty jar whose file has the heading of this style.
     #[must_use]
     pub fn of(style: StateFileStyle) -> Self {
         Self(Arc::new(JarInner { cookies: RwLock::new(cookie::CookieStore::of(style)), saving: Mutex::default() }))
     }
 
-    /// Adds the cookies of a Netscape file (or of one with `Set-Cookie:` lines), and returns how
-    /// many of its lines are no cookies. A missing file counts as empty.
+    /// Adds the cookies of a Netscape file (or of one with `Set-Cookie:` lines). Returns the number
+    /// of lines that are not valid cookies. A missing file counts as empty.
     ///
-    /// For the file that [`SharedCookieJar::save`] will write. Of another, use
-    /// [`SharedCookieJar::import`]: else its cookies are not saved.
+    /// For the file that [`SharedCookieJar::save`] will write: its cookies count as saved already.
+    /// For any other file, use [`SharedCookieJar::import`].
     ///
     /// # Errors
-    /// [`ErrorKind::Read`](crate::ErrorKind::Read): it cannot be read.
+    /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<usize> {
         let read = netscape::read(&locked_file::read(path.as_ref())?, clock::unix_now());
         self.write().load(read.cookies);
         Ok(read.refused)
     }
 
-    /// Loads like [`SharedCookieJar::load`] from a file that is only read. Its cookies are saved
-    /// together with the others.
+    /// Adds the cookies of a file that will not be written, like [`SharedCookieJar::load`]. Its
+    /// cookies are saved together with the others.
     ///
     /// # Errors
     /// As [`SharedCookieJar::load`].
@@ -76,8 +77,8 @@ impl SharedCookieJar {
         Ok(self.import_text(&locked_file::read(path.as_ref())?))
     }
 
-    /// Loads like [`SharedCookieJar::import`], but binds `Set-Cookie:` lines without a domain to
-    /// this host alone.
+    /// Adds the cookies of a file like [`SharedCookieJar::import`]. If `host` is given,
+    /// `Set-Cookie:` lines without a domain are for this host alone.
     ///
     /// # Errors
     /// As [`SharedCookieJar::load`].
@@ -85,12 +86,12 @@ impl SharedCookieJar {
         Ok(self.import_text_of(&locked_file::read(path.as_ref())?, host))
     }
 
-    /// Loads like [`SharedCookieJar::import`] from a text.
+    /// Adds the cookies of a text like [`SharedCookieJar::import`].
     pub fn import_text(&self, text: &[u8]) -> usize {
         self.import_text_of(text, None)
     }
 
-    /// Loads like [`SharedCookieJar::import_of`] from a text.
+    /// Adds the cookies of a text like [`SharedCookieJar::import_of`].
     pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
         let read = netscape::read_for_host(text, clock::unix_now(), host);
         let mut jar = self.write();
@@ -100,13 +101,14 @@ impl SharedCookieJar {
         read.refused
     }
 
-    /// Saves the changes since [`SharedCookieJar::load`] or the last save into a Netscape file,
-    /// with mode 0600. Changes that other processes have saved there meanwhile are kept; if two set
-    /// the same cookie, the later save counts. A file that is not regular, such as `/dev/stdout`,
-    /// receives the changes as a complete file.
+    /// Saves the changes since [`SharedCookieJar::load`] or the last save to a Netscape file, with
+    /// mode 0600. Changes that other processes saved there meanwhile are kept; if two processes set
+    /// the same cookie, the later save counts. If `path` is not a regular file, such as
+    /// `/dev/stdout`, the changes are written there as a complete file.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written; it is unchanged
+    /// then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_by(path, None)
     }
@@ -115,8 +117,8 @@ impl SharedCookieJar {
     /// another process holds on the file.
     ///
     /// # Errors
-    /// As [`SharedCookieJar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose
-    /// text names the process where the system tells it.
+    /// As [`SharedCookieJar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the
+    /// deadline. Its text names the process that holds the lock, if the system reveals it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().ignore_poison();
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
@@ -131,8 +133,8 @@ impl SharedCookieJar {
         Ok(())
     }
 
-    /// Writes the whole jar to a Netscape file, with mode 0600, replacing it. The deadline is that
-    /// of [`SharedCookieJar::save_by`].
+    /// Replaces a Netscape file with all cookies of the jar, with mode 0600. Waits at most until
+    /// this deadline for a lock that another process holds on the file.
     ///
     /// # Errors
     /// As [`SharedCookieJar::save_by`].
@@ -144,22 +146,22 @@ impl SharedCookieJar {
         Ok(())
     }
 
-    /// Returns the whole jar as a Netscape file.
+    /// Returns all cookies of the jar as the text of a Netscape file.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
         netscape::write(&self.read(), clock::unix_now())
     }
 
-    /// Removes the cookies that end with the session (`-j`).
+    /// Removes the session cookies (`-j`).
     pub fn clear_session(&self) {
         self.write().clear_session();
     }
 
-    /// Takes the Set-Cookie fields of a reply to a request to `target`, at most [`MAX_PER_REPLY`].
-    /// Returns how many were refused.
+    /// Stores the cookies of the Set-Cookie fields of a response from `target`, at most
+    /// [`MAX_PER_REPLY`]. Returns the number of rejected fields.
     pub fn take<'f>(&self, target: &Target, fields: impl IntoIterator<Item = &'f [u8]>) -> usize {
         let mut fields = fields.into_iter().take(MAX_PER_REPLY).peekable();
-        // Most replies set none, and need no lock.
+        // Most responses have no Set-Cookie field, and need no lock.
         if fields.peek().is_none() {
             return 0;
         }
@@ -173,12 +175,12 @@ impl SharedCookieJar {
         self.read().cookie_for(target, clock::unix_now())
     }
 
-    /// Calls `look` with the cookies.
+    /// Calls `look` with the cookies, and returns its result.
     pub fn with<T>(&self, look: impl FnOnce(&cookie::CookieStore) -> T) -> T {
         look(&self.read())
     }
 
-    /// Calls `change` with the cookies, while no request can read them.
+    /// Calls `change` with the cookies, and returns its result. Meanwhile no request can read them.
     pub fn change<T>(&self, change: impl FnOnce(&mut cookie::CookieStore) -> T) -> T {
         change(&mut self.write())
     }

@@ -1,6 +1,6 @@
 //! The common part of [`hsts`](super::hsts) and [`alt_svc`](super::alt_svc): a small store behind a
-//! lock, kept in a text file. Cookies are many and read far more than written, so their jar has
-//! separate locks.
+//! lock, which can be saved to a text file. Cookies are read far more often than written, so the
+//! [cookie jar](super::cookie_jar) has a read-write lock instead.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,21 +12,21 @@ use super::locked_file;
 use crate::sync::IgnorePoison;
 use crate::{Result, clock};
 
-/// The operations of a policy store that are needed to keep it in a file.
+/// A store that can be loaded from a text file and saved to it.
 pub trait FileStore: Default {
     /// Makes an empty store whose file has the heading of this style.
     fn with_style(style: StateFileStyle) -> Self;
-    /// Adds the contents of a file.
+    /// Adds the entries in the text of a file. `now` is the Unix time.
     fn load(&mut self, text: &str, now: u64);
-    /// Applies the changes since the last save to the contents of a file.
+    /// Applies the changes since the last save to the store that the file contains.
     fn apply_to(&self, file: &mut Self);
-    /// Returns the text of the file.
+    /// Returns the text of the file. `now` is the Unix time.
     fn write(&self, now: u64) -> String;
-    /// Records that the changes are in the file.
+    /// Records that the file contains the changes.
     fn saved(&mut self);
 }
 
-/// A policy store behind a lock, kept in a text file; clones share it.
+/// A store behind a lock, which can be saved to a text file; clones share its contents.
 #[derive(Debug, Default)]
 pub struct StateCache<T>(Arc<Mutex<T>>);
 
@@ -55,22 +55,22 @@ impl<T: FileStore> StateCache<T> {
         Self(Arc::new(Mutex::new(T::with_style(style))))
     }
 
-    /// Adds the contents of a file in curl's format. A missing file counts as empty.
+    /// Adds the entries of a file in curl's format. A missing file counts as empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Read`](crate::ErrorKind::Read): it cannot be read.
+    /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<()> {
         let text = locked_file::read(path.as_ref())?;
         self.lock().load(&String::from_utf8_lossy(&text), clock::unix_now());
         Ok(())
     }
 
-    /// Saves to a file, with mode 0600, the changes since the last save. Changes that other
-    /// processes have saved there meanwhile are kept.
+    /// Saves the changes since the last save to a file, with mode 0600. Changes that other
+    /// processes saved there meanwhile are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is unchanged. The
-    /// next save writes the changes.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written; it is unchanged
+    /// then. The next save includes these changes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_by(path, None)
     }
@@ -79,12 +79,12 @@ impl<T: FileStore> StateCache<T> {
     /// process holds on the file.
     ///
     /// # Errors
-    /// As [`save`](Self::save), and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text
-    /// names the process where the system reveals it.
+    /// As [`save`](Self::save), and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the
+    /// deadline. Its text names the process that holds the lock, if the system reveals it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let mut known = self.lock();
-        // The lock is held throughout: a save that fails must not forget, and these files are
-        // small.
+        // The store is locked until the file is written: if that fails, no change may be lost.
+        // These files are small.
         locked_file::update(path.as_ref(), deadline, |text| {
             let now = clock::unix_now();
             let mut file = T::default();
@@ -97,7 +97,7 @@ impl<T: FileStore> StateCache<T> {
     }
 }
 
-/// Implements [`FileStore`] for a policy store by its methods of the same names.
+/// Implements [`FileStore`] for a store by its methods of the same names.
 macro_rules! file_store {
     ($store:ty) => {
         impl super::file_store::FileStore for $store {

@@ -1,4 +1,4 @@
-//! Hosts that must be reached over TLS (RFC 6797), shared.
+//! Hosts that must be reached over TLS (RFC 6797): a shared store that can be saved to a file.
 //!
 //! ```
 //! use haul::Target;
@@ -17,18 +17,20 @@ use haul_policy::target::Target;
 use super::file_store::{StateCache, file_store};
 use crate::clock;
 
-/// Hosts that must be reached over TLS; clones share them. At most [`policy::MAX_HOSTS`].
+/// A store of hosts that must be reached over TLS; clones share its contents. It has at most
+/// [`policy::MAX_HOSTS`] hosts.
 pub type HstsCache = StateCache<policy::HstsStore>;
 
 file_store!(policy::HstsStore);
 
 impl HstsCache {
-    /// Takes the Strict-Transport-Security field of a reply from `target`.
+    /// Stores the Strict-Transport-Security field of a response from `target`.
     pub fn take(&self, target: &Target, field: &[u8]) {
         self.lock().on_field(target, field, clock::unix_now());
     }
 
-    /// Returns `target` over TLS, if it is not over TLS and must be.
+    /// Returns the https target to use in place of `target`, if its host must be reached over TLS
+    /// and the scheme is http.
     #[must_use]
     pub fn upgrade(&self, target: &Target) -> Option<Target> {
         self.lock().upgrade(target, clock::unix_now())

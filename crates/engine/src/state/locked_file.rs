@@ -1,5 +1,5 @@
-//! Files that any number of processes read and write: no process loses what another wrote, and no
-//! reader sees half a file.
+//! Files that any number of processes read and write: no process overwrites changes of another, and
+//! no reader sees an incomplete file.
 //!
 //! ```text
 //!  open ─▶ lock ─▶ is it still the file of that name? ─▶ read ─▶ change ─▶ write another, rename it over this ─▶ unlock
@@ -7,14 +7,14 @@
 //!    └────────────────────────────┘
 //! ```
 //!
-//! The lock is on the file itself, and counts only if the file is still the one of that name once
-//! it is held. The rejected alternative is a lock file beside it, which stays behind, and needs
-//! rights in a directory that only has to be written for the rename.
+//! The lock is on the file itself. After locking, the path must still refer to that file, or the
+//! lock is useless. The rejected alternative is a separate lock file, which would remain, and needs
+//! the right to create files in the directory even when the rename does not.
 //!
-//! A file that nothing can be renamed over (a mount point, a file in a directory that takes no new
-//! one) is written in place, under its lock.
+//! If no file can be renamed to the path (a mount point, a directory in which no file can be
+//! created), the file is written in place, under its lock.
 //!
-//! Nothing is synced to the disk: a power cut may cost the last save, not what was there before it.
+//! Nothing is synced to the disk: a power failure may lose the last save, but not earlier ones.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
@@ -28,9 +28,9 @@ use rustix::io::Errno;
 use crate::sink::naming::prevents_replacement;
 use crate::{Error, ErrorKind, Result};
 
-/// Maximum number of bytes read of such a file. The stores' own limits keep files far below.
+/// The maximum number of bytes read of such a file. The limits of the stores keep files far below.
 const MOST: u64 = 64 << 20;
-/// The longest pause between two attempts to lock a file.
+/// The maximum pause between two attempts to lock a file.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns the content of a file; empty if it does not exist.
@@ -43,10 +43,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Replaces a file with the result of `change` on its text, readable only for its owner. Anything
-/// but a regular file is written to instead.
+/// Replaces a file with the result of `change` on its content. The new file is readable only for
+/// its owner. If `path` is not a regular file, the result of `change` on empty content is written
+/// to it.
 ///
-/// A lock that another process holds is waited for until the deadline.
+/// Waits until the deadline for a lock that another process holds on the file.
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => write_special(path, &change(b"")),
@@ -62,8 +63,8 @@ fn cannot(kind: ErrorKind, what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(kind, format!("cannot {what} {}", path.display()), error)
 }
 
-/// Writes to a device or a FIFO. The kernel refuses other users' FIFOs in directories such as /tmp,
-/// but only to an open that may create.
+/// Writes to a device or a FIFO. It is opened with `O_CREAT`, because only then does the kernel
+/// refuse FIFOs of other users in directories such as /tmp.
 fn write_special(path: &Path, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?.write_all(text)
 }
@@ -82,8 +83,8 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
     }
 }
 
-/// Returns the path of the file that the kernel opened. For a link, the file it leads to is
-/// replaced, unless the link's text leads elsewhere.
+/// Returns the path to replace: that of the opened file, after symbolic links. Returns `None` if
+/// the path now refers to another file.
 fn replaceable(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
     let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);
@@ -95,7 +96,7 @@ fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
     beside.write_all(text)?;
     let (old, new) = (old.metadata()?, beside.as_file().metadata()?);
     if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
-        // Root saves for the file's owner; nobody else may.
+        // Only root can do this, when it saves another user's file.
         let _ = fchown(beside.as_file(), Some(old.uid()), Some(old.gid()));
     }
     beside.persist(target)?;
@@ -103,14 +104,14 @@ fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
 }
 
 fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
-    // Another user's file keeps its permissions.
+    // This fails for another user's file, which keeps its permissions.
     let _ = file.set_permissions(Permissions::from_mode(0o600));
     file.rewind()?;
     file.write_all(text)?;
     file.set_len(text.len() as u64)
 }
 
-/// Opens or creates the file with this name, and waits for its lock. Closing it unlocks.
+/// Opens the file at this path, or creates it, and waits for its lock. Closing the file unlocks it.
 fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     let failed = |error| cannot(ErrorKind::Write, "write", path, error);
     loop {
@@ -131,7 +132,7 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     }
 }
 
-/// Waits for the lock. Returns whether it was acquired before the deadline.
+/// Waits for the lock. Returns true if it was acquired before the deadline.
 fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     let operation =
         if deadline.is_some() { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::LockExclusive };

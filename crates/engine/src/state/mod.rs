@@ -1,5 +1,5 @@
-//! State that replies leave behind for later requests. Any number of clients and threads share it,
-//! and any number of processes may write its files.
+//! State that responses set for later requests. Any number of clients and threads share it, and any
+//! number of processes may write its files.
 //!
 //! | module | what |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `locked_file` | a save that loses nothing |
 //! | `file_store` | the file and the lock of HSTS and Alt-Svc |
 //!
-//! The rules are `httphaul-policy`'s; here are the locks, the clock and the files. Each store is a
-//! handle: its clones share what it holds.
+//! The rules are in `httphaul-policy`; this module adds the locks, the clock and the files. The
+//! clones of a store share its contents.
 //!
 //! ```no_run
 //! use haul::RequestOptions;

@@ -1,5 +1,6 @@
-//! The feeder of a stream: the program's task polls the stream while it awaits the response. Some
-//! streams work only in a task: tokio's files, sockets and timers panic in other threads.
+//! Polls the stream of a request's content in the program's task while the task awaits the
+//! response. Some streams work only in a task: tokio's files, sockets and timers panic in other
+//! threads.
 //!
 //! ```text
 //!  task ──polls the stream──▶ queue of MAX_UNSENT bytes ──▶ read by the loop, woken for each piece
@@ -14,11 +15,11 @@ use std::task::{Context, Poll, Waker};
 use super::one_shot::OneShotSource;
 use crate::sync::IgnorePoison;
 
-/// The number of unsent bytes from which on the stream is not polled.
+/// The number of unsent bytes from which on the stream is not polled further.
 const MAX_UNSENT: usize = 128 << 10;
-/// Maximum number of polls of an always ready stream in one turn of its task.
+/// The maximum number of polls of an always ready stream before its task yields.
 const TURN: usize = 32;
-/// The most bytes of one poll.
+/// The maximum number of bytes of one poll.
 const PIECE: usize = 64 << 10;
 
 /// The task's side of the queue. Dropping it ends the content.
@@ -32,18 +33,18 @@ pub(crate) struct Feeder {
 #[derive(Default)]
 pub(super) struct FeedQueue(Mutex<FeedState>);
 
-/// The state of a feed queue, under its lock.
+/// The state of a [`FeedQueue`], protected by its lock.
 #[derive(Default)]
 struct FeedState {
     pieces: VecDeque<Vec<u8>>,
-    /// Number of bytes already taken from the first piece.
+    /// The number of bytes already taken from the first piece.
     at: usize,
     bytes: usize,
-    /// The end or the failure that follows the pieces.
+    /// The end of the stream, or its error, which follows the pieces.
     end: Option<io::Result<()>>,
     /// The sending loop has asked for content.
     is_wanted: bool,
-    /// The feeding side was dropped, so no more bytes come.
+    /// The [`Feeder`] was dropped, so no more bytes come.
     is_left: bool,
     /// The waker of the sending loop, if it waits for content.
     reader: Option<Waker>,
@@ -91,7 +92,7 @@ impl FeedState {
         filled
     }
 
-    /// Returns the result of a read when no bytes are left.
+    /// Returns the result of a read from an empty queue.
     fn after(&mut self, waker: &Waker) -> io::Result<usize> {
         match self.end.take() {
             Some(Ok(())) => {
@@ -116,7 +117,8 @@ impl Feeder {
         Self { once, feed_queue, buffer: Vec::new() }
     }
 
-    /// Polls the stream as far as it can now. Returns true if there is no more content.
+    /// Polls the stream until it is pending or the queue is full. Returns true if there is no more
+    /// content.
     pub(crate) fn feed(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..TURN {
             let mut held = self.feed_queue.lock();

@@ -1,5 +1,5 @@
-//! The uploads of a [`RequestBody`](super::RequestBody): from one buffer in memory, and piece by
-//! piece.
+//! The uploads of a [`RequestBody`](super::RequestBody): [`MemoryUpload`] for bytes in memory,
+//! [`PieceUpload`] for a list of pieces.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload};
 
-/// Time after which a source that gave less than requested is not read again before its bytes are
-/// sent.
+/// If a source takes longer than this and gives less than requested, its bytes are sent before the
+/// next read.
 const SLOW: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.
@@ -54,19 +54,19 @@ pub(super) struct PieceUpload {
     pieces: Arc<[BodyPiece]>,
     /// The index of the current piece.
     at: usize,
-    /// Number of bytes of the piece already sent.
+    /// The number of bytes of the current piece that were sent.
     done: u64,
-    /// The source of the piece.
+    /// The open reader of the current piece, if there is one.
     open: OpenPiece,
     waker: Option<Waker>,
 }
 
-/// The source of a piece.
+/// The open reader of the current piece of the upload, if there is one.
 enum OpenPiece {
-    /// No source is open.
+    /// No reader is open: the piece is in memory, or was not begun.
     Nothing,
     File(File),
-    /// The output of a source of known length.
+    /// The reader of a [`RepeatableSource`](super::RepeatableSource) with a known length.
     Given(Box<dyn Read + Send>),
     Once(OneShotReader),
 }
@@ -76,7 +76,7 @@ impl PieceUpload {
         Self { pieces, at: 0, done: 0, open: OpenPiece::Nothing, waker: None }
     }
 
-    /// Returns whether a source of known length has more bytes to give.
+    /// Returns true if the current piece is a source of known length that has more bytes to give.
     fn is_amid_source(&self) -> bool {
         match &self.pieces[self.at] {
             BodyPiece::Source(source) => source.length.is_some_and(|length| self.done < length),
@@ -90,7 +90,7 @@ impl PieceUpload {
         self.open = OpenPiece::Nothing;
     }
 
-    /// Reads from the piece in progress; 0 at its end.
+    /// Reads from the current piece; 0 means its end.
     fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = &self.pieces[self.at];
         if let BodyPiece::Bytes(bytes) = piece {
@@ -121,7 +121,7 @@ impl PieceUpload {
     }
 }
 
-/// Begins to read a piece that is not in memory, of which `done` bytes were sent already.
+/// Opens a piece that is not in memory, of which `done` bytes were already sent.
 fn open(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {
@@ -141,7 +141,7 @@ fn open_at(path: &Path, offset: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Fails if a read returned no bytes although some are missing.
+/// Returns an error if a read returned no bytes although more are expected.
 fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
     if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
 }
@@ -156,7 +156,7 @@ impl BodyUpload for PieceUpload {
         while filled < buffer.len() && self.at < self.pieces.len() {
             let waits = self.pieces[self.at].waits();
             if waits && filled > 0 {
-                // Bytes that are ready should be sent first.
+                // Bytes already read are sent before a read that may wait.
                 break;
             }
             let room = buffer.len() - filled;

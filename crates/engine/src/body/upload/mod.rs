@@ -19,8 +19,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A read waits for its source, unless the sender has [set a waker](BodyUpload::set_waker): an
-//! event loop that serves other transfers must not wait for a body.
+//! A read waits for its source, unless the sender has [set a waker](BodyUpload::set_waker), as an
+//! event loop does that serves other transfers, too.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -58,38 +58,38 @@ pub(crate) use sized_stream::SizedStream;
 use super::trailers::Field;
 use memory_and_pieces::{MemoryUpload, PieceUpload};
 
-/// Maximum size of a form in memory that is joined into one piece, in bytes.
+/// The maximum size of a multipart form in memory that is joined into one buffer, in bytes.
 const MAX_JOINED: usize = 64 << 10;
 
 /// A request's content. `Debug` shows its length.
 #[derive(Clone)]
 pub enum RequestBody {
-    /// Bytes in memory. When small they leave in one write with the head.
+    /// Bytes in memory. If there are few, they are sent in one write with the head.
     Bytes(Arc<[u8]>),
     /// Pieces, one after the other; made by [`RequestBody::file`], [`RequestBody::reader`],
     /// [`RequestBody::multipart`] and [`RequestBody::pieces`].
     Pieces(Arc<[BodyPiece]>),
 }
 
-/// A part of a [`RequestBody`].
+/// A piece of a [`RequestBody`].
 #[derive(Clone)]
 pub enum BodyPiece {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// `length` bytes of a file, which is opened when they are sent. A file that is shorter by then
-    /// is an error; appended bytes are not sent.
+    /// `length` bytes of a file, which is opened when they are sent. If the file is shorter by
+    /// then, the request fails; appended bytes are not sent.
     File {
         /// The file.
         path: PathBuf,
-        /// Offset of the first byte.
+        /// The offset of the first byte.
         offset: u64,
-        /// Number of bytes.
+        /// The number of bytes.
         length: u64,
     },
     /// The whole output of a reader or a stream. Its length is unknown, and it can be read once.
     Once(OneShotSource),
-    /// A source of the program that can be read repeatedly, such as a generator, or memory that
-    /// must not be copied.
+    /// A source that can be read repeatedly, such as a generator, or memory that must not be
+    /// copied.
     Source(RepeatableSource),
 }
 
@@ -109,21 +109,22 @@ pub struct RepeatableSource {
 /// The function that opens a [`RepeatableSource`].
 type Open = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
-/// A request body while it is sent once.
+/// One transmission of a [`RequestBody`], from which the sender reads the bytes.
 pub trait BodyUpload: Send {
     /// Returns the total number of bytes, or `None` if it is not known before the end.
     fn length(&self) -> Option<u64>;
 
-    /// Reads the next bytes; 0 is the end. Reads fewer than fit at the end, or where a read would
-    /// wait.
+    /// Reads the next bytes; 0 means the end. Reads fewer bytes than fit at the end of the body,
+    /// and if reading more would wait.
     ///
     /// # Errors
-    /// The error of the source; nothing more can be read then. `WouldBlock`, if the upload has a
-    /// waker or a [source](Self::source): no bytes are available now.
+    /// The error of the source, after which nothing more can be read. `WouldBlock` if no bytes are
+    /// available now and the upload has a waker or a [source](Self::source).
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns the next bytes where they lie in memory, for use in place of a read and then for
-    /// [`consume`](Self::consume). Empty if the bytes have to be read, and at the end.
+    /// Returns the next bytes if they are in memory, so that they can be sent without a copy. Empty
+    /// if the bytes have to be read, and at the end. The sender reports the bytes that it used to
+    /// [`consume`](Self::consume).
     fn ready(&self) -> &[u8] {
         &[]
     }
@@ -133,13 +134,13 @@ pub trait BodyUpload: Send {
         debug_assert!(n == 0, "nothing was ready");
     }
 
-    /// Returns whether a read may have to wait for its source or for its time.
+    /// Returns true if a read may have to wait, for its source or for a rate limit.
     fn waits(&self) -> bool {
         false
     }
 
-    /// Makes reads never wait: they return `WouldBlock`, and `waker` is woken when another read is
-    /// worthwhile. A read may also become worthwhile [at a given time](Self::resumes_at).
+    /// Makes reads return `WouldBlock` instead of waiting. `waker` is woken when another read is
+    /// worthwhile; it may also be worthwhile [at a given time](Self::resumes_at).
     fn set_waker(&mut self, _waker: Waker) {}
 
     /// Returns the descriptor to poll after `WouldBlock` of an upload without a waker.
@@ -147,7 +148,7 @@ pub trait BodyUpload: Send {
         None
     }
 
-    /// Returns when to read again after `WouldBlock`, if no wake-up comes before.
+    /// Returns the time to read again after `WouldBlock`, unless the waker is woken before.
     fn resumes_at(&self) -> Option<Instant> {
         None
     }
@@ -163,25 +164,25 @@ pub trait BodyUpload: Send {
 }
 
 impl RequestBody {
-    /// Sends a file's content, up to the file's present length. Anything but a regular file (a
+    /// Makes content of a file, up to the file's present length. Anything but a regular file (a
     /// pipe, a terminal) is read once, to its end.
     ///
     /// # Errors
-    /// The file is not there or may not be read.
+    /// The file does not exist or cannot be read.
     pub fn file(path: impl Into<PathBuf>) -> io::Result<Self> {
         BodyPiece::file(path).map(|piece| Self::pieces([piece]))
     }
 
-    /// Sends the whole output of a reader, in chunks. The content can be sent once: a redirect that
-    /// keeps the body, or a retry, fails.
+    /// Makes content of a reader's whole output, sent in chunks. It can be sent only once: a
+    /// redirect that keeps the content, or a retry, fails.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::pieces([BodyPiece::Once(OneShotSource::new(reader))])
     }
 
-    /// Sends the whole output of a stream, in chunks, and otherwise works like
-    /// [`RequestBody::reader`]. An error of the stream aborts the request. The task that awaits the
-    /// response polls the stream ([`send_async`](crate::Client::send_async)), or else the thread
-    /// that sends the request. The stream must not block.
+    /// Makes content of a stream's whole output, sent in chunks. It can be sent only once, like
+    /// that of [`RequestBody::reader`]. An error of the stream aborts the request. With
+    /// [`send_async`](crate::Client::send_async), the task that awaits the response polls the
+    /// stream; otherwise the thread that sends the request does. The stream must not block.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -191,16 +192,16 @@ impl RequestBody {
         Self::pieces([BodyPiece::Once(OneShotSource::stream(stream))])
     }
 
-    /// Joins pieces, one after the other.
+    /// Makes content of several pieces, one after the other.
     pub fn pieces(pieces: impl IntoIterator<Item = BodyPiece>) -> Self {
         Self::Pieces(pieces.into_iter().collect())
     }
 
-    /// Makes a form with this layout, whose pieces refer to `sources` by index. The caller sends
-    /// its `content_type`.
+    /// Makes a multipart form with this layout, whose parts refer to `sources` by index. The caller
+    /// must send the layout's `content_type`.
     ///
     /// # Errors
-    /// A piece names a source that is not there.
+    /// A part refers to a source that does not exist.
     pub fn multipart(layout: &MultipartLayout, sources: &[BodyPiece]) -> io::Result<Self> {
         let piece = |piece: &multipart::MultipartPiece| match piece {
             multipart::MultipartPiece::Literal(bytes) => Ok(BodyPiece::Bytes(bytes.as_slice().into())),
@@ -230,20 +231,20 @@ impl RequestBody {
         }
     }
 
-    /// Returns whether the content can be sent any number of times.
+    /// Returns true if the content can be sent any number of times.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
         self.onces().next().is_none()
     }
 
-    /// Returns whether a part that can be read only once was begun, so that the content cannot be
-    /// sent (again).
+    /// Returns true if the content cannot be sent any more, because a piece that can be read only
+    /// once was already begun.
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.onces().any(OneShotSource::is_begun)
     }
 
-    /// Returns the content, if all of it is in memory in one place.
+    /// Returns the content, if all of it is in one buffer in memory.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -252,7 +253,7 @@ impl RequestBody {
         }
     }
 
-    /// Starts a sending from the first byte. Opens nothing before the first read.
+    /// Makes an upload of the content from the first byte on. Opens nothing before the first read.
     #[must_use]
     pub fn upload(&self) -> Box<dyn BodyUpload> {
         match self {
@@ -261,7 +262,7 @@ impl RequestBody {
         }
     }
 
-    /// Returns the streams to poll, for the task that awaits the response.
+    /// Returns the feeders of the content's streams, which the task that awaits the response polls.
     pub(crate) fn feeders(&self) -> Vec<Feeder> {
         self.onces().filter_map(OneShotSource::feeder).collect()
     }
@@ -276,10 +277,10 @@ impl RequestBody {
 }
 
 impl BodyPiece {
-    /// As [`RequestBody::file`].
+    /// Makes a piece of a file, like [`RequestBody::file`].
     ///
     /// # Errors
-    /// The file is not there or may not be read.
+    /// The file does not exist or cannot be read.
     pub fn file(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         // Opened now, so that an unreadable file is an error before anything is sent.
@@ -305,8 +306,8 @@ impl BodyPiece {
         }
     }
 
-    /// Returns whether a read of this piece may wait. A source of known length is read like memory,
-    /// since it was not asked to avoid waiting.
+    /// Returns true if a read of this piece may wait. A source of known length is read like memory:
+    /// its reader has no way to avoid waiting.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,
@@ -317,8 +318,8 @@ impl BodyPiece {
 }
 
 impl RepeatableSource {
-    /// Makes a source of `open`, which is called each time that the content is sent. With a known
-    /// length, exactly that many bytes are sent; fewer are an error.
+    /// Makes a source of `open`, which is called each time that the content is sent. If the length
+    /// is known, exactly that many bytes are sent; if the source has fewer, the request fails.
     pub fn new(
         length: Option<u64>,
         open: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync + 'static,

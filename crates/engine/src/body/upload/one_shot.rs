@@ -1,9 +1,10 @@
 //! Content that can be read once: the output of a reader or a stream.
 //!
-//! A sender of one request at a time waits for the content: in the read itself, or, if the source
-//! has a descriptor, in `poll` together with the server. A loop that serves other transfers must
-//! not wait. There a stream wakes the loop itself, or the task that awaits the response polls the
-//! stream (`feeder`); a reader runs in a separate thread, a little ahead of what was sent.
+//! A thread that sends one request at a time waits for the content: in the read itself, or, if the
+//! source has a descriptor, in `poll` together with the server's socket. An event loop that serves
+//! other transfers must not wait. There, a stream wakes the loop, or the task that awaits the
+//! response polls the stream (`feeder`); a reader runs in a separate thread, which reads a little
+//! ahead.
 //!
 //! ```text
 //!  reader ──thread──▶ queue of AHEAD pieces ──▶ read by the loop, woken for each piece
@@ -30,46 +31,48 @@ use super::feeder::{FeedQueue, Feeder};
 use crate::sync::IgnorePoison;
 use crate::threads;
 
-/// Maximum number of bytes that the thread requests from its reader at once.
+/// The maximum number of bytes that the thread requests from its reader at once.
 const PIECE: usize = 64 << 10;
-/// The number of pieces that wait to be sent, besides the one being read and the one being sent.
+/// The number of pieces that the thread reads ahead, besides the one being read and the one being
+/// sent.
 const AHEAD: usize = 2;
 
-/// A reader or a stream that can be read once, shared by the clones of its body.
+/// A reader or a stream that can be read once. The clones of a [`RequestBody`](super::RequestBody)
+/// share it.
 #[derive(Clone)]
 pub struct OneShotSource(Arc<OneShotShared>);
 
-/// The state that the clones of a one-shot source share.
+/// The state that the clones of a [`OneShotSource`] share.
 struct OneShotShared {
     origin: OneShotInput,
     is_begun: AtomicBool,
-    /// The buffer that receives the stream's output from the task that polls it, if one does.
+    /// The queue from the task that polls the stream, if a task does.
     feed_queue: Mutex<Option<Arc<FeedQueue>>>,
 }
 
-/// The reader, file or stream of a one-shot source.
+/// The reader, file or stream of a [`OneShotSource`].
 enum OneShotInput {
     Reader(Mutex<Box<dyn Read + Send>>),
-    /// A file, and whether it may have to be waited for (it is not a regular file).
+    /// A file; true if reads may wait, because it is not a regular file.
     File(File, bool),
     Stream(Mutex<Box<dyn PollRead>>),
 }
 
 impl OneShotSource {
-    /// Takes the reader.
+    /// Makes a source of a reader.
     pub fn new(reader: impl Read + Send + 'static) -> Self {
         Self::of(OneShotInput::Reader(Mutex::new(Box::new(reader))))
     }
 
-    /// Takes a pipe, a terminal or a socket. While it gives nothing, the server is still read from
-    /// and time limits apply.
+    /// Makes a source of a pipe, a terminal or a socket. While no data arrives there, responses are
+    /// still received and time limits apply.
     #[must_use]
     pub fn file(file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|about| about.is_file());
         Self::of(OneShotInput::File(file, !is_regular))
     }
 
-    /// Takes the stream. An error of the stream aborts the request.
+    /// Makes a source of a stream. An error of the stream aborts the request.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -87,7 +90,7 @@ impl OneShotSource {
         Self(Arc::new(OneShotShared { origin, is_begun: AtomicBool::new(false), feed_queue: Mutex::default() }))
     }
 
-    /// Returns the feeder for the task that is to poll a stream, if nobody has begun to read it.
+    /// Returns a feeder, by which a task polls the stream, unless reading has begun.
     pub(super) fn feeder(&self) -> Option<Feeder> {
         if !matches!(self.0.origin, OneShotInput::Stream(_)) || self.is_begun() {
             return None;
@@ -100,12 +103,12 @@ impl OneShotSource {
         Some(Feeder::new(self.clone(), new))
     }
 
-    /// Detaches the task, which no longer polls the stream and has not begun.
+    /// Detaches a task that will not poll the stream any more and took none of its content.
     pub(super) fn forget_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }
 
-    /// Polls for the next bytes of a stream; 0 is the end.
+    /// Polls the stream for its next bytes; 0 means the end.
     pub(super) fn poll_stream(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let OneShotInput::Stream(stream) = &self.0.origin else { return Poll::Ready(Ok(0)) };
         // A panic of the program's code fails this request only, not the others on the thread.
@@ -113,7 +116,7 @@ impl OneShotSource {
             .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(ReaderPanicked))))
     }
 
-    /// Returns whether any of the content was consumed.
+    /// Returns true if any of the content was consumed.
     pub(super) fn is_begun(&self) -> bool {
         self.0.is_begun.load(Ordering::Acquire)
     }
@@ -134,12 +137,12 @@ pub(super) struct OneShotReader {
 }
 
 impl OneShotReader {
-    /// Begins to read. With a waker, reads do not wait.
+    /// Makes a reader. With a waker, reads do not wait.
     pub(super) fn new(once: OneShotSource, waker: Option<Waker>) -> Self {
         Self { once, waker, ahead: None, feed_queue: None }
     }
 
-    /// Returns the descriptor to wait for after `WouldBlock` without a waker.
+    /// Returns the descriptor to wait for after `WouldBlock`, if there is no waker.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             OneShotInput::File(file, _) => Some(file.as_fd()),
@@ -147,7 +150,7 @@ impl OneShotReader {
         }
     }
 
-    /// Reads the next bytes; 0 is the end.
+    /// Reads the next bytes; 0 means the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(ahead) = &mut self.ahead {
             return ahead.read(buffer);
@@ -189,24 +192,24 @@ fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
     origin.lock().ignore_poison()
 }
 
-/// Returns whether a read would not wait, because data or the end has arrived.
+/// Returns true if a read would not wait, because data or the end has arrived.
 fn has_come(file: &File) -> io::Result<bool> {
     let mut fds = [PollFd::new(file, PollFlags::IN)];
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
-/// Waits until the file has data. Returns `false` if waiting is not possible.
+/// Waits until the file has data. Returns false if waiting is not possible.
 fn waits_for(file: &File) -> bool {
     let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
     waited.is_ok()
 }
 
-/// A source that returns WouldBlock without arranging a wake-up has failed.
+/// Makes an error of the `WouldBlock` of a source that has not arranged a wake-up.
 fn no_wait(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
 
-/// The content ended early because the program's code that reads it panicked.
+/// The error for content that ended early because the program's code panicked while reading it.
 #[derive(Debug)]
 pub(crate) struct ReaderPanicked;
 
@@ -218,7 +221,7 @@ impl fmt::Display for ReaderPanicked {
 
 impl Error for ReaderPanicked {}
 
-/// The pieces that a separate thread reads ahead.
+/// A thread that reads pieces ahead of the sender.
 struct ReaderThread {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
@@ -226,7 +229,7 @@ struct ReaderThread {
 }
 
 impl ReaderThread {
-    /// Begins to read. Returns `None` if no thread can be started.
+    /// Starts the thread. Returns `None` if that is impossible.
     fn start(once: &OneShotSource, waker: &Waker) -> Option<Self> {
         let (sender, pieces) = sync_channel(AHEAD);
         let sender = PieceSender { sender: Some(sender), waker: waker.clone() };
@@ -255,8 +258,8 @@ impl ReaderThread {
     }
 }
 
-/// Sends the reader's output until its end (an empty piece), an error, or until the receiver is
-/// gone. If a read would block, waits for data in `file`.
+/// Sends the reader's output to the receiver until the end (an empty piece) or an error, or until
+/// the receiver is dropped. If a read would block, waits for data in `file`.
 fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
     let mut buffer = vec![0; PIECE];
     loop {
@@ -273,15 +276,15 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
     }
 }
 
-/// Sends pieces to the loop and wakes it. If the reader panics, the loop is woken for the end of
-/// the pieces.
+/// Sends pieces to the event loop and wakes it. Dropping it, also by a panic of the reader, wakes
+/// the loop for the end.
 struct PieceSender {
     sender: Option<SyncSender<io::Result<Vec<u8>>>>,
     waker: Waker,
 }
 
 impl PieceSender {
-    /// Returns `false` if the receiver is gone.
+    /// Sends a piece. Returns false if the receiver was dropped.
     fn send(&self, piece: io::Result<Vec<u8>>) -> bool {
         let is_told = self.sender.as_ref().is_some_and(|sender| sender.send(piece).is_ok());
         self.waker.wake_by_ref();
@@ -296,13 +299,13 @@ impl Drop for PieceSender {
     }
 }
 
-/// A source of bytes that are available now or later.
+/// A source of bytes that can be polled, like [`Stream`].
 trait PollRead: Send {
-    /// Polls for the next bytes; 0 is the end.
+    /// Polls for the next bytes; 0 means the end.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
 
-/// A stream of pieces, read as bytes.
+/// Reads a stream of pieces as bytes.
 struct StreamReader<S, B> {
     stream: Pin<Box<S>>,
     piece: Option<B>,
@@ -342,7 +345,7 @@ fn failed(error: Box<dyn Error + Send + Sync>) -> io::Error {
     error.downcast::<io::Error>().map_or_else(io::Error::other, |error| no_wait(*error))
 }
 
-/// Waits for the next bytes in this thread.
+/// Reads the next bytes, and blocks this thread until they are there.
 fn wait(stream: &mut dyn PollRead, buffer: &mut [u8]) -> io::Result<usize> {
     pollster::block_on(poll_fn(|context| stream.poll_read(context, buffer)))
 }

@@ -1,5 +1,5 @@
-//! A stream with an announced length. A longer stream is an error: the excess would not be sent,
-//! and the server would take a part for the whole.
+//! A stream whose length is announced. If the stream is longer, the request fails: otherwise the
+//! server would accept the announced part as the whole.
 
 use std::error::Error;
 use std::io;
@@ -8,10 +8,11 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
-/// A stream with an announced length. It fails if the inner stream is longer. The piece that
-/// completes the length is held back until the inner stream has ended, which is not polled again.
+/// A stream that fails if the inner stream is longer than announced. The piece that completes the
+/// length is returned only after the inner stream has ended. The inner stream is not polled after
+/// its end.
 pub(crate) struct SizedStream<S, B> {
-    /// `None` once the stream has ended.
+    /// The inner stream; `None` once it has ended.
     stream: Option<Pin<Box<S>>>,
     length: u64,
     left: u64,
@@ -24,7 +25,7 @@ impl<S, B> SizedStream<S, B> {
     }
 }
 
-/// The inner stream is pinned in its box, and pieces are never pinned.
+/// Sound because the inner stream is pinned in its box, and pieces are never pinned.
 impl<S, B> Unpin for SizedStream<S, B> {}
 
 impl<S, B, E> Stream for SizedStream<S, B>
@@ -48,7 +49,7 @@ where
                 return Poll::Ready(Some(Err(io::Error::other(message).into())));
             };
             if self.last.is_some() {
-                // An empty piece after the last byte.
+                // An empty piece follows the last byte.
                 continue;
             }
             self.left = left;

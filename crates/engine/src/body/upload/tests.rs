@@ -1,4 +1,5 @@
-//! The content sent equals the content given, in whatever steps, and as often as promised.
+//! Tests that uploads send exactly the given content, with any buffer size, and as often as
+//! promised.
 
 use std::io::{Cursor, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

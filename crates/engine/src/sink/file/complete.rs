@@ -1,5 +1,5 @@
-//! Completes a file: checks its content against the checksum, syncs it if wanted, and gives it its
-//! name.
+//! The completion of a file: checks its checksum, syncs it if requested, and renames it to its
+//! target.
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
@@ -35,7 +35,7 @@ impl FileSink {
                 give_ownership(partial.file());
                 naming::give_name(partial.path(), &target, clobber).or_else(|why| {
                     let copied = self.copy_into_target(partial.file(), why);
-                    // Without its note no later run can use the file.
+                    // Without its checkpoint, no later run can use the file.
                     partial.remove();
                     copied
                 })
@@ -57,8 +57,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// Truncates a file that was continued before its end and received less than it had there, so
-    /// that no old bytes remain behind the new ones.
+    /// Truncates a file that was resumed before its end and received fewer bytes than it had after
+    /// that offset, so that no old bytes remain at the end.
     fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
             return Ok(());
@@ -80,13 +80,13 @@ impl FileSink {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Checks the content against its checksum.
+    /// Returns an error if the content does not have the expected checksum.
     pub(super) fn check(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {
             (Some(hasher), _) => Ok(hasher.finish()),
             (None, OpenFile::Partial(writer)) => checksum.of(writer.partial().file()),
-            // Nothing was missing: no response has begun.
+            // Nothing was missing, so there was no response.
             (None, OpenFile::Closed) if self.appends_to_file() => {
                 File::open(&self.path).and_then(|file| checksum.of(&file))
             }

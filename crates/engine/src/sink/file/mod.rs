@@ -1,15 +1,15 @@
 //! Writes a body to a file.
 //!
-//! A regular file is written in its target's directory and given its name when the body is
-//! complete: nobody ever sees half a file, and a failure leaves what was there. A large one whose
-//! content can be told from every other is [partial] until then, and a later run completes it. Any
-//! other has no name at all where the system can do that (`O_TMPFILE`), so that not even a signal
-//! leaves litter; elsewhere it has one of its own, created exclusively, so that no link is
-//! followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place, and so
-//! is a file that no other can take the place of, once the content is whole (`replace.rs`).
+//! A regular file is written under another name or none in its target's directory, and renamed when
+//! the body is complete: no reader sees an incomplete file, and a failure leaves the old file. A
+//! large body whose content has a strong validator is written to a [partial] file, which a later
+//! run can complete. Any other body is written to a file without a name if the system supports that
+//! (`O_TMPFILE`), so that not even a signal leaves a file behind; elsewhere to a temporary name,
+//! created exclusively, so that no link is followed. A device, a FIFO or `/dev/fd/N` is written in
+//! place. So is a file that no other file can replace, once the content is complete (`replace.rs`).
 //!
-//! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL,
-//! and a library that takes the program's signals is a bad guest.
+//! The rejected alternative is to remove named files in handlers of SIGINT and SIGTERM. They would
+//! miss SIGKILL, and a library should not take over the program's signals.
 //!
 //! ```no_run
 //! use haul::sink::file::FileSink;
@@ -45,40 +45,39 @@ pub use options::{AppendPosition, FileOptions, directory_mode};
 use replace::FileOwnership;
 use reservation::{SpaceReservation, fits};
 
-/// Writes one body to a path.
+/// A sink that writes one body to a path.
 #[derive(Debug)]
 pub struct FileSink {
     path: PathBuf,
     options: FileOptions,
     clobber: Clobber,
     devices: Option<Arc<DeviceCache>>,
-    /// The part that an earlier run left, until a response shows whether it can be used.
+    /// The partial file of an earlier run, until a response shows whether it can be used.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
     state: OpenFile,
     space: SpaceReservation,
-    /// The path that the complete file gets; `None` if no file can be renamed to it. Unknown before
-    /// the first look.
+    /// The path to which the complete file is renamed; `None` if no file can be renamed to it, and
+    /// before [`FileSink::look`].
     target: Option<PathBuf>,
-    /// Owner and permissions of the file that is replaced.
+    /// Owner and permissions of the file that is replaced, if there is one.
     replaced: Option<FileOwnership>,
-    /// The server chose the name: nothing is written into a link, a FIFO or a device.
+    /// The server may choose the name, so nothing is written to a link, a FIFO or a device.
     is_guarded: bool,
-    /// The name that [`FileOptions::name_check`] gave.
+    /// The path that [`FileOptions::name_check`] has accepted.
     taken: Option<PathBuf>,
-    /// The file was opened in place by this run, and is not complete.
+    /// This run has opened the file in place, and it is not complete.
     is_begun: bool,
-    /// The response under way is a failure, though its content is delivered.
+    /// The response has an error status, but its content is delivered.
     is_failure: bool,
-    /// Length of the existing file to which the body is appended.
+    /// The length of the existing file to which the body is appended.
     was_long: Option<u64>,
-    /// The reply concerns the existing file: as in curl, only requested heads are written to it.
+    /// The response is a 304 about the existing file. As in curl, only requested heads are written.
     shows_unchanged: bool,
 }
 
 impl FileSink {
-    /// Makes a sink for this path. Opens nothing before a response that will be delivered has
-    /// begun.
+    /// Makes a sink for this path. Opens nothing before a response begins that is delivered.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::with(path, FileOptions::default())
     }
@@ -105,17 +104,18 @@ impl FileSink {
         }
     }
 
-    /// Shares opened devices: each is opened once for all sinks with the same `devices`.
+    /// Makes the sink share opened devices: sinks with the same `devices` open a device once.
     #[must_use]
     pub fn sharing(mut self, devices: &Arc<DeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
         self
     }
 
-    /// Opens the file for a writer to the descriptor. [`Sink::finish`] gives the file its name.
+    /// Opens the file, and returns a descriptor to write to. [`Sink::finish`] then completes the
+    /// file.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`] when it cannot be opened.
+    /// [`ErrorKind::Write`] if the file cannot be opened.
     pub fn open_descriptor(&mut self) -> Result<OwnedFd> {
         self.state = self.open(None).map_err(|error| self.error(error))?;
         match self.state.file() {
@@ -125,7 +125,7 @@ impl FileSink {
         .map_err(|error| self.error(error))
     }
 
-    /// Opens the file if that was put off until there is something to write.
+    /// Opens the file if opening was postponed until there is something to write.
     fn open_postponed(&mut self) -> Result<()> {
         if matches!(self.state, OpenFile::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
@@ -141,7 +141,7 @@ impl FileSink {
         }
     }
 
-    /// Removes everything that was written.
+    /// Removes the file, if this run or an earlier one has written it.
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);
@@ -159,9 +159,9 @@ impl FileSink {
     }
 }
 
-/// Returns the name that a response suggests: the one in the response, else that of the URL that
-/// redirects led to, as in curl, or would lead to if this redirect were followed. The page of an
-/// error does not have the name.
+/// Returns the file name that a response suggests: that of its Content-Disposition; else that of
+/// the URL to which a redirect leads, or to which redirects have led, as in curl. An error page has
+/// no suggested name of its own.
 fn suggested(begin: &BodyInfo<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
     own.and_then(filename::from_disposition)
@@ -202,14 +202,14 @@ impl Sink for FileSink {
             check.take(&self.path, begin.target)?;
             self.taken = Some(self.path.clone());
         }
-        // A file begun by an earlier try belongs to this run.
+        // A file begun by an earlier attempt belongs to this run.
         let is_taken =
             || if self.is_guarded { self.path.is_symlink() || self.path.exists() } else { self.path.is_file() };
         if !self.is_begun && matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && is_taken() {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
-        // A file that is appended to is read at the end, from its beginning.
+        // A file that is appended to is read from its beginning once it is complete.
         let in_passing =
             matches!(self.state, OpenFile::Due | OpenFile::InPlace(_) | OpenFile::Null(_)) && !self.appends_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
@@ -301,8 +301,8 @@ impl Sink for FileSink {
             };
             return (at > 0).then_some(PartialContent { gap: at..u64::MAX, known: None });
         }
-        // Of a device nothing is ever left, and looking for it is three system calls for each of
-        // thousands of bodies.
+        // A device never has partial content, and looking for it would take three system calls for
+        // each of thousands of bodies.
         if self.devices.as_ref().is_some_and(|devices| devices.find(&self.path).is_some()) {
             return None;
         }
@@ -366,7 +366,7 @@ impl Sink for FileSink {
             self.remove();
             return Ok(());
         }
-        // Content of no bytes is a file, too.
+        // An empty body makes an empty file.
         self.open_postponed()?;
         self.check()?;
         let state = std::mem::replace(&mut self.state, OpenFile::Closed);

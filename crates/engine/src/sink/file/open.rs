@@ -1,5 +1,5 @@
-//! Opens the file that a body is written to: one without a name, one beside the target, a partial
-//! one, or the target in place.
+//! Opening the file that a body is written to: a file without a name, a temporary file beside the
+//! target, a partial file, or the target itself.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -40,18 +40,18 @@ impl FileSink {
         if self.options.create_dirs {
             self.create_directories(naming::directory_of(self.target.as_ref().unwrap_or(&self.path)))?;
         }
-        // As a plain creation would give (the umask applies), or no more than the replaced file
-        // has.
+        // Like a plain creation (the umask applies), but with no more permissions than the replaced
+        // file.
         let asked = self.options.mode.unwrap_or(0o666);
         let mode = metadata.as_ref().map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
         if self.options.append.is_some() {
             let mut options = OpenOptions::new();
-            // Read where the whole of it is to be held against a checksum.
+            // It is read if the whole content is verified against a checksum.
             options.create(true).truncate(false).write(true).read(self.options.checksum.is_some()).mode(mode);
             let mut file = options.open(&self.path)?;
             let length = file.metadata()?.len();
             self.was_long.get_or_insert(length);
-            // curl adds to the end whatever the offset; haul puts each byte at its place.
+            // curl appends at the end whatever the offset; haul writes each byte at its offset.
             file.seek(match self.options.in_place {
                 true => SeekFrom::End(0),
                 false => SeekFrom::Start(begin.map_or(0, |begin| begin.offset)),
@@ -64,15 +64,16 @@ impl FileSink {
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
             return partial.map(OpenFile::Partial);
         }
-        // Whatever speaks against it, the other way says why if it matters there too.
+        // If this fails for a reason that also prevents a file with a name, the error is reported
+        // there.
         #[cfg(target_os = "linux")]
         if let Ok(file) = naming::unnamed::create(parent, mode) {
             return Ok(OpenFile::Unnamed(file));
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(mode);
-        // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is
-        // worth a wait.
+        // The closure opens the file because the errors of tempfile hide those of the system, and a
+        // lack of descriptors is worth a retry.
         match naming::with_temporary_name(parent, |path| options.open(path)) {
             Ok((file, path)) => Ok(OpenFile::Beside(file, path)),
             Err(error) if self.replaced.is_some() && prevents_replacement(&error) => self.open_temporary(length, error),
@@ -90,7 +91,7 @@ impl FileSink {
         }
         let mut options = OpenOptions::new();
         options.write(true).read(self.options.checksum.is_some()).mode(self.options.mode.unwrap_or(0o666));
-        // A second try writes the file that the first one has made.
+        // A second attempt writes the file that the first one has made.
         let is_own = self.is_begun || matches!(self.clobber, Clobber::Own | Clobber::Replace);
         if is_own {
             options.create(true).truncate(true);
@@ -111,10 +112,10 @@ impl FileSink {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// The partial file for this response, if it is worth one.
+    /// Opens or makes the partial file for this response, if the response can be resumed later.
     fn partial_for(&mut self, begin: &BodyInfo<'_>, target: &Path, mode: u32) -> io::Result<Option<PartWriter>> {
         if let Some(left) = self.left.take() {
-            // By the status: the first gap may well begin at the first byte.
+            // The status decides, since the first missing range may begin at the first byte.
             if begin.head.status() == 206 {
                 let end = left.gap(begin.offset).map_or(begin.offset, |gap| gap.end);
                 return left.writer(begin.offset..end).map(Some);
@@ -132,7 +133,7 @@ impl FileSink {
         match PartialFile::create(&path, mode, begin.target, total, validator, self.options.sync) {
             Ok(partial) => Arc::new(partial).writer(0..total).map(Some),
             Err(error) if is_full(&error) => Err(error),
-            // Whatever the reason, the file can still be written.
+            // In any other case, the body can still be written to an ordinary file.
             Err(_) => Ok(None),
         }
     }

@@ -1,4 +1,4 @@
-//! The open file, and its temporary name.
+//! The file that a [`FileSink`](super::FileSink) has open, and a cache of an open device.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,15 @@ use super::super::null::is_null;
 use super::super::partial::PartWriter;
 use crate::sync::IgnorePoison;
 
-/// Caches the character device that was opened last, so that thousands of bodies for `/dev/null`
-/// open it once. (A FIFO is not cached: its reader waits for the end, which only closing gives.)
+/// A cache of the character device that was opened last, so that thousands of bodies for
+/// `/dev/null` open it once. FIFOs are not cached, because their readers see the end only when they
+/// are closed.
 #[derive(Debug, Default)]
 pub struct DeviceCache {
     last: Mutex<Option<(PathBuf, DeviceFile)>>,
 }
 
-/// A file other than a regular one, and its kind.
+/// An open device, FIFO or other file that is not regular.
 #[derive(Debug, Clone)]
 pub(super) struct DeviceFile {
     file: Arc<File>,
@@ -33,7 +34,8 @@ impl DeviceFile {
 impl DeviceCache {
     pub(super) fn find(&self, path: &Path) -> Option<DeviceFile> {
         let last = self.last.lock().ignore_poison();
-        // As text: it is the very name that comes again, and paths are compared part by part.
+        // Compared as text, since the same spelling comes again, and paths would be compared by
+        // component.
         last.as_ref().filter(|(name, _)| name.as_os_str() == path.as_os_str()).map(|(_, device)| device.clone())
     }
 
@@ -45,19 +47,18 @@ impl DeviceCache {
 #[derive(Debug)]
 pub(super) enum OpenFile {
     Closed,
-    /// Opened in place once there is something to write. A response without content therefore keeps
-    /// the old file.
+    /// Not open yet: the file is opened in place once there is something to write. A response
+    /// without content therefore keeps the old file.
     Due,
-    /// A file without a name. It vanishes unless it is given one.
+    /// A file without a name. It vanishes when it is closed, unless it gets one.
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Beside(File, TempPath),
     Partial(PartWriter),
-    /// A file without a name outside the target's directory. The complete content is copied into
-    /// the target.
+    /// A file without a name in another directory. The complete content is copied to the target.
     Elsewhere(File),
     InPlace(Arc<File>),
-    /// Open, but what is written to it is lost.
+    /// The null device: writes are skipped.
     Null(Arc<File>),
 }
 

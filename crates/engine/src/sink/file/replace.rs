@@ -1,12 +1,13 @@
-//! The file that a body takes the place of: where it is by the kernel's rules, whose it is, and how
-//! it is written where no other file can take its place.
+//! The file that a body replaces: its real path, its owner and permissions, and how its content is
+//! replaced if no other file can be renamed to its path.
 //!
 //! | what is at the path | a complete body |
 //! |---|---|
 //! | nothing, a regular file | is renamed to it |
 //! | a link to a file | is renamed to the file that the kernel opens through the link; the link stays |
-//! | a mount point, a file in a directory that takes no new one | is copied into the file |
-//! | the same, and nowhere is room for a copy | is written into the file as it comes |
+//! | a mount point, a file in a directory in which no file can be created | is copied into the file
+//! |
+//! | the same, and there is no space for a copy | is written into the file as it arrives |
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Seek, Write};
@@ -34,7 +35,7 @@ impl FileOwnership {
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777 }
     }
 
-    /// Gives the owner, group and permissions to another file, as far as this process may.
+    /// Sets the owner, group and permissions of another file, as far as this process may.
     pub(super) fn give_to(self, file: &File) {
         let Ok(metadata) = file.metadata() else { return };
         if (metadata.uid(), metadata.gid()) != (self.owner, self.group)
@@ -49,25 +50,25 @@ impl FileOwnership {
 }
 
 impl FileSink {
-    /// Returns whether an existing file is replaced.
+    /// Returns true if an existing file is replaced.
     fn replaces(&self) -> bool {
         matches!(self.clobber, Clobber::Own | Clobber::Replace)
     }
 
-    /// Determines what is at the path, and to which path a complete file can be renamed. `makes`:
-    /// for a link that leads to nothing, makes a file and removes it again, since only the kernel
-    /// knows whether the link may be followed.
+    /// Determines what exists at the path, and the path to which a complete file can be renamed. If
+    /// `makes` is true and the path is a link that leads nowhere, creates the file and removes it
+    /// again, since only the kernel knows whether the link may be followed.
     ///
     /// # Errors
-    /// Those of the file system; [`io::ErrorKind::AlreadyExists`] where the server's name is that
-    /// of a link, a FIFO or a device.
+    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the server chose the name and
+    /// it is that of a link, a FIFO or a device.
     pub(super) fn look(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
         (self.target, self.replaced) = (Some(self.path.clone()), None);
         let Some(found) = found(fs::symlink_metadata(&self.path))? else { return Ok(None) };
         if self.is_guarded {
             return match (found.is_file(), self.clobber) {
                 (true, _) => Ok(Some(self.replaces_file(found))),
-                // The name is taken, so the new file gets another one.
+                // The name exists, so the new file gets a numbered one.
                 (false, Clobber::Number) => Ok(None),
                 (false, _) => Err(special()),
             };
@@ -89,9 +90,9 @@ impl FileSink {
         metadata
     }
 
-    /// Returns the path of the file that the kernel opens through the link. Returns `None` if it
-    /// has none, or if the link's text leads elsewhere than the kernel, which refuses other users'
-    /// links in directories such as /tmp.
+    /// Returns the path of the file that the kernel opens through the link. Returns `None` if the
+    /// link leads nowhere, or if the kernel opens another file than the one that the link's text
+    /// names: it refuses links of other users in directories such as /tmp.
     fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
@@ -114,12 +115,12 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens what the content is gathered in where no file can be renamed to the target: a file
-    /// without a name in the directory for temporary files, or where that has no room the target
-    /// itself.
+    /// Opens the file that the content is written to if no file can be renamed to the target: a
+    /// file without a name in the directory for temporary files or, if there is no space, the
+    /// target itself.
     ///
     /// # Errors
-    /// `why`, if the target may not be written either.
+    /// `why`, if the target cannot be written either.
     pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OpenFile> {
         let Ok(target) = self.open_target() else { return Err(why) };
         match tempfile::tempfile() {
@@ -128,19 +129,19 @@ impl FileSink {
         }
     }
 
-    /// Writes into the target from now on.
+    /// Truncates the target, and writes directly into it from now on.
     fn directly(&mut self, target: File) -> io::Result<OpenFile> {
         target.set_len(0)?;
-        // Another try begins from the first byte.
+        // Another attempt begins at the first byte.
         self.was_long = Some(0);
         Ok(OpenFile::InPlace(Arc::new(target)))
     }
 
-    /// Writes to a file elsewhere. Where that has no room any more, what there is goes to the
-    /// target, and so does the rest.
+    /// Writes to the file in the directory for temporary files. If no space is left there, copies
+    /// the content to the target, and writes directly into the target from now on.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub(super) fn write_temporary(&mut self, bytes: &[u8]) -> io::Result<()> {
         let OpenFile::Elsewhere(file) = &mut self.state else { return Ok(()) };
         let at = file.stream_position()?;
@@ -161,12 +162,12 @@ impl FileSink {
         }
     }
 
-    /// Copies a complete content into the target, which no other file can take the place of for
-    /// this reason.
+    /// Copies a complete content into the target. `why` is the error of the attempt to rename a
+    /// file to it.
     ///
     /// # Errors
-    /// `why` where the target may not be written, or is not to be replaced; those of the file
-    /// system. Where there is no room for the content the target is as it was.
+    /// `why`, if the target cannot be written or must not be replaced; errors of the file system.
+    /// If there is no space for the content, the target is unchanged.
     pub(super) fn copy_into_target(&self, content: &File, why: io::Error) -> io::Result<PathBuf> {
         if self.is_guarded || !self.replaces() || !prevents_replacement(&why) {
             return Err(why);
@@ -186,18 +187,19 @@ impl FileSink {
         Ok(self.path.clone())
     }
 
-    /// Opens the target by its name and the kernel's rules, which hold fully for an open that may
-    /// create.
+    /// Opens the target, or creates it. It is opened with `O_CREAT`, because only then do all of
+    /// the kernel's rules against other users' files in directories such as /tmp apply.
     fn open_target(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).read(self.options.checksum.is_some());
         options.mode(self.options.mode.unwrap_or(0o666)).open(&self.path)
     }
 
-    /// Opens in place a file whose name the server chose. Refuses links, FIFOs and devices.
+    /// Opens in place a file whose name the server may have chosen. Refuses links, FIFOs and
+    /// devices.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub(super) fn open_guarded(options: &mut OpenOptions, path: &std::path::Path) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -205,7 +207,7 @@ impl FileSink {
     }
 }
 
-/// Treats a missing file as no error.
+/// Returns `None` instead of an error if the file does not exist.
 fn found(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
     match metadata {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -1,4 +1,4 @@
-//! Reserves disk space for a file's content, step by step as it arrives.
+//! Reservation of disk space for a file's content, in steps ahead of its arrival.
 //!
 //! ```text
 //!  0        written      reserved                                announced
@@ -6,9 +6,9 @@
 //!              └── less than 1 MiB left: the next step, twice as long
 //! ```
 //!
-//! Blocks that are allocated at once are written three times as fast. The rejected alternative
-//! reserves the announced length before the first byte: a server that announces a terabyte and
-//! sends a byte then fills the disk, and on tmpfs the memory.
+//! Writes to blocks that were allocated in large steps are three times as fast. The rejected
+//! alternative reserves the announced length before the first byte: a server that announces a
+//! terabyte and sends a byte would fill the disk or, on tmpfs, the memory.
 
 use std::fs::File;
 use std::io;
@@ -17,20 +17,21 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// Shorter bodies are written in a few calls, and gain nothing.
+/// The minimum length of a body for a reservation, in bytes. Shorter ones are written in a few
+/// calls.
 pub(super) const WORTH_RESERVING: u64 = 1 << 20;
-/// Size of the first step.
+/// The size of the first step, in bytes. Each further step is twice as large.
 const FIRST_STEP: u64 = 16 << 20;
-/// Remaining space of the last step at which the next step is reserved.
+/// The next step is reserved when less than this is left of the reserved space, in bytes.
 const MARGIN: u64 = 1 << 20;
 
-/// The reserved blocks ahead of a writer.
+/// The disk space that is reserved ahead of a writer.
 #[derive(Debug, Default)]
 pub(in crate::sink) struct SpaceReservation {
-    /// Offset of the writer.
+    /// The offset of the next byte to be written.
     at: u64,
     reserved: u64,
-    /// Offset at which the writer will end.
+    /// The offset of the end of the content.
     end: u64,
     step: u64,
 }
@@ -43,12 +44,12 @@ impl SpaceReservation {
         Self { at, reserved: at, end, step: FIRST_STEP }
     }
 
-    /// Counts bytes that were written.
+    /// Records that this number of bytes was written.
     pub(in crate::sink) fn wrote(&mut self, bytes: u64) {
         self.at += bytes;
     }
 
-    /// Reserves the next step when the last one is nearly used up.
+    /// Reserves the next step if little is left of the last one.
     pub(in crate::sink) fn ahead(&mut self, file: &File) {
         if self.reserved >= self.end || self.at + MARGIN < self.reserved {
             return;
@@ -57,14 +58,15 @@ impl SpaceReservation {
         let step = self.step.min(self.end.saturating_sub(from));
         match allocate(file, from, step) {
             Ok(()) => (self.reserved, self.step) = (from + step, self.step * 2),
-            // The write itself says whether there is room for what does come.
+            // If there is too little space for the content that does arrive, its write reports the
+            // error.
             Err(_) => self.end = self.reserved,
         }
     }
 }
 
-/// Checks that a file can have this length. Finds out before the first byte is fetched that the
-/// disk is too small, or that this process may not make a file so large.
+/// Returns an error if a file cannot have this length, because the disk is too small or this
+/// process may not make a file so large. Called before the first byte is fetched.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] and [`io::ErrorKind::StorageFull`].
@@ -72,24 +74,24 @@ pub(in crate::sink) fn fits(file: &File, length: u64) -> io::Result<()> {
     if length < WORTH_RESERVING {
         return Ok(());
     }
-    // Found out by writing it would be by SIGXFSZ, which ends the process.
+    // A write beyond this limit would raise SIGXFSZ, which ends the process.
     if getrlimit(Resource::Fsize).current.is_some_and(|limit| length > limit) {
         return Err(Errno::FBIG.into());
     }
     let Ok(system) = fstatvfs(file) else { return Ok(()) };
     let free = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
-    // A file system that knows no size says 0.
+    // A file system that does not report its size has 0 blocks.
     if system.f_blocks > 0 && free.saturating_mul(system.f_frsize) < length {
         return Err(Errno::NOSPC.into());
     }
     Ok(())
 }
 
-/// Allocates blocks. The file's size remains that of the written content, so an unfinished file is
-/// no longer than its content.
+/// Allocates blocks for a span. The file's size does not grow, so an unfinished file is no longer
+/// than its content.
 ///
 /// # Errors
-/// There is no room. Any other refusal means that the file system cannot do it, and is passed over.
+/// There is no space. A file system that cannot allocate blocks in advance is no error.
 #[cfg(target_os = "linux")]
 pub(in crate::sink) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
@@ -107,7 +109,7 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
     Ok(())
 }
 
-/// Releases the blocks of a span without content, if the file system can do that.
+/// Releases the blocks of a span without content, if the file system supports that.
 pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     #[cfg(target_os = "linux")]
     {
@@ -118,7 +120,7 @@ pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     let _ = (file, at, length);
 }
 
-/// Returns whether there is no room for a file of this length.
+/// Returns true if the error means that there is no space.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
