@@ -1,6 +1,6 @@
 //! The completion queue of a batch: finished results, and the decision when to wake the program.
 //!
-//! The event loop adds results as they arrive, and notifies the program at the end of a turn
+//! The event loop adds results as they arrive, and notifies the program after each round
 //! ([`Admission::end_turn`]). Waking a thread costs about as much as a small exchange. So while
 //! enough requests wait to keep the connections busy, the loop gathers results for up to a
 //! millisecond before it notifies. A program that does not wait is not notified: it checks the
@@ -21,10 +21,10 @@ use crate::sink::Sink;
 use crate::sync::IgnorePoison;
 use crate::transfer::TransferOutcome;
 
-/// Maximum time for which results are collected before the program is notified.
+/// Maximum time for which results are gathered before the program is notified.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
-/// The finished results of a batch.
+/// The queue of a batch's finished requests.
 pub(super) struct CompletionQueue {
     pub(super) budget: Arc<MemoryBudget>,
     order: BatchOrder,
@@ -35,23 +35,24 @@ pub(super) struct CompletionQueue {
 /// The state of a completion queue, under its lock.
 #[derive(Default)]
 pub(super) struct CompletionState {
-    /// Results that arrived out of turn.
+    /// In the order of the input: results that must wait for earlier ones.
     out_of_order: BTreeMap<u64, FinishedRequest>,
-    /// Results that can be taken.
+    /// Results that the program can take.
     ready: VecDeque<FinishedRequest>,
-    /// The next number in the order of the input.
+    /// The number of the next result in the order of the input.
     next: u64,
-    /// Results that have not been taken yet.
+    /// The number of requests whose results the program has not taken yet.
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
-    /// The time of the oldest result that the program was not notified of.
+    /// The time since when there has been a result of which the program was not notified.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
 }
 
 impl CompletionState {
-    /// Returns whether the program must be notified of new results.
+    /// Returns true if the program waits, or watches the descriptor, so that it must be notified of
+    /// new results.
     fn must_notify(&self) -> bool {
         self.waiting > 0 || self.notifier.as_ref().is_some_and(|notifier| !notifier.is_readable())
     }
@@ -70,7 +71,7 @@ impl CompletionQueue {
         self.state.lock().ignore_poison()
     }
 
-    /// Adds a result. Waiting threads are notified later ([`Admission::end_turn`]).
+    /// Adds a result. Waiting threads are notified later, by [`Admission::end_turn`].
     pub(super) fn put(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetedSink>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
@@ -96,7 +97,8 @@ impl CompletionQueue {
         self.budget.set_nothing_ready(state.ready.is_empty());
     }
 
-    /// Takes at most `most` results. Also returns true if the freed memory lets requests start.
+    /// Removes and returns at most `most` results. The flag is true if requests may start now that
+    /// could not before.
     pub(super) fn take(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
@@ -116,7 +118,7 @@ impl CompletionQueue {
         (taken, has_room || nothing_ready && self.budget.is_full())
     }
 
-    /// Waits until there may be a result, at most for the given time.
+    /// Waits until there may be a result, but at most for the time `most`.
     pub(super) fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, CompletionState>,
@@ -131,7 +133,7 @@ impl CompletionQueue {
         state
     }
 
-    /// See [`Batch::fd`](super::Batch::fd).
+    /// Returns the descriptor for [`Batch::fd`](super::Batch::fd).
     pub(super) fn fd(&self) -> io::Result<OwnedFd> {
         let mut state = self.lock();
         if state.notifier.is_none() {
@@ -145,7 +147,7 @@ impl CompletionQueue {
         }
     }
 
-    /// Drops all results. Returns the number of the next one in the order of the input.
+    /// Drops all results. Returns the number of the next result in the order of the input.
     pub(super) fn clear(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;

@@ -1,13 +1,13 @@
-//! A batch fed by an iterator.
+//! Requests from an iterator, run by a [`Batch`].
 
 use super::{Batch, BatchOptions};
 use crate::request::Request;
 use crate::response::BufferedResponse;
 use crate::{Client, Error, Result};
 
-/// The responses to many requests; made by [`Client::fetch_all`]. Takes requests from their
-/// iterator as the program takes responses, a bounded number ahead. Dropping it ends the requests
-/// in progress.
+/// An iterator over the responses to many requests; made by [`Client::fetch_all`]. It takes
+/// requests from their own iterator as the program takes responses, but a limited number ahead.
+/// When it is dropped, the requests in progress are cancelled.
 #[must_use = "it sends requests only while it is iterated"]
 pub struct FetchAll<I> {
     requests: Option<I>,
@@ -36,8 +36,9 @@ impl<I: Iterator<Item = Request>> FetchAll<I> {
 }
 
 impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
-    /// The number of the request in its iterator, and the response. When the hook ends the wait,
-    /// the response is the error, and the iteration ends. In a forked child the iterator is empty.
+    /// The number of the request in its iterator, counted from 0, and the response. If the
+    /// interrupt hook ends the wait, its error is the last item. In a forked child, there are no
+    /// items.
     type Item = (u64, Result<BufferedResponse>);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,7 +1,9 @@
-//! The memory budget for the bodies of a batch, both in progress and complete but not yet taken.
+//! The memory budget for the bodies of a batch: both those in progress and those that the program
+//! has not taken yet.
 //!
 //! While no result is ready, the first request in progress may exceed the budget, since the program
-//! waits for its result. A batch therefore holds at most its budget and one body more.
+//! waits for its result. So the bodies of a batch take at most the budget and the size of one more
+//! body.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,22 +18,22 @@ use crate::buffer::Lease;
 use crate::sink::{BodyInfo, PartialContent, Sink, TransferWaker};
 use crate::sync::IgnorePoison;
 
-/// The number that stands for no request.
+/// A value that is no request's number.
 const NONE: u64 = u64::MAX;
-/// The least credit of a sink.
+/// The minimum budget, in bytes.
 const LEAST: u64 = 16 << 10;
 
 /// The memory budget of a batch.
 pub(super) struct MemoryBudget {
     most: u64,
     held: AtomicU64,
-    /// The number of the first request in progress.
+    /// The lowest number of all requests in progress.
     first: AtomicU64,
-    /// The number of the request that the program waits for, in the order of the input.
+    /// In the order of the input: the number of the request whose result the program gets next.
     head: AtomicU64,
-    /// True while no result is ready to be taken.
+    /// True if the program can take no result at present.
     nothing_ready: AtomicBool,
-    /// The sinks that wait for room.
+    /// The connections whose sinks wait for room, with their drivers.
     waiting: Mutex<Vec<(Arc<dyn TransferWaker>, usize)>>,
 }
 
@@ -59,8 +61,8 @@ impl MemoryBudget {
         self.held.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Releases `bytes` of the budget. Returns whether the budget was exhausted before, so that
-    /// requests may start that could not.
+    /// Releases `bytes` of the budget. Returns true if the budget was used up before, so that
+    /// requests may start now that could not.
     pub(super) fn release(&self, bytes: u64) -> bool {
         let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
         let was_full = held >= self.most;
@@ -70,12 +72,12 @@ impl MemoryBudget {
         was_full
     }
 
-    /// Records the number of the next request in the order of the input.
+    /// Sets the number of the next result in the order of the input.
     pub(super) fn set_head(&self, id: u64) {
         self.head.store(id, Ordering::SeqCst);
     }
 
-    /// Records whether no result is ready. Returns true if that is so now and was not before.
+    /// Notes whether the program can take no result. Returns true if this has just become so.
     pub(super) fn set_nothing_ready(&self, nothing_ready: bool) -> bool {
         let is_new = !self.nothing_ready.swap(nothing_ready, Ordering::SeqCst) && nothing_ready;
         if is_new {
@@ -84,7 +86,7 @@ impl MemoryBudget {
         is_new
     }
 
-    /// Returns the requests that may start now.
+    /// Returns the rule by which requests may start now.
     pub(super) fn rule(&self) -> AdmissionRule {
         if self.room() > 0 {
             AdmissionRule::Any
@@ -95,7 +97,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Records the first of the requests in progress.
+    /// Sets the lowest number of all requests in progress.
     pub(super) fn set_first(&self, id: Option<u64>) {
         let id = id.unwrap_or(NONE);
         if self.first.swap(id, Ordering::SeqCst) != id {
@@ -115,14 +117,14 @@ impl MemoryBudget {
     }
 }
 
-/// A sink whose bytes count against a budget.
+/// A sink whose bytes count towards a batch's memory budget.
 pub(super) struct BudgetedSink {
     sink: Box<dyn Sink>,
     id: u64,
     holds: BudgetShare,
 }
 
-/// The part of a budget that a sink uses. Dropping it returns the memory.
+/// The number of bytes that a sink uses of a budget. They are returned when it is dropped.
 struct BudgetShare {
     bytes: u64,
     budget: Arc<MemoryBudget>,
@@ -152,7 +154,7 @@ impl BudgetedSink {
         Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
     }
 
-    /// Returns the sink, and the number of bytes that stay counted.
+    /// Returns the wrapped sink, and the number of its bytes, which still count towards the budget.
     pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
         let bytes = std::mem::take(&mut self.holds.bytes);
         (self.sink, bytes)

@@ -1,8 +1,8 @@
-//! Many requests at once, given one by one or by an iterator. Responses are complete, and come in
-//! the order of the requests or of completion.
+//! Runs many requests at once. They are submitted one by one, or come from an iterator. Responses
+//! are complete, and are returned in the order of the requests or of completion.
 //!
 //! One thread serves all requests. It starts with the first request and ends by itself. The memory
-//! of bodies is bounded: if the program takes no responses, the servers are stopped.
+//! of bodies is bounded: if the program does not take the responses, haul stops receiving.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -17,8 +17,8 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! A [`Batch`] is the same without the iterator, and for foreign event loops: [`Batch::fd`] can be
-//! read when [`Batch::try_next`] has something.
+//! A [`Batch`] does the same without an iterator. It also works with other event loops: the
+//! descriptor of [`Batch::fd`] is readable while [`Batch::try_next`] has a result.
 
 mod completion_queue;
 pub(crate) mod executor;
@@ -60,7 +60,7 @@ pub enum BatchOrder {
     Completion,
 }
 
-/// Limits and settings for a batch's use of the machine and the network.
+/// Limits and settings of a [`Batch`].
 ///
 /// A request's [`timeout`](crate::RequestBuilder::timeout) begins when it is sent. The wait for
 /// other requests of the batch, or for memory, does not count. The wait for a server that asked for
@@ -77,10 +77,10 @@ pub struct BatchOptions {
     pub pipeline: usize,
     /// The order of the responses.
     pub order: BatchOrder,
-    /// Memory in bytes for the bodies in progress and the bodies that wait to be taken. One body
-    /// may exceed it. Default 64 MiB.
+    /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
+    /// yet. One body may exceed it. Default 64 MiB.
     pub memory: u64,
-    /// A hook that is called during waits and decides whether to stop. Default: none.
+    /// A callback that is called during waits and decides whether to stop waiting. Default: none.
     pub interrupt: Option<Interrupt>,
 }
 
@@ -90,10 +90,10 @@ impl Default for BatchOptions {
     }
 }
 
-/// Many requests in progress, usable from any number of threads. Dropping the batch cancels its
+/// A set of requests in progress, usable from any number of threads. Dropping the batch cancels its
 /// requests and closes their connections.
 ///
-/// In a forked child a batch does not work: submitted requests are not sent, and [`Batch::next`]
+/// In a forked child, a batch does not work: submitted requests are not sent, and [`Batch::next`]
 /// fails.
 pub struct Batch {
     client: Client,
@@ -124,7 +124,7 @@ impl FinishedRequest {
         &self.outcome
     }
 
-    /// Returns the response with its body. (The body is empty if the request has its own sink.)
+    /// Returns the response with its body. If the request has its own sink, the body is empty.
     ///
     /// # Errors
     /// The request failed.
@@ -151,14 +151,14 @@ impl Batch {
         Self { client: client.clone(), executor, queue, interrupt, generation: fork::generation() }
     }
 
-    /// Adds a request whose response body is kept in memory. Never waits. Returns its number,
-    /// counted from 0.
+    /// Adds a request whose response body is kept in memory, and returns its number, counted from
+    /// 0. Never waits.
     pub fn submit(&self, request: Request) -> u64 {
         self.submit_into(request, Box::new(MemorySink::default()))
     }
 
-    /// Adds a request whose response body goes into this sink, which is returned with the result
-    /// ([`FinishedRequest::into_parts`]). The sink is used on another thread.
+    /// Adds a request whose response body goes into this sink, and returns its number. The sink is
+    /// used on another thread, and returned with the result ([`FinishedRequest::into_parts`]).
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         if self.is_inherited() {
             return u64::MAX;
@@ -172,7 +172,7 @@ impl Batch {
     }
 
     /// Cancels a request and closes its connection or stream. It still appears among the results,
-    /// as a failure ([`ErrorKind::Interrupted`]). Returns `false` if it had already finished.
+    /// as a failure with [`ErrorKind::Interrupted`]. Returns `false` if it had already finished.
     pub fn cancel(&self, id: u64) -> bool {
         !self.is_inherited() && self.executor.cancel(id)
     }
@@ -188,12 +188,13 @@ impl Batch {
         self.try_bunch(1).pop()
     }
 
-    /// Returns all finished requests that can be taken now, at most `most`.
+    /// Returns the finished requests that can be taken now, at most `most`.
     pub fn try_bunch(&self, most: usize) -> Vec<FinishedRequest> {
         if self.is_inherited() { Vec::new() } else { self.take(&mut self.queue.lock(), most) }
     }
 
-    /// Waits for the next finished request. `None` when all have been taken.
+    /// Waits for the next finished request, and returns it. Returns `None` when all have been
+    /// returned.
     ///
     /// # Errors
     /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost. [`ErrorKind::Receive`] in a
@@ -202,7 +203,7 @@ impl Batch {
         self.next_by(None)
     }
 
-    /// Waits like [`next`](Self::next), but at most until `deadline`; then returns `None`, too.
+    /// Waits like [`next`](Self::next), but at most until `deadline`. Returns `None` then.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -210,9 +211,9 @@ impl Batch {
         Ok(self.next_bunch(1, deadline)?.pop())
     }
 
-    /// All finished requests that can be taken, at most `most`, waiting until this moment for the
-    /// first. Empty if none finished in time or all have been taken. For programs in which each
-    /// call into an interpreter is expensive.
+    /// Returns the finished requests that can be taken now, at most `most`. Waits for the first
+    /// one, but at most until `deadline`. Returns an empty list if none finishes in time or all
+    /// have been returned. For programs in which each call into the library is expensive.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -245,8 +246,9 @@ impl Batch {
         }
     }
 
-    /// A descriptor for `poll` and the like, which is readable while [`try_next`](Self::try_next)
-    /// has a result. Do not read from it. It is only created when this is called.
+    /// Returns a descriptor for `poll` and the like, which is readable while
+    /// [`try_next`](Self::try_next) has a result. Do not read from it. It is created by the first
+    /// call.
     ///
     /// # Errors
     /// The system has no descriptors left.
@@ -254,7 +256,7 @@ impl Batch {
         self.queue.fd()
     }
 
-    /// Returns whether this process was forked from the one that made the batch. Another thread of
+    /// Returns true if this process was forked from the one that made the batch. Another thread of
     /// the parent may have held a lock, which then stays locked in the child for ever.
     fn is_inherited(&self) -> bool {
         self.generation != fork::generation()

@@ -1,9 +1,9 @@
-//! A descriptor that is readable while a batch has results to take, for foreign event loops.
+//! A descriptor that is readable while a batch has results to take. Other event loops can watch it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// An `eventfd` counter, or a pipe on systems without `eventfd`.
+/// The descriptor: an `eventfd` counter, or a pipe on systems without `eventfd`.
 #[derive(Debug)]
 pub(super) struct Notifier {
     read: OwnedFd,
@@ -30,7 +30,7 @@ impl Notifier {
         Ok(Self { read, write, is_readable: false })
     }
 
-    /// Returns whether the program was last notified that there are results.
+    /// Returns true if the descriptor is readable.
     pub(super) fn is_readable(&self) -> bool {
         self.is_readable
     }

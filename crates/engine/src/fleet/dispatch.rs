@@ -1,8 +1,8 @@
 //! The dispatcher: chooses the next transfer from the queue of all stages.
 //!
-//! Later stages go first, and within a stage the lowest number, within the caps of
-//! [`haul_policy::queue`]. The input is read only as far as needed to fill the queue: the list of
-//! URLs is never in memory.
+//! Later stages come first. Within a stage, the lowest number comes first. [`haul_policy::queue`]
+//! limits the number of concurrent transfers. The input is read only as far as needed to fill the
+//! queue: the list of URLs is never in memory as a whole.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use crate::sink::file::FileOptions;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of transfers up to which the queue is filled from the input.
+/// The number of transfers to which the queue is filled from the input.
 const QUEUE_TARGET: usize = 256;
 /// The number of waiting transfers from which on a stage accepts no more values, until half of them
 /// have started.
@@ -52,28 +52,28 @@ pub struct FleetJob {
     pub url: String,
     /// The number of the transfer in its stage, from 0.
     pub number: u64,
-    /// The position in the input: the numbers of the transfers that led to this one, then its own
-    /// number.
+    /// The position in the input, as a path: the numbers of the transfers whose values led to this
+    /// one, and its own number last.
     pub order: Arc<[u64]>,
     /// The stage that the transfer belongs to, from 0.
     pub stage: usize,
-    /// The destination of the content. For a finished transfer, the path is the file's final one
-    /// ([`FileOptions::named_by_response`],
+    /// The destination of the body. For a finished transfer, the path is the file's final one,
+    /// which may be another ([`FileOptions::named_by_response`],
     /// [`Clobber::Number`](crate::sink::naming::Clobber::Number)).
     pub destination: BodyDestination,
     pub(super) slot: u64,
 }
 
-/// A job in the queue. Boxed, because the queue moves its entries.
+/// A job in the queue. It is boxed there, because the queue moves its entries.
 pub(super) struct QueuedJob {
     job: FleetJob,
     target: Target,
-    /// The value that its URL was made from, if the stage has a value mapper.
+    /// The value from which its URL was made, if the stage has a value mapper.
     value: Option<Box<[u8]>>,
 }
 
-/// A started job: the data that its transfer is made from. The job itself is kept under its key
-/// until it ends.
+/// What is needed to start the transfer of a job. The dispatcher keeps the job itself under `key`
+/// until the job ends.
 pub(super) struct StartedJob {
     pub(super) key: usize,
     pub(super) stage: usize,
@@ -84,14 +84,14 @@ pub(super) struct StartedJob {
     pub(super) value: Option<Box<[u8]>>,
 }
 
-/// A job that cannot be started, with the error.
+/// A job that cannot be started, because its URL is invalid.
 pub(super) struct InvalidJob {
     pub(super) job: FleetJob,
     pub(super) target: Target,
     pub(super) error: Error,
 }
 
-/// The dispatcher of a fleet, shared by its workers and stage sinks.
+/// Chooses the next transfer of a fleet. Its workers and stage sinks share it.
 pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
@@ -103,31 +103,32 @@ pub(super) struct DispatchState {
     queue: JobQueue<Box<QueuedJob>>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
-    /// The values that each stage can pass on only at its end.
+    /// For each stage: the values that it passes on only at its end, once it has ended.
     final_values: Vec<Option<FinalValues>>,
-    /// The number of waiting transfers of each stage.
+    /// For each stage: the number of transfers in the queue.
     waiting: Vec<usize>,
-    /// The number of transfers of each stage that wait or run, or are invalid and not yet reported.
+    /// For each stage: the number of transfers that wait, run, or are invalid and not yet reported.
     outstanding: Vec<usize>,
     invalid: VecDeque<InvalidJob>,
-    /// True for each stage that is full, so that the stage before it may have to wait.
+    /// For each stage: true if its queue is full, so that it accepts no values and the stage before
+    /// it may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The origin of the first URL of all.
+    /// The origin of the very first URL.
     first_origin: Option<Origin>,
     /// The origin of the last URL. The next URL probably has the same.
     last_origin: Option<Origin>,
     pipeline: usize,
-    /// The number of slots that other transfers use while their own transfer waits for a paused
-    /// host.
+    /// The number of transfers that wait for a paused host and whose slot in the total limit
+    /// another transfer uses meanwhile.
     lent: usize,
-    /// The largest number of lent slots: for each, a transfer is kept in memory.
+    /// The maximum of `lent`. It bounds the number of waiting transfers that are kept in memory.
     lendable: usize,
     /// The number of waiting transfers from which on a stage accepts no more values.
     max_backlog: usize,
 }
 
-/// The windows and stages of a fleet, for the dispatcher.
+/// The windows and the settings of a fleet's stages, as the dispatcher uses them.
 pub(super) struct StageView<'a> {
     pub(super) windows: &'a [Arc<OrderedWindow>],
     pub(super) stages: &'a [FleetStage],
@@ -161,7 +162,7 @@ impl Dispatcher {
         }
     }
 
-    /// Lowers the backlog limit, so that small tests reach it.
+    /// Lowers the backlog limit, so that small tests can reach it.
     #[cfg(test)]
     pub(super) fn set_max_backlog(&self, limit: usize) {
         self.lock().max_backlog = limit;
@@ -171,12 +172,13 @@ impl Dispatcher {
         self.state.lock().ignore_poison()
     }
 
-    /// Returns the priority of a transfer: later stages go first.
+    /// Returns the priority of a transfer in the queue. A lower number comes first, and later
+    /// stages have lower numbers.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a transfer to the stage with this number, made from a value of the stage before.
+    /// Adds a transfer to the stage `number`. It is made from a value of the stage before.
     pub(super) fn feed(
         &self,
         number: usize,
@@ -223,14 +225,14 @@ impl Dispatcher {
         }
     }
 
-    /// Returns true if a stage takes more values.
+    /// Returns true if a stage accepts more values.
     pub(super) fn accepts_values(&self, stage: usize) -> bool {
         let state = self.lock();
         !state.full[stage] && state.invalid.len() < state.max_backlog
     }
 
-    /// Takes URLs from the input, or from the values that a stage kept to its end, until the queue
-    /// is filled.
+    /// Fills the queue with URLs from the input, or from the values that a stage passes on at its
+    /// end.
     ///
     /// # Errors
     /// When a value cannot be read back from disk.
@@ -288,7 +290,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Returns the next job that may start, with the slot of its host.
+    /// Returns the next job that may start, and the host slot that it uses.
     ///
     /// # Errors
     /// As `fill`.
@@ -305,7 +307,8 @@ impl Dispatcher {
         Ok(Some((host, state.started(*waiting))))
     }
 
-    /// Returns another job for a slot that has become free. Gives the slot back if there is none.
+    /// Returns another job for a host slot that a finished transfer leaves free. Releases the slot
+    /// if there is none.
     ///
     /// # Errors
     /// As `fill`.
@@ -325,7 +328,7 @@ impl Dispatcher {
         Ok(Some(state.started(*waiting)))
     }
 
-    /// Returns the time before which the start rate lets no transfer start.
+    /// Returns the time when the start rate allows the next transfer; `None` if it allows one now.
     fn earliest_start(&self, now: Instant) -> Option<Instant> {
         self.start_rate.as_ref()?.wait_until(now)
     }
@@ -336,8 +339,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the permission to start a transfer, by the progress rule; `None` if the queue is
-    /// empty or no transfer may start.
+    /// Returns the permission to start a transfer, by the rules of [`progress`](super::progress);
+    /// `None` if the queue is empty or no transfer may start.
     fn permission(&self, state: &DispatchState, view: &StageView<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
@@ -353,10 +356,9 @@ impl Dispatcher {
         queue_head.permission()
     }
 
-    /// Returns the time of the next attempt to start a transfer, even without an event: the end of
-    /// a host's pause, or the time when the start rate allows another transfer. Returns `None` if
-    /// no transfer may start in any case: a pause that has ended by then would leave no time to
-    /// sleep.
+    /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
+    /// or when the start rate allows it. Returns `None` if no transfer may start even then, since a
+    /// worker would otherwise wake up again and again for a pause that has ended.
     pub(super) fn next_timeout(&self, now: Instant, view: &StageView<'_>) -> Option<Instant> {
         let state = self.lock();
         self.permission(&state, view)?;
@@ -371,12 +373,12 @@ impl Dispatcher {
         self.lock().invalid.pop_front()
     }
 
-    /// Gives a slot back.
+    /// Releases a host slot.
     pub(super) fn release(&self, host: HostId) {
         self.lock().queue.release(host);
     }
 
-    /// Returns true if no transfer of the stages up to this one is left, and none will come.
+    /// Returns true if the stages up to this one have no transfer left and will get none.
     pub(super) fn is_exhausted(&self, stage: usize) -> bool {
         let state = self.lock();
         state.source.is_none()
@@ -415,7 +417,7 @@ impl DispatchState {
         self.running.remove(key)
     }
 
-    /// Notes that a job has been reported, and that its slot in the window is closed.
+    /// Notes that a job has been reported, and that its slot in the window is finished.
     pub(super) fn job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }
@@ -428,14 +430,14 @@ impl DispatchState {
         &mut self.queue
     }
 
-    /// Returns the origin of the first URL. It was given by hand, so it may receive secrets given
-    /// for a later stage.
+    /// Returns the origin of the first URL. The user has given that URL, so its origin may also
+    /// receive the secrets of a later stage.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
         self.first_origin.as_ref()
     }
 
-    /// Lends the slot of a transfer that waits for its paused host: one more transfer to another
-    /// host may run. Returns false if too many slots are lent already.
+    /// Lets another transfer run while one waits for its paused host. Returns false if too many
+    /// wait already.
     pub(super) fn lend(&mut self) -> bool {
         let may = self.lent < self.lendable;
         if may {
@@ -446,7 +448,7 @@ impl DispatchState {
         may
     }
 
-    /// Takes a lent slot back, because its transfer continues.
+    /// Undoes [`DispatchState::lend`], because the waiting transfer continues.
     pub(super) fn end_lend(&mut self) {
         self.lent -= 1;
         let total = self.queue.caps().total;
@@ -463,7 +465,7 @@ impl DispatchState {
     }
 }
 
-/// Returns the URL that a stage makes from a value, its target, and the destination of its page;
+/// Returns the URL that a stage makes from a value, its target, and the destination of the page;
 /// `None` if the page need not be fetched.
 fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");
@@ -488,7 +490,7 @@ fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
 }
 
-/// Returns the target of a job whose URL is invalid.
+/// Returns a target for a job whose URL is invalid. It only appears in reports.
 fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }

@@ -1,4 +1,4 @@
-//! The source of a fleet's URLs: an iterator that is read as transfers start.
+//! The source of a fleet's URLs: an iterator that is read while transfers run.
 //!
 //! An iterator that may block (standard input, a FIFO) is read on a separate thread, a bounded
 //! number of items ahead. A slow producer then delays no transfer of an earlier item.
@@ -16,18 +16,18 @@ use crate::{Error, ErrorKind, Result, threads};
 pub struct FleetItem {
     /// The URL, as the user wrote it.
     pub url: String,
-    /// The destination of the content.
+    /// The destination of the body.
     pub destination: BodyDestination,
 }
 
-/// The items of a fleet. An error takes the place of an item that cannot be read, and is reported
-/// as a failed transfer.
+/// The items of a fleet. An item that cannot be read is an error, and is reported as a failed
+/// transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
 /// The result of reading an item source.
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
-    /// No item for now. The source wakes the fleet when it has one.
+    /// There is no item at present. The source wakes the fleet when it has one.
     Later,
     End,
 }
@@ -54,7 +54,8 @@ pub(super) struct ReadAheadSource {
     items: Receiver<Result<FleetItem>>,
 }
 
-/// The callback that wakes the fleet when the source has an item; `None` until it is set.
+/// The callback that wakes the fleet when the source has an item. `None` until the fleet has set
+/// it.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAheadSource {
@@ -75,7 +76,7 @@ impl ReadAheadSource {
     }
 }
 
-/// Sends all items.
+/// Sends all items to the source, and wakes the fleet after each.
 fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, waker: &InputWaker) {
     for item in items {
         if sender.send(item).is_err() {

@@ -59,30 +59,32 @@ use crate::{Client, Error, Result};
 pub struct FleetStage {
     /// The options for requesting pages.
     pub options: Arc<RequestOptions>,
-    /// The pattern to extract from pages; without it, a stage outputs the pages themselves.
-    /// Required for a stage that feeds another.
+    /// The pattern whose matches are extracted from pages. Without it, a stage outputs the pages
+    /// themselves. Every stage but the last needs one.
     pub extract: Option<ExtractPattern>,
-    /// The form of pages in which values are searched for. Default: text.
+    /// What the pattern is matched against: a page's text, or another form of it. Default: text.
     pub search_in: SearchInput,
-    /// The template that makes a URL of this stage from a value of the previous one. Required for
-    /// every stage but the first.
+    /// The template that makes a URL of this stage from a value of the previous one. Every stage
+    /// but the first needs one.
     pub template: Option<Arc<UrlTemplate>>,
-    /// The mapping from a value to its request and the destination of its page. Default: none.
+    /// A mapping from a value to options of its request and the destination of its page. Default:
+    /// none.
     pub value_mapper: Option<Arc<dyn ValueMapper>>,
-    /// Print each value once. A value that feeds a stage does so once in any case.
+    /// Output each value once. Values that feed another stage are always used once only.
     pub unique: bool,
-    /// Print values sorted by bytes.
+    /// Output values in bytewise order.
     pub sort: bool,
 }
 
-/// The limits on a fleet's use of the machine and the network.
+/// Limits and settings of a [`Fleet`].
 #[derive(Debug, Clone)]
 pub struct FleetOptions {
     /// Maximum number of concurrent transfers. Default 64.
     pub parallel: usize,
-    /// Maximum number of concurrent transfers to one host. Default 6. The host of the given URL
-    /// counts. A redirect keeps its slot, so a host that many others redirect to may see up to
-    /// `parallel` connections. One more transfer may run if the fleet could not continue otherwise.
+    /// Maximum number of concurrent transfers to one host, by the host of the given URL. Default 6.
+    /// A redirected transfer still counts for that host. So a host that many others redirect to may
+    /// see up to `parallel` connections. One more transfer may run if the fleet could not continue
+    /// otherwise.
     pub per_host: usize,
     /// Maximum number of outstanding requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
@@ -90,21 +92,21 @@ pub struct FleetOptions {
     /// Maximum number of threads. Default: the number of cores. Each is started only when it is
     /// needed.
     pub threads: Option<usize>,
-    /// Memory in bytes for bodies that wait for their turn, values to be sorted, and windows of
-    /// decoders. Default 64 MiB.
+    /// Maximum number of bytes for bodies that wait to be output in order, values to be sorted, and
+    /// windows of decoders. Default 64 MiB.
     pub max_memory: u64,
-    /// Deliver each body when it is complete, instead of in the order of the input.
+    /// Output each body when it is complete, instead of in the order of the input.
     pub unordered: bool,
     /// Stop at the first failure.
     pub fail_early: bool,
-    /// The limit on how often a transfer may start, over all stages. A retry counts as part of its
-    /// transfer. Default: none.
+    /// The limit on how often a transfer may start. All stages share it. Retries do not count.
+    /// Default: none.
     pub start_rate: Option<StartRate>,
-    /// A callback that is called some 20 times a second, and returns true to stop. The run then
-    /// outputs the values sorted so far, and fails with
+    /// A callback that is called some 20 times a second, and returns true to stop the run. The run
+    /// then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<Interrupt>,
-    /// Read the input in a separate thread, because it may block.
+    /// Read the input in a separate thread, because reads may block.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
     /// temporary files.
@@ -129,7 +131,8 @@ impl Default for FleetOptions {
     }
 }
 
-/// The receiver of reports on finished transfers. Called from any worker's thread, in any order.
+/// Receives a report on each finished transfer. It is called from any worker's thread, in any
+/// order.
 pub trait TransferReporter: Send + Sync {
     /// Reports a finished transfer. The returned bytes are written after its body.
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>>;
@@ -148,24 +151,25 @@ impl TransferReporter for NoReport {
 /// The result of a fleet.
 #[derive(Debug, Default, Clone)]
 pub struct FleetSummary {
-    /// Transfers that succeeded.
+    /// The number of transfers that succeeded.
     pub succeeded: u64,
-    /// Transfers that failed.
+    /// The number of transfers that failed.
     pub failed: u64,
-    /// The exit code of the first failure in the order of the input; 0 without one.
+    /// The exit code of the failed transfer that comes first in the order of the input; 0 if none
+    /// failed.
     pub exit_code: u8,
-    /// The number of failures for each exit code, by code.
+    /// The number of failures for each exit code, in the order of the codes.
     pub causes: Vec<(u8, u64)>,
 }
 
-/// A fleet that is ready to start.
+/// A fleet that is ready to run.
 pub struct Fleet {
     stages: Vec<FleetStage>,
     options: FleetOptions,
 }
 
 impl Fleet {
-    /// Makes a fleet of these stages.
+    /// Makes a fleet with these stages.
     ///
     /// # Panics
     /// Without a stage.
@@ -177,9 +181,9 @@ impl Fleet {
 
     /// Runs the fleet to its end. The calling thread is the first worker.
     ///
-    /// # Errors
-    /// The fleet as a whole cannot continue: the output is gone, or the disk for temporary values
-    /// is full. A failed transfer is not an error here; it is counted and reported.
+    /// The fleet as a whole cannot continue: the output cannot be written, or the disk for
+    /// temporary values is full. A failed transfer is not an error here. It is counted and
+    /// reported.
     pub fn run(
         self,
         client: &Client,

@@ -35,13 +35,15 @@ use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The number of extractors kept for later bodies; each has its own scratch space.
+/// The maximum number of unused extractors that are kept for later bodies, since each has its own
+/// buffers.
 const SPARE_EXTRACTORS: usize = 64;
 
-/// A running fleet: the scheduler of its workers.
+/// A running fleet. It is the [`Scheduler`] of its workers.
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
-    /// The options of each stage without secrets, for targets that a page chose and not the user.
+    /// The options of each stage without secrets, for URLs that come from pages and not from the
+    /// user.
     secretless: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<OrderedWindow>>,
     decoders: Arc<DecoderMemory>,
@@ -53,25 +55,25 @@ pub(super) struct FleetRun {
     heavy: bool,
     peers: Mutex<Vec<PeerWorker>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
-    /// The devices that transfers write to, such as /dev/null. Each is opened once.
+    /// The open devices that transfers write to, such as `/dev/null`. Each is opened once.
     devices: Arc<DeviceCache>,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
 
-/// A worker, as its peers see it.
+/// What a worker knows about another one.
 struct PeerWorker {
     inbox: Arc<WorkerInbox>,
     running: usize,
 }
 
-/// The counts of finished transfers, and the end of the fleet.
+/// The counts of finished transfers, and how far the fleet has come.
 #[derive(Default)]
 struct FleetTally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
-    /// The error that ended the fleet.
+    /// The error that ended the whole fleet.
     fatal: Option<Error>,
     /// The number of stages that have ended.
     ended: usize,
@@ -123,7 +125,7 @@ impl FleetRun {
         Ok(run)
     }
 
-    /// Finishes the output when all workers have ended, and returns the summary.
+    /// Finishes the output after all workers have ended, and returns the summary.
     pub(super) fn finish(&self) -> Result<FleetSummary> {
         let fatal = self.tally().fatal.take();
         if let Some(error) = fatal {
@@ -152,8 +154,8 @@ impl FleetRun {
         self.tally.lock().ignore_poison()
     }
 
-    /// Makes all workers check for work, also the ones that are awake: one may have checked already
-    /// and be about to sleep.
+    /// Makes all workers check for transfers, including those that are awake: one may have checked
+    /// already and be about to sleep.
     fn wake_workers(&self) {
         for peer in self.peers().iter() {
             peer.inbox.send(WorkerMessage::CheckWork);
@@ -170,8 +172,8 @@ impl FleetRun {
         }
     }
 
-    /// Returns true if a sleeping worker has fewer transfers than this one, so that it should get
-    /// the next.
+    /// Returns true if a sleeping worker has fewer transfers than this one and should get the next
+    /// transfer.
     fn has_idle_peer(&self, worker: usize) -> bool {
         let peers = self.peers();
         let mine = peers.get(worker).map_or(0, |peer| peer.running);
@@ -187,7 +189,7 @@ impl FleetRun {
         self.wake_workers();
     }
 
-    /// Stops the fleet if `outcome` is an error, and returns the value otherwise.
+    /// Stops the fleet if `outcome` is an error. Returns the value otherwise.
     fn stop_on_error<T>(&self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
@@ -222,9 +224,8 @@ impl FleetRun {
         transfer
     }
 
-    /// Returns true if a target's origin may receive the secrets of its stage. The user must have
-    /// given the URL or its origin, as part of the first URL or of the stage's template. Pages
-    /// choose all other URLs.
+    /// Returns true if a target's origin may receive the secrets of its stage: the user has given
+    /// it, in the stage's template or as the first URL. Other URLs are made from values of pages.
     fn is_trusted(&self, stage: usize, target: &Target) -> bool {
         let Some(template) = &self.stages[stage].template else { return true };
         let origin = target.origin();
@@ -236,7 +237,7 @@ impl FleetRun {
         self.extractors[stage].lock().ignore_poison()
     }
 
-    /// Counts a finished job, prints its report after its body, and finishes its slot in the
+    /// Counts a finished job, outputs its report after its body, and finishes its slot in the
     /// window.
     fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: Option<Vec<u8>>) {
         {
@@ -275,7 +276,7 @@ impl FleetRun {
         any
     }
 
-    /// Ends the stages that have nothing left to do.
+    /// Ends the stages that have no transfers left. After the last one, stops the fleet.
     fn finish_stages(&self) {
         loop {
             let stage = self.tally().ended;
@@ -305,8 +306,8 @@ impl FleetRun {
     }
 }
 
-/// Returns a copy of the options without secrets, and without the user's own `Host`, which names a
-/// host that the user knew.
+/// Returns a copy of the options without secrets. The user's `Host` field is removed, too, since it
+/// was meant for the user's own URL.
 fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     let mut secretless = RequestOptions::clone(options);
     secretless.authorization = None;
@@ -318,7 +319,7 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     Arc::new(secretless)
 }
 
-/// Makes the windows of all stages, from the last to the first, because each feeds the next.
+/// Makes the windows of all stages, beginning with the last, because each feeds the next.
 fn windows(
     stages: &[FleetStage],
     options: &FleetOptions,
@@ -537,7 +538,8 @@ impl Scheduler for FleetRun {
     }
 }
 
-/// Returns true if the error only reports an existing file, and the options say to skip such files.
+/// Returns true if the transfer failed only because its file exists and such files are to be
+/// skipped.
 fn is_skipped(job: &FleetJob, error: &Error) -> bool {
     matches!(&job.destination, BodyDestination::File { options, .. } if options.clobber == Clobber::Skip)
         && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)

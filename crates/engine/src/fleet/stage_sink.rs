@@ -1,4 +1,4 @@
-//! The sinks of stages: each receives the content that leaves a stage's window, and prints it,
+//! The sinks of stages. Each receives the content that leaves a stage's window, and outputs it,
 //! filters it, or feeds the next stage.
 //!
 //! ```text
@@ -18,7 +18,7 @@ use crate::pipeline::{DeferredValues, Distinct, DistinctResult, SortedValues, So
 use crate::sink::match_list::MatchList;
 use crate::sink::output::{DescriptorWriter, OutputRoom};
 
-/// A sink that writes to the output.
+/// A sink that writes to the fleet's output.
 pub(super) struct PrintSink {
     output: DescriptorWriter,
 }
@@ -62,7 +62,7 @@ impl StageSink for PrintSink {
     }
 }
 
-/// A sink that drops repeated values, or keeps all values to be sorted.
+/// A sink that drops repeated values, or keeps all values until the end to sort them.
 pub(super) struct UniqueSortSink {
     distinct: Option<Distinct>,
     sorter: Option<Sorter>,
@@ -71,7 +71,8 @@ pub(super) struct UniqueSortSink {
 }
 
 impl UniqueSortSink {
-    /// Makes a filter with the stage's `unique` and `sort`, within `memory` bytes.
+    /// Makes a sink for a stage's options `unique` and `sort` that uses about `memory` bytes, and
+    /// temporary files in `dir`.
     pub(super) fn new(unique: bool, sort: bool, memory: u64, dir: &Path, next: Box<dyn StageSink>) -> Self {
         Self {
             // A sorter that drops repeated values needs no other filter.
@@ -126,7 +127,7 @@ impl StageSink for UniqueSortSink {
     }
 }
 
-/// The values that a stage can pass on only at its end.
+/// The values that a stage passes on only at its end.
 pub(super) enum FinalValues {
     /// All values, sorted.
     Sorted(SortedValues),
@@ -143,19 +144,19 @@ impl FinalValues {
     }
 }
 
-/// A sink that makes each value a transfer of the next stage.
+/// A sink that makes a transfer of the next stage from each value.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
-    /// The stage that is fed.
+    /// The next stage.
     pub(super) stage: FleetStage,
     pub(super) window: Arc<OrderedWindow>,
-    /// The number of the stage that is fed.
+    /// The number of the next stage.
     pub(super) number: usize,
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes (heads and reports of pages) to the output of the next stage, between the pages
-    /// of the values before them and the pages of the values after them.
+    /// Passes bytes (heads and reports of pages) to the output of the next stage. There they come
+    /// after the pages of all earlier values, and before those of later values.
     fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         if !bytes.is_empty() {
             let slot = self.window.reserve();
@@ -179,8 +180,8 @@ impl StageSink for NextStageSink {
         Ok(if self.dispatch.accepts_values(self.number) { OutputRoom::Free } else { OutputRoom::Full })
     }
 
-    /// Returns true: pages that wait for a later stage hold slots of hosts that the later stage may
-    /// need. Their values are small.
+    /// Returns true: pages that wait for a later stage would hold connections that the later stage
+    /// may need, and their values are small.
     fn may_run_ahead(&self) -> bool {
         true
     }

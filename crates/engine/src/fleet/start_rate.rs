@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::sync::IgnorePoison;
 
-/// The maximum interval, which every clock can add.
+/// The maximum interval. Every clock can represent the resulting time.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
-/// The limit on how often a transfer may start. Clones share the limit, so that it holds over
-/// several fleets.
+/// The limit on how often a transfer may start. Clones share the limit, so that it can apply to
+/// several fleets together.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -28,13 +28,13 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// Makes a limit of one transfer in each interval.
+    /// Makes a limit of one start in each interval.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, next: Arc::default() }
     }
 
-    /// Returns the time before which no transfer may start; `None` if one may start now.
+    /// Returns the time when the next transfer may start; `None` if one may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         self.lock().filter(|next| *next > now)

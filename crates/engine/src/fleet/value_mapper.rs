@@ -9,7 +9,8 @@ use crate::request::RequestOptions;
 /// Maps a value to the request for its page, and to the destination of the page. Each method is
 /// called once for each value.
 pub trait ValueMapper: Send + Sync {
-    /// Returns the URL to fetch, given the URL that the stage's template made. Default: that URL.
+    /// Returns the URL to fetch; `url` is the one that the stage's template has made. Default:
+    /// `url`.
     fn url(&self, _value: &[u8], url: String) -> String {
         url
     }
@@ -21,8 +22,8 @@ pub trait ValueMapper: Send + Sync {
     /// When the value cannot be used: its page counts as failed.
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>>;
 
-    /// Returns the options of the page's request, or `None`, the default, for the options of the
-    /// stage. The given options contain no secrets if the target may not receive them.
+    /// Returns the options for the page's request, or `None` to use the stage's options. Default:
+    /// `None`. The given options contain no secrets if the target must not receive them.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

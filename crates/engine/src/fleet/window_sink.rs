@@ -1,5 +1,5 @@
-//! The sinks of a fleet's bodies: a slot of a window, and a file besides the slot for a page whose
-//! values are extracted.
+//! The sinks of a fleet's bodies: a slot of a window; or, for a page whose values are extracted, a
+//! file for the page and a slot for its values.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Sink for WindowSink {
     }
 }
 
-/// A sink that writes a page to a file and its values to the window of its stage.
+/// A sink that writes a page to a file, and puts its values into the window of its stage.
 pub(super) struct PageFileSink {
     values: WindowSink,
     file: FileSink,

@@ -1,8 +1,8 @@
-//! Removes repeated values in bounded memory, and keeps the order in which values were first seen.
+//! Removes repeated values in bounded memory, and keeps the order in which values first appeared.
 //!
-//! Known values are stored as 128 bits of two keyed hashes. (Equal hashes by chance do not happen
-//! in a lifetime, and an adversary cannot make them without the keys.) When the table has reached
-//! its budget, it does not grow. Values that it contains are still dropped at once. All others are
+//! Known values are stored as 128 bits of two keyed hashes. (Two values with equal hashes are
+//! practically impossible, even if an adversary chooses the values.) When the table has reached its
+//! budget, it does not grow. Values that it contains are still dropped at once. All others are
 //! *deferred*: written to disk with their number, and returned at the end, each once.
 
 use std::{
@@ -19,11 +19,11 @@ use crate::Result;
 /// The result of [`Distinct::push`] for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistinctResult {
-    /// Not seen before: pass it on now.
+    /// The value is new: use it now.
     New,
-    /// Seen before.
+    /// The value is a repetition.
     Old,
-    /// Memory is full. If the value is new, [`Distinct::finish`] returns it.
+    /// The memory is full. If the value is new, [`Distinct::finish`] returns it.
     Deferred,
 }
 
@@ -43,15 +43,15 @@ pub struct Distinct {
     keys: [RandomState; 2],
     memory: u64,
     deferred: Option<Sorter>,
-    /// Number of values deferred.
+    /// The number of deferred values.
     count: u64,
     dir: PathBuf,
     record: Vec<u8>,
 }
 
 impl Distinct {
-    /// Makes a filter that uses about `memory` bytes and, when these are full, unlinked files in
-    /// `dir`.
+    /// Makes a filter that uses about `memory` bytes of memory. When they are used up, it writes
+    /// unlinked files in `dir`.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -92,8 +92,8 @@ impl Distinct {
         }
     }
 
-    /// Ends the input; the deferred values can then be read, each once, in the order in which they
-    /// were first seen.
+    /// Ends the input. Returns the deferred values, each once, in the order in which they first
+    /// appeared.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
@@ -118,16 +118,16 @@ impl Distinct {
         Ok(DeferredValues { sorted: Some(by_number.finish()?) })
     }
 
-    /// Returns whether the table would have to grow beyond three quarters of the budget. While it
-    /// grows, the old table and the new one, twice as large, exist side by side.
+    /// Returns true if the table is full and may not grow: with three quarters of the budget in
+    /// use, there is no room for the old table and the new one, twice as large, at once.
     fn is_full(&self) -> bool {
         self.known.len() == self.known.capacity()
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
-    /// Writes a value to disk as (length, value, number). In bytewise order, equal values are then
-    /// adjacent, the first seen first. Without the length, the number of one value could sort it
-    /// between two copies of a longer value.
+    /// Writes a value to disk as (length, value, number). After sorting, equal values are adjacent,
+    /// the earliest first. Without the length, the number of one value could sort it between two
+    /// copies of a longer value.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());
@@ -147,14 +147,14 @@ impl fmt::Debug for Distinct {
     }
 }
 
-/// The values for which memory had no room.
+/// The new values for which the table had no room.
 #[derive(Debug)]
 pub struct DeferredValues {
     sorted: Option<SortedValues>,
 }
 
 impl DeferredValues {
-    /// Returns the next value, `None` at the end.
+    /// Returns the next value, or `None` at the end.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.

@@ -23,10 +23,10 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// Number of new bytes to collect before a search, so that a slow body does not cost a search for
-/// each byte.
+/// The number of new bytes to collect before a search, so that a slow body does not cost one search
+/// for each byte.
 const GATHER: usize = 4 << 10;
-/// Maximum number of bytes collected before a search.
+/// The maximum number of bytes that are collected before a search.
 const GATHER_MOST: usize = 256 << 10;
 
 /// One or more compiled regular expressions; clones share them.
@@ -46,7 +46,8 @@ struct CompiledExpression {
 }
 
 impl ExtractPattern {
-    /// Compiles an expression. Its value is group 1 if there is one, else the whole match.
+    /// Compiles an expression. Its value is what group 1 matches, or the whole match if it has no
+    /// groups.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`], with the parser's explanation.
@@ -54,9 +55,9 @@ impl ExtractPattern {
         Self::all_of(&[expression])
     }
 
-    /// Compiles several expressions, each of which is searched for separately. Values come in the
-    /// order in which their matches begin. Values whose matches begin at the same place come in the
-    /// order of the expressions.
+    /// Compiles several expressions, which are searched for independently. Values are returned in
+    /// the order in which their matches begin in the body. If two matches begin at the same
+    /// position, the order of the expressions decides.
     ///
     /// # Errors
     /// As [`ExtractPattern::new`].
@@ -70,7 +71,7 @@ impl ExtractPattern {
         self.inner.iter().map(|inner| &*inner.source)
     }
 
-    /// Returns the names that the expressions give to their values: `(?<name>…)` as group 1.
+    /// Returns the names that the expressions give to group 1: `(?<name>…)`.
     pub fn value_names(&self) -> impl Iterator<Item = &str> {
         self.inner.iter().filter_map(|inner| inner.finder.value_name())
     }
@@ -99,8 +100,8 @@ impl fmt::Debug for ExtractPattern {
     }
 }
 
-/// The search through one body; after [`finish`](Self::finish) or [`reset`](Self::reset), through
-/// another.
+/// Searches a body that arrives in pieces. After [`finish`](Self::finish) or
+/// [`reset`](Self::reset), it can search another.
 ///
 /// It owns the scratch memory of the search and is worth reusing. Memory: the scratch of each
 /// expression and the unsettled end of the body, which is at most the longest match (1 MiB if the
@@ -108,12 +109,12 @@ impl fmt::Debug for ExtractPattern {
 /// expressions, it also keeps their values from that part of the body.
 pub struct Extractor {
     searches: Vec<ExpressionSearch>,
-    /// Values of several expressions that wait, because another expression's value may have to come
-    /// first.
+    /// With several expressions: values that wait, because another expression may still find an
+    /// earlier one.
     found: Vec<ExtractedValue>,
 }
 
-/// A value, with the position of its match in the body and the index of its expression.
+/// A value, with the position in the body where its match begins, and the index of its expression.
 struct ExtractedValue {
     start: u64,
     expression: usize,
@@ -121,30 +122,33 @@ struct ExtractedValue {
 }
 
 impl Extractor {
-    /// Makes an extractor at the beginning of a body.
+    /// Makes an extractor for a new body.
     #[must_use]
     pub fn new(pattern: ExtractPattern) -> Self {
         let searches = (0..pattern.inner.len()).map(|index| ExpressionSearch::new(pattern.clone(), index)).collect();
         Self { searches, found: Vec::new() }
     }
 
-    /// Searches smaller gatherings, so that small tests meet every seam.
+    /// Sets the number of bytes to collect before a search, so that small tests meet all
+    /// boundaries.
     #[cfg(test)]
     pub(super) fn gather_at_least(&mut self, gather: usize) {
         self.searches.iter_mut().for_each(|search| search.gather = gather);
     }
 
-    /// Forgets the body in progress.
+    /// Discards the state of the body in progress.
     pub fn reset(&mut self) {
         self.searches.iter_mut().for_each(ExpressionSearch::reset);
         self.found.clear();
     }
 
-    /// Searches the next piece of the body. Returns a value as soon as what follows cannot change
-    /// it and 4 KiB (256 KiB at most, when much is unsettled) were collected.
+    /// Searches the next piece of the body, and passes the values to `on_match`. A value is passed
+    /// on as soon as later bytes cannot change it and at least 4 KiB were collected (256 KiB if
+    /// much of the body is unsettled).
     ///
     /// # Errors
-    /// Only what `on_match` gives; the body in progress is lost then ([`reset`](Self::reset)).
+    /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
+    /// cannot be searched.
     pub fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {
@@ -160,11 +164,11 @@ impl Extractor {
         give_out(found, settled, on_match)
     }
 
-    /// Ends the body, and returns the values that waited for its end. The extractor is then ready
-    /// for another body.
+    /// Ends the body, and passes the remaining values to `on_match`. The extractor can then search
+    /// another body.
     ///
     /// # Errors
-    /// Only what `on_match` gives.
+    /// The errors of `on_match`.
     pub fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {
@@ -182,7 +186,7 @@ impl Extractor {
     }
 }
 
-/// Returns the values whose matches begin before `settled`, in order.
+/// Passes the values whose matches begin before `settled` to `on_match`, in order.
 fn give_out(
     found: &mut Vec<ExtractedValue>,
     settled: u64,
@@ -202,22 +206,23 @@ impl fmt::Debug for Extractor {
     }
 }
 
-/// Receives the position in the body where a match begins, and the match's value.
+/// A callback that receives the position in the body where a match begins, and the match's value.
 type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
 
-/// The search for one expression.
+/// The search for one expression in a body.
 struct ExpressionSearch {
     pattern: ExtractPattern,
     index: usize,
     scratch: SearchScratch,
     reach_cache: Option<Cache>,
-    /// The unsettled end of the input, and `CONTEXT` bytes before it.
+    /// The unsettled end of the body so far, and the [`CONTEXT`](super::lookahead::CONTEXT) bytes
+    /// before it.
     tail: Vec<u8>,
-    /// Offset in the body at which `tail` (or the window being searched) begins.
+    /// The offset in the body at which `tail` (or the window that is being searched) begins.
     origin: u64,
-    /// Index in `tail` (or in the window being searched) at which the search continues.
+    /// The index in `tail` (or in the window that is being searched) at which the search continues.
     next: usize,
-    /// Number of bytes of `tail` that were searched already, without a match.
+    /// The number of bytes of `tail` that were searched already.
     searched: usize,
     gather: usize,
 }
@@ -237,7 +242,7 @@ impl ExpressionSearch {
         self.scratch.reset();
     }
 
-    /// Returns the position before which all matches have been found.
+    /// Returns the position in the body up to which all matches have been found.
     fn settled(&self) -> u64 {
         self.origin + self.next as u64
     }
@@ -297,7 +302,8 @@ impl ExpressionSearch {
         Ok(())
     }
 
-    /// Returns the matches at the window's settled positions and moves `next` past them.
+    /// Passes the matches at the window's settled positions to `on_match`, and moves `next` past
+    /// them. `last` means that the body ends with the window.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled =
@@ -321,7 +327,7 @@ impl ExpressionSearch {
     }
 }
 
-/// Describes a syntax error in one line: the fault, its place, and a remedy if one is known.
+/// Describes a syntax error in one line: the error, its position, and a remedy if one is known.
 fn in_words(cause: &SyntaxError, expression: &str) -> String {
     let (why, at, remedy) = match cause {
         SyntaxError::Parse(flaw) => {

@@ -1,16 +1,16 @@
-//! The lookahead of an expression: decides which start positions of a window are settled, because
-//! no later input can change a match there.
+//! Decides which start positions of a window are settled, because no later input can change a match
+//! there.
 //!
-//! If the expression bounds its matches, the bound decides. If it does not (`href="[^"]+"`), a
-//! start position t is open only if the text from t to the window's end is the beginning of a
-//! possible match. These beginnings are a regular language as well. A second expression therefore
-//! finds the first open position by one search backwards from the end: for the example, from a last
-//! `href="` without its second quote, or from a last `h`, `hr`, `hre`… Waiting for [`LONGEST`]
-//! bytes after every `href="` would be right, too, but would keep a megabyte of every body.
+//! If the length of a match is limited, the limit decides. If it is not (`href="[^"]+"`), a start
+//! position t is open only if the text from t to the window's end is the beginning of a possible
+//! match. These beginnings are a regular language as well. A second expression therefore finds the
+//! first open position by one search backwards from the end: for the example, from a last `href="`
+//! without its second quote, or from a last `h`, `hr`, `hre`… It would also be correct to wait for
+//! [`LONGEST`] bytes after every `href="`, but that would keep a megabyte of every body.
 //!
-//! The second expression takes assertions as true, which can only leave more positions open. Since
-//! assertions look ahead by at most one character, the last [`CONTEXT`] bytes of the window are not
-//! searched.
+//! The second expression assumes that assertions hold, which can only leave more positions open.
+//! Since assertions look ahead by at most one character, the last [`CONTEXT`] bytes of the window
+//! are not searched.
 
 use regex_automata::{
     Input,
@@ -18,20 +18,22 @@ use regex_automata::{
 };
 use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
-/// Number of bytes that an assertion may examine on either side: one UTF-8 character.
+/// The number of bytes that an assertion may examine on either side: the length of the longest
+/// UTF-8 character.
 pub(super) const CONTEXT: usize = 4;
-/// Length of the longest match that is found whole across pieces, if the expression has no limit
-/// itself.
+/// The length up to which matches are found whole across pieces, if the expression itself does not
+/// limit their length.
 pub(super) const LONGEST: usize = 1 << 20;
-/// Maximum length of matches for which the search simply waits.
+/// The maximum match length for which the search simply waits for more input.
 const SHORT: usize = 4 << 10;
 
-/// The lookahead of an expression.
+/// The rule that decides which start positions are settled for an expression.
 #[derive(Debug)]
 pub(super) enum Lookahead {
     /// A match is at most this many bytes long.
     Within(usize),
-    /// A regular expression that finds the first position that is not settled.
+    /// Matches are longer or have no limit. This regular expression finds the first position that
+    /// is not settled.
     Open(Box<Regex>),
 }
 
@@ -56,8 +58,8 @@ impl Lookahead {
         }
     }
 
-    /// Returns how many bytes to examine first at a seam between two pieces: enough to settle it in
-    /// most cases.
+    /// Returns how many bytes of the next piece to examine first: mostly enough to settle the end
+    /// of the previous one.
     pub(super) fn seam(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * CONTEXT).min(SHORT),
@@ -83,8 +85,8 @@ impl Lookahead {
     }
 }
 
-/// Returns an expression for all beginnings of a match of `hir`, from the empty one to the whole
-/// match.
+/// Returns an expression that matches every beginning of a match of `hir`, from the empty one to
+/// the whole match.
 fn beginnings(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Hir::empty(),
@@ -128,7 +130,7 @@ fn optional(hir: Hir) -> Hir {
     repeat(hir, 0, Some(1))
 }
 
-/// Returns an expression for a character of several bytes whose last bytes are still missing.
+/// Returns an expression for a character of several bytes whose last bytes have not arrived yet.
 fn cut_character() -> Hir {
     let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
     Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])

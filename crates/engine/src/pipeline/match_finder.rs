@@ -1,4 +1,4 @@
-//! Finds the next match in one contiguous haystack, by the cheapest method that the expression
+//! Finds the next match in one contiguous haystack. Uses the cheapest method that the expression
 //! allows.
 
 use std::ops::Range;
@@ -16,17 +16,17 @@ use super::{
     run_matcher::{HitResult, RunMatcher},
 };
 
-/// One match and the part of it that is its value.
+/// A match, and the part of it that is its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueMatch {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Group 1 if the pattern has groups (absent if the group took no part in the match), else the
-    /// match.
+    /// The range of group 1 if the pattern has groups (`None` if group 1 took no part in the
+    /// match), or else of the whole match.
     pub(super) value: Option<Range<usize>>,
 }
 
-/// A compiled expression and the way to search for it.
+/// A compiled expression and the method to search for it.
 #[derive(Debug)]
 pub(super) struct MatchFinder {
     regex: Regex,
@@ -37,15 +37,16 @@ pub(super) struct MatchFinder {
 /// The cheapest search method that an expression allows.
 #[derive(Debug)]
 enum SearchMethod {
-    /// Finds hits and matches the runs around them directly.
+    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple), and matches the runs
+    /// around them without the regular expression.
     Runs(Box<RunMatcher>),
-    /// Finds hits, then searches around them with the regular expression.
+    /// Looks for hits, and searches around them with the regular expression.
     Filter(Box<Prefilter>),
     /// Searches with the regular expression alone.
     Plain,
 }
 
-/// Scratch memory of one extractor's searches, and an account of the cost of false hits.
+/// The buffers of one extractor's searches, and a count of the bytes that were examined in vain.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -54,7 +55,7 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// Number of bytes searched for false hits that is always allowed.
+    /// The number of bytes that may be examined in vain whatever the number of useful ones.
     const FREE: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -62,8 +63,8 @@ impl SearchScratch {
         self.covered = 0;
     }
 
-    /// Returns whether hits have proved too frequent in this body, as an adversary can make them.
-    /// The regular expression alone is linear.
+    /// Returns true if too many bytes were examined in vain in this body, as an adversary can
+    /// cause. The regular expression alone has linear cost.
     fn is_exhausted(&self) -> bool {
         self.wasted > self.covered.saturating_add(Self::FREE)
     }
@@ -145,7 +146,7 @@ impl MatchFinder {
         }
     }
 
-    /// Returns the leftmost match in the span. Assertions see the bytes around it.
+    /// Returns the leftmost match within the span. Assertions also see the bytes around the span.
     fn search(&self, cache: &mut Cache, haystack: &[u8], span: Range<usize>) -> Option<ValueMatch> {
         let input = Input::new(haystack).span(span);
         if !self.grouped {

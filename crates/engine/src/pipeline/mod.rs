@@ -5,9 +5,9 @@
 //!                                                   └── Sorter ──── printed values
 //! ```
 //!
-//! The module has no threads and no sockets, and does not know the order of pages: the fleet runs
-//! extractors wherever a body arrives, and passes their values on in order. Only [`Distinct`] and
-//! [`Sorter`] touch the disk, and only past their memory budget.
+//! The module has no threads and no sockets, and does not know the order of pages. The fleet runs
+//! an extractor in the thread that receives a body, and passes the values on in order. Only
+//! [`Distinct`] and [`Sorter`] use the disk, and only beyond their memory budget.
 //!
 //! ```
 //! use haul::pipeline::{Extractor, ExtractPattern};

@@ -1,40 +1,40 @@
 //! The shape of an expression: the sequence of pieces that each of its matches consists of.
 //!
-//! `href="([^"]+)"` is eight runs: seven of exactly one byte and one of at least one character that
-//! is not `"`. What is no run of one class (an alternation, a nested repetition) is an opaque piece
-//! of known length. Assertions have no length and are left out; [`PatternShape::looks`] remembers
-//! that there were some.
+//! `href="([^"]+)"` consists of eight runs: seven of exactly one byte and one of at least one
+//! character that is not `"`. Everything else (an alternation, a nested repetition) is an opaque
+//! piece with a maximum length. Assertions have no length and are left out;
+//! [`PatternShape::has_assertions`] says whether there were any.
 
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
-/// Expressions of more pieces than this are treated as one opaque piece.
+/// The maximum number of pieces. A longer expression is treated as one opaque piece.
 const MOST_PIECES: usize = 64;
 
-/// A set of bytes.
+/// A set of byte values, indexed by the byte.
 pub(super) type ByteSet = [bool; 256];
 
 /// The sequence of pieces that each match of an expression consists of.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
     pub(super) pieces: Vec<ShapePiece>,
-    /// The pieces that group 1 spans, if it takes part in every match exactly once.
+    /// The range of pieces that group 1 consists of, if it takes part in every match exactly once.
     pub(super) group: Option<(usize, usize)>,
     /// The expression has assertions.
     pub(super) has_assertions: bool,
 }
 
-/// A piece of a pattern shape.
+/// A piece of a [`PatternShape`].
 #[derive(Debug, Clone)]
 pub(super) enum ShapePiece {
     Run(ClassRun),
-    /// Any text of at most this many bytes (`None`: of any length).
+    /// Any text of at most this many bytes; `None` for any length.
     Opaque(Option<usize>),
 }
 
-/// A run: `min` to `max` characters of one class.
+/// A repetition of `min` to `max` characters of one character class.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRun {
-    /// The single bytes of the class; its characters of several bytes are `wide`.
+    /// The members of the class that are single bytes. `wide` stands for its other characters.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAscii,
     pub(super) min: usize,
@@ -42,7 +42,7 @@ pub(super) struct ClassRun {
     pub(super) greedy: bool,
 }
 
-/// The characters beyond ASCII in a class: none, some or all.
+/// How many of the non-ASCII characters belong to a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NonAscii {
     None,
@@ -61,7 +61,7 @@ impl ClassRun {
         Self::once(set, NonAscii::None)
     }
 
-    /// Returns whether every match has exactly one byte here.
+    /// Returns true if the run is exactly one byte in every match.
     pub(super) fn is_one_byte(&self) -> bool {
         self.wide == NonAscii::None && self.min == 1 && self.max == Some(1)
     }
@@ -88,13 +88,13 @@ impl ClassRun {
         set
     }
 
-    /// Returns whether no byte can belong to both.
+    /// Returns true if no byte can belong to both runs.
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
         let (one, two) = (self.with_wide(0x80..=0xff), other.with_wide(0x80..=0xff));
         !one.iter().zip(&two).any(|(one, two)| *one && *two)
     }
 
-    /// Returns the maximum number of bytes.
+    /// Returns the maximum length of the run in bytes; `None` if there is none.
     fn longest(&self) -> Option<usize> {
         let width = if self.wide == NonAscii::None { 1 } else { 4 };
         self.max?.checked_mul(width)

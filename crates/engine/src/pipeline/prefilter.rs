@@ -1,14 +1,14 @@
-//! Finds the places where a match is possible: three neighbouring bytes that every match must have
-//! at a known position.
+//! Finds the positions where a match is possible, by three adjacent bytes that every match must
+//! contain at a known position.
 //!
-//! For `[0-9.]{7,15}/[0-9]{1,2}` these are a slash, a digit or dot before it, a digit after it.
-//! Looking for them costs a few instructions for 64 bytes, however many slashes there are, so it
-//! beats both the automaton (which looks at each byte) and `memchr` for the slash alone (which
-//! stops at each of the 12 million slashes in 276 MiB of HTML).
+//! For `[0-9.]{7,15}/[0-9]{1,2}` these are a slash, a digit or dot before it, and a digit after it.
+//! The search for them costs a few instructions for 64 bytes, however many slashes there are. So it
+//! is faster than the automaton (which looks at each byte) and than `memchr` for the slash alone
+//! (which stops at each of the 12 million slashes in 276 MiB of HTML).
 //!
 //! # Why no match is missed
 //! Let *M* be a run of exactly one byte in the expression's sequence of pieces (the module
-//! `shape`), with at most *P* bytes before it. Every match [s, e) has its *M* at some p with s ≤ p
+//! `pattern_shape`), with at most *P* bytes before it. Every match [s, e) has its *M* at some p with s ≤ p
 //! < e and p − s ≤ P, the byte at p is in *M*'s class, the byte at p − 1 ends what can stand before
 //! *M*, the byte at p + 1 begins what can stand after it: p is a *hit*. Where nothing or anything
 //! can stand on a side, no byte is asked for there. A search for the leftmost match that starts at
@@ -26,25 +26,26 @@ use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, ShapePiece};
 
-/// The maximum frequency of hits, by the estimate of [`weight`].
+/// The maximum frequency of hits, as estimated by [`weight`].
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
-/// Three adjacent bytes to look for, each by its class.
+/// Three adjacent bytes to look for. A position where they are found is a *hit*.
 #[derive(Debug, Clone)]
 pub(super) struct ByteTriple {
-    /// The classes of the byte before the hit, the hit, the byte after it; `None` where no byte is
-    /// asked for.
+    /// The allowed values of the byte before the hit, of the hit itself, and of the byte after it;
+    /// `None` if any value, or none, is allowed.
     exact: [Option<Box<ByteSet>>; 3],
-    /// The same, each widened to one range.
+    /// For each set of `exact`, a range of values that contains it.
     cover: [ByteRange; 3],
-    /// The piece that the hit is.
+    /// The index of the piece that matches the hit.
     pub(super) piece: usize,
-    /// Expected frequency of hits.
+    /// The estimated frequency of hits in a text.
     pub(super) frequency: f64,
 }
 
 impl ByteTriple {
-    /// Returns the triples of every piece that can have one, the rarest first.
+    /// Returns the triples of all pieces that can have one, the rarest first. Frequent ones are
+    /// left out.
     pub(super) fn all(shape: &PatternShape) -> Vec<Self> {
         let mut triples: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at(shape, piece))
@@ -99,9 +100,9 @@ impl ByteTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns the offsets of the block (its first byte is the window's second) that can be hits.
-    /// Uses plain arithmetic over arrays, which the compiler turns into vector instructions. Nearly
-    /// all of the search's time is spent here.
+    /// Returns the offsets of possible hits in a block. The window is the block with one more byte
+    /// on either side. Uses plain arithmetic over arrays, which the compiler turns into vector
+    /// instructions. Nearly all of the search's time is spent here.
     fn possible(&self, window: &[u8; BLOCK + 2]) -> impl Iterator<Item = usize> + use<> {
         let [before, here, after] = self.cover;
         let mut flags = [0u8; BLOCK];
@@ -125,15 +126,15 @@ impl ByteTriple {
 
 const BLOCK: usize = 64;
 
-/// The side of a piece on which a neighbour stands.
+/// The side of a piece on which to look for neighbouring bytes.
 #[derive(Debug, Clone, Copy)]
 enum NeighbourSide {
     Before,
     After,
 }
 
-/// Returns the set of bytes that can stand next to a piece, given the pieces on that side from the
-/// nearest on.
+/// Returns the set of bytes that can stand next to a piece; `None` if any can. `pieces` are the
+/// pieces on that side, beginning with the nearest.
 fn neighbour<'a>(pieces: impl Iterator<Item = &'a ShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
     let mut set = Box::new([false; 256]);
     for piece in pieces {
@@ -150,8 +151,8 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a ShapePiece>, side: NeighbourSi
     None
 }
 
-/// A range of bytes that contains a class: (first, last − first). A second range was tried: it
-/// doubles the work for each byte, while the exact sets remove the false hits of one range.
+/// A range of byte values that contains a set: (first, last − first). With a second range, each
+/// byte would cost twice the work, while the exact sets remove the false hits of one range.
 #[derive(Debug, Clone, Copy)]
 struct ByteRange(u8, u8);
 
@@ -189,18 +190,19 @@ fn weight(byte: u8) -> f64 {
     }
 }
 
-/// A prefilter: finds the places where the regular expression has to search.
+/// Finds the positions around which the regular expression has to search.
 #[derive(Debug, Clone)]
 pub(super) struct Prefilter {
     pub(super) triple: ByteTriple,
-    /// Maximum number of bytes of a match before the hit.
+    /// The maximum number of bytes of a match before the hit.
     pub(super) before: usize,
-    /// Maximum length of a match, if ending the span there is worthwhile.
+    /// The maximum length of a match; `None` if it is so long that the search should not be
+    /// limited.
     pub(super) longest: Option<usize>,
 }
 
 impl Prefilter {
-    /// Longer prefixes and matches would make every false hit expensive.
+    /// The maximum of `before` and `longest`: larger values would make every false hit expensive.
     const FAR: usize = 256;
 
     pub(super) fn of(hir: &Hir, shape: &PatternShape) -> Option<Self> {

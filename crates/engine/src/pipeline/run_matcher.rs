@@ -1,8 +1,9 @@
-//! Expressions that need no automaton: sequences of runs in which no text can match in two ways.
+//! Matches expressions that need no automaton: sequences of runs in which no text can match in two
+//! ways.
 //!
-//! `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}`, `href="([^"]+)"`: from the hit of a [`ByteTriple`]
-//! the match is followed to the left and to the right, byte by byte, with no state but a position,
-//! and group 1 falls out on the way.
+//! Examples are `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}` and `href="([^"]+)"`. From the hit of a
+//! [`ByteTriple`], the match is followed to the left and to the right, byte by byte. The only state
+//! is a position, and the boundaries of group 1 are noted on the way.
 //!
 //! # Why this is the leftmost-first match
 //! Accepted are sequences of runs where
@@ -30,12 +31,12 @@ use super::{
     prefilter::ByteTriple,
 };
 
-/// A sequence of runs and where its hit is.
+/// The runs of an expression that needs no automaton, and the triple of bytes to look for.
 #[derive(Debug, Clone)]
 pub(super) struct RunMatcher {
     pub(super) triple: ByteTriple,
     runs: Vec<ClassRun>,
-    /// The runs that make the value.
+    /// The indices of the first run of the value, and of the run after its last.
     value: (usize, usize),
 }
 
@@ -43,7 +44,7 @@ pub(super) struct RunMatcher {
 #[derive(Debug)]
 pub(super) enum HitResult {
     Match(ValueMatch),
-    /// No match has its hit here. The number is the cost in bytes of finding that out.
+    /// There is no match around this hit. The number of bytes that were examined to find that out.
     Nothing(usize),
 }
 
@@ -76,7 +77,7 @@ impl RunMatcher {
         Some(Self { triple, runs, value })
     }
 
-    /// Returns the match that starts at `from` or later and has its hit at `hit`.
+    /// Returns the match that starts at `from` or later and contains the hit.
     pub(super) fn match_at(&self, haystack: &[u8], from: usize, hit: usize) -> HitResult {
         let mut value = (hit, hit);
         let mut note = |index: usize, at: usize| {
@@ -119,8 +120,8 @@ impl RunMatcher {
     }
 }
 
-/// Returns whether `run` shares no byte with the runs that can stand next to it, given from the
-/// nearest on.
+/// Returns true if `run` has no byte in common with the runs that can stand next to it. `others`
+/// are the runs on one side, beginning with the nearest.
 fn is_unambiguous<'a>(run: &ClassRun, others: impl Iterator<Item = &'a ClassRun>) -> bool {
     for other in others {
         if !run.is_disjoint(other) {
@@ -134,7 +135,8 @@ fn is_unambiguous<'a>(run: &ClassRun, others: impl Iterator<Item = &'a ClassRun>
 }
 
 impl ClassRun {
-    /// Returns the number of bytes of the class's character at `at`, if there is one.
+    /// Returns the length in bytes of the character at `at`; `None` if it does not belong to the
+    /// class.
     fn width(&self, haystack: &[u8], at: usize) -> Option<usize> {
         let &first = haystack.get(at)?;
         if self.set[usize::from(first)] {

@@ -1,9 +1,9 @@
 //! Sorts more values than memory holds.
 //!
-//! Values are collected in one arena. When the arena reaches its budget, it is sorted and written
-//! to disk as a run, and the runs are merged at the end. With `unique`, a table over the arena
-//! drops known values: if thousands of pages name the same few values, the repetitions use neither
-//! memory nor disk.
+//! Values are collected in memory. When they reach the memory budget, they are sorted and written
+//! to disk as a run, and the runs are merged at the end. With `unique`, a table of the values in
+//! memory drops known values: if thousands of pages contain the same few values, the repetitions
+//! use neither memory nor disk.
 
 use std::{
     fmt,
@@ -41,7 +41,7 @@ pub struct Sorter {
 
 impl Sorter {
     /// Makes a sorter that keeps about `memory` bytes in memory (except for a single larger value)
-    /// and the rest in unlinked files in `dir`. No file is made before memory is full. `unique`
+    /// and the rest in unlinked files in `dir`. No file is created before memory is full. `unique`
     /// drops repeated values.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>, unique: bool) -> Self {
@@ -67,7 +67,7 @@ impl Sorter {
         self.arena.insert(hash, value)
     }
 
-    /// Ends the input; the values can then be read in order.
+    /// Ends the input. Returns the values in order.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], which names the directory.
@@ -89,13 +89,13 @@ impl Sorter {
     }
 }
 
-/// The sorted values.
+/// The sorted values, to be read one by one.
 #[derive(Debug)]
 pub struct SortedValues {
     source: SortedSource,
 }
 
-/// The source of sorted values: memory, or runs on disk.
+/// Where the sorted values are: in memory, or in runs on disk.
 #[derive(Debug)]
 enum SortedSource {
     Memory { arena: ValueArena, next: usize },
@@ -103,8 +103,8 @@ enum SortedSource {
 }
 
 impl SortedValues {
-    /// Returns the next value, `None` at the end. (A lending method, not an `Iterator`: no value is
-    /// allocated.)
+    /// Returns the next value, or `None` at the end. (The value is borrowed from the buffer, so
+    /// this is not an `Iterator`.)
     ///
     /// # Errors
     /// [`ErrorKind::Write`], which names the directory.
@@ -119,35 +119,35 @@ impl SortedValues {
     }
 }
 
-/// Values one after another in one allocation.
+/// The values that a sorter keeps in memory, one after another in one buffer.
 #[derive(Default)]
 struct ValueArena {
     bytes: Vec<u8>,
     entries: Vec<ArenaEntry>,
     known: HashTable<KnownValue>,
-    /// Keyed at random: the values come from pages whose authors could choose them to collide.
+    /// Has a random key: pages could otherwise choose values whose hashes collide.
     hasher: RandomState,
 }
 
-/// A value in the arena.
+/// The position of a value in the buffer.
 struct ArenaEntry {
-    /// The first 8 bytes, big-endian and padded with zeros. They decide most comparisons without
-    /// reading the value.
+    /// The first 8 bytes of the value, big-endian and padded with zeros. They decide most
+    /// comparisons without reading the value.
     prefix: u64,
     offset: usize,
     length: u32,
 }
 
-/// An index into `entries`, with the value's hash. The hash lets the table grow and pass over other
-/// values without reading them.
+/// An index into `entries`, with the value's hash. With the hash, the table can grow and compare
+/// values without reading most of them.
 struct KnownValue {
     index: u32,
     hash: u32,
 }
 
 impl KnownValue {
-    /// Spreads a hash for the table, which takes the bucket from the low bits and distinguishes
-    /// neighbours by the highest seven.
+    /// Extends a hash to 64 bits for the table, which uses the low bits for the bucket and the
+    /// highest seven to distinguish entries.
     fn spread(hash: u32) -> u64 {
         u64::from(hash) << 32 | u64::from(hash)
     }
@@ -169,8 +169,8 @@ impl ValueArena {
         self.known.find(KnownValue::spread(hash), is_it).is_some()
     }
 
-    /// Returns whether one more value fits into the allocated memory, or into `memory` after the
-    /// vectors have doubled.
+    /// Returns true if one more value fits into the memory budget, even if the vectors have to
+    /// double for it.
     fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
         let doubled =
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };

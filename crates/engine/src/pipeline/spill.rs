@@ -1,13 +1,13 @@
 //! Sorted runs on disk and their merge.
 //!
 //! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise
-//! order. Runs are merged by levels: as soon as [`FAN_IN`] of one level stand they become one of
-//! the next, so that every record is copied once a level and the number of open files stays below
-//! `FAN_IN` a level.
+//! order. Each run has a level. As soon as there are [`FAN_IN`] runs of one level, they are merged
+//! into one run of the next. So every record is copied once for each level, and there are fewer
+//! than `FAN_IN` open files for each level.
 //!
-//! The crate `extsort` was considered instead: it bounds its memory by a count of items, not by
-//! bytes, allocates every item, opens all its runs at once, knows no "unique", and brings a thread
-//! pool along.
+//! The crate `extsort` was considered instead: it limits its memory by a number of items, not of
+//! bytes, allocates every item, opens all its runs at once, cannot drop repeated values, and has
+//! its own thread pool.
 
 use std::{
     cmp::Ordering,
@@ -19,7 +19,7 @@ use std::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// Number of runs merged at once, which also bounds the open files.
+/// The number of runs that are merged at once. It also limits the number of open files.
 const FAN_IN: usize = 16;
 const BUFFER: usize = 64 * 1024;
 
@@ -28,7 +28,7 @@ const BUFFER: usize = 64 * 1024;
 pub(super) struct SpilledRuns {
     dir: PathBuf,
     unique: bool,
-    /// Levels never increase towards the end.
+    /// The runs, with the highest levels first.
     runs: Vec<SpilledRun>,
 }
 
@@ -48,7 +48,7 @@ impl SpilledRuns {
         self.runs.is_empty()
     }
 
-    /// Writes values, which come in order, as a run.
+    /// Writes values, which must be sorted, as a run.
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {
@@ -67,13 +67,13 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Removes the last `FAN_IN` runs if they are of one level.
+    /// Removes and returns the last `FAN_IN` runs if they have the same level.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(FAN_IN)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))
     }
 
-    /// Merges all values of all runs in order.
+    /// Merges all runs, and returns their values in order.
     pub(super) fn merge(self) -> Result<RunMerge> {
         RunMerge::new(self.dir, self.unique, self.runs)
     }
@@ -105,7 +105,7 @@ fn write_record(writer: &mut impl Write, value: &[u8]) -> io::Result<()> {
     writer.write_all(value)
 }
 
-/// Reads the next record into `value`; false at the end of the run.
+/// Reads the next record into `value`. Returns false at the end of the run.
 fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<bool> {
     if reader.fill_buf()?.is_empty() {
         return Ok(false);
@@ -117,7 +117,7 @@ fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<
     Ok(true)
 }
 
-/// The k-way merge of runs.
+/// Merges several runs into one sequence of values.
 #[derive(Debug)]
 pub(super) struct RunMerge {
     dir: PathBuf,
@@ -127,7 +127,7 @@ pub(super) struct RunMerge {
     current: Option<Vec<u8>>,
 }
 
-/// The first record of a run that was not returned yet.
+/// The next record of one of the merged runs.
 #[derive(Debug, PartialEq, Eq)]
 struct MergeHead {
     value: Vec<u8>,
@@ -135,7 +135,8 @@ struct MergeHead {
 }
 
 impl Ord for MergeHead {
-    /// The smallest value is the greatest element of the heap.
+    /// Compares in reverse order: the heap returns its greatest element, which must be the smallest
+    /// value.
     fn cmp(&self, other: &Self) -> Ordering {
         other.value.cmp(&self.value).then(other.reader.cmp(&self.reader))
     }

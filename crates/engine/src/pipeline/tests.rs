@@ -1,4 +1,4 @@
-//! The pipeline's parts against naive models, with hostile sizes and splits.
+//! Compares the parts of the pipeline with naive models, for hostile sizes and splits.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -47,7 +47,7 @@ fn check(expression: &str, body: &[u8], cuts: &[usize]) {
     assert_eq!(extract(&mut extractor, &body.chunks(1).collect::<Vec<_>>()), expected, "bytes: {}", show());
 }
 
-/// Expressions over few bytes, so that bodies of the same bytes meet them often.
+/// Generates expressions over a few letters, so that they often match bodies of the same letters.
 fn expressions() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec![
         "a",
@@ -101,7 +101,7 @@ fn expressions() -> impl Strategy<Value = String> {
     prop::collection::vec(tree, 1..4).prop_map(|parts| parts.concat())
 }
 
-/// Sequences of simple runs, which are matched without a regular expression.
+/// Generates sequences of simple runs, which are matched without a regular expression.
 fn sequences() -> impl Strategy<Value = String> {
     let class = prop::sample::select(vec![
         "a",
@@ -286,7 +286,7 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
     Ok(out)
 }
 
-/// Returns the values passed on at once, and the values returned at the end.
+/// Returns the values that were returned at once, and those that were returned at the end.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());

@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-/// Decides which requests an executor may start. The executor reports the requests in progress to
-/// it.
+/// Decides which requests an executor may start. The executor reports to it which requests are in
+/// progress.
 pub(crate) trait Admission: Send + Sync {
-    /// Returns the requests that may start now.
+    /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
 
-    /// Receives the number of the first request in progress.
+    /// Sets the lowest number of all requests in progress.
     fn set_first(&self, id: Option<u64>);
 
-    /// Ends a turn: all events of the last wake-up are handled, and readers of results may be
-    /// woken. Returns when to call this again if nothing happens before.
+    /// Notes that all events of a wake-up are handled, so that readers of results may be woken.
+    /// Returns the time when this must be called again even without an event, if there is one.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
@@ -35,13 +35,14 @@ pub(crate) enum TimedWait {
     Pauses,
 }
 
-/// The requests that may start now.
+/// The rule by which requests may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdmissionRule {
-    /// Any request.
+    /// Any request may start.
     Any,
-    /// Only the request with this number, regardless of the caps. If none is running, any request.
+    /// Only the request with this number may start, regardless of the limits on concurrent
+    /// requests. If none is running, any request may.
     Only(u64),
-    /// No request.
+    /// No request may start.
     None,
 }

@@ -1,16 +1,17 @@
 //! The executor: accepts single requests from any thread, and runs them on an event loop.
 //!
-//! The first request starts a thread. The thread ends after a time without requests, or when none
-//! can come any more; the next request starts another. The thread passes each result to the
-//! request's [`OnDone`].
+//! The first request starts a thread. The thread ends after a time without requests, or when its
+//! client is gone. The next request starts another. The thread passes each result to the request's
+//! [`OnDone`].
 //!
-//! A request's timeout includes the time while a server asks for a pause (`Retry-After`) and, as
-//! [`TimedWait`] says, the time while all slots are taken. A request whose time runs out before its
-//! start fails.
+//! A request's timeout includes the time while a server asks for a pause (`Retry-After`) and,
+//! depending on [`TimedWait`], the time while too many other requests run. A request whose timeout
+//! expires before its start fails.
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
-//! requests in progress fail, since their connections are gone. Waiting requests continue on a new
-//! event loop. (A reader has its own thread, and fails only its own request.)
+//! requests in progress fail, since their connections are lost. Waiting requests continue on a new
+//! event loop. (A [`Read`](std::io::Read) that supplies content runs on a separate thread, and its
+//! panic fails only its own request.)
 
 mod admission;
 mod scheduler;
@@ -41,11 +42,11 @@ use crate::{Client, Error, ErrorKind, threads};
 /// Time that the thread waits for another request before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Receives the result of a request. The sink is returned, unless the request was lost with its
-/// thread.
+/// The callback for the result of a request. It also gets the request's sink, unless the sink was
+/// lost in a panic or because no thread could be started.
 pub(crate) type OnDone = Box<dyn FnOnce(TransferOutcome, Option<Box<dyn Sink>>) + Send>;
 
-/// The executor of single requests.
+/// The executor: runs single requests of a client or a batch on its thread.
 pub(crate) struct Executor {
     state: Mutex<ExecutorState>,
     workers: WorkerOptions,
@@ -54,7 +55,7 @@ pub(crate) struct Executor {
     decoders: Arc<DecoderMemory>,
 }
 
-/// Maximum size of all decoders' windows together, in bytes.
+/// Maximum number of bytes that all decoders together may use for their windows.
 const DECODERS: u64 = 32 << 20;
 
 impl Executor {
@@ -73,7 +74,8 @@ impl Executor {
         self.state.lock().ignore_poison()
     }
 
-    /// Accepts a request. `prepare` gets its number, counted from 0, and makes its parts.
+    /// Accepts a request. `prepare` is called with the request's number, counted from 0. It returns
+    /// the request's sink and callback.
     pub(crate) fn submit(
         self: &Arc<Self>,
         client: &Client,
@@ -111,7 +113,7 @@ impl Executor {
     }
 
     /// Cancels a request: drops its sink, and closes its connection if it is in progress. Returns
-    /// `false` if it is finished already.
+    /// `false` if it has already finished.
     pub(crate) fn cancel(&self, id: u64) -> bool {
         let mut state = self.lock();
         if let Some(job) = state.withdraw(id) {
@@ -139,15 +141,15 @@ impl Executor {
         }
     }
 
-    /// Marks the executor as retired: its client is gone, no further request comes, and the thread
-    /// ends once the requests in progress are finished.
+    /// Marks the executor as retired: its client is gone, so there will be no further requests. The
+    /// thread ends once the requests in progress are finished.
     pub(crate) fn retire(&self) {
         self.lock().is_retired = true;
         self.wake_workers();
     }
 
-    /// Closes the executor: closes requests in progress and drops waiting ones, without results.
-    /// Returns the thread that does so, if there is one, for joining.
+    /// Closes the executor: aborts requests in progress and drops waiting ones, without results.
+    /// Returns the thread, if there is one, for joining.
     pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -195,7 +197,7 @@ impl Executor {
         }
     }
 
-    /// Fails all requests.
+    /// Fails all requests, waiting and in progress, with this error.
     fn fail_all(&self, error: &Error) {
         let mut state = self.lock();
         let waiting = state.take_all_waiting();
@@ -206,7 +208,7 @@ impl Executor {
         self.fail_running(error);
     }
 
-    /// Fails all requests in progress.
+    /// Fails all requests in progress with this error.
     fn fail_running(&self, error: &Error) {
         let running = std::mem::take(&mut self.lock().running);
         for (_, (done, target)) in running {
@@ -215,7 +217,8 @@ impl Executor {
         self.notify_results();
     }
 
-    /// Frees the slots of an event loop that panicked. Waiting requests keep their order.
+    /// Replaces the queue after an event loop has panicked, so that no limit counts its requests.
+    /// Waiting requests keep their order.
     fn requeue_waiting(&self) {
         let mut state = self.lock();
         let state = &mut *state;
@@ -227,21 +230,21 @@ impl Executor {
         }
     }
 
-    /// Notifies the program of results that did not come from a turn of the event loop.
+    /// Notifies the program of results that the event loop did not add.
     fn notify_results(&self) {
         if let Some(admission) = &self.admission {
             admission.end_turn(ExecutorLoad::default(), Instant::now());
         }
     }
 
-    /// Reports the first request in progress to the admission.
+    /// Reports the lowest number of all requests in progress to the admission.
     fn report_first(&self, state: &ExecutorState) {
         if let Some(admission) = &self.admission {
             admission.set_first(state.running.keys().next().copied());
         }
     }
 
-    /// Ends the waiting requests whose time has run out.
+    /// Fails the waiting requests whose timeout has expired.
     fn end_late(&self, now: Instant) {
         let mut late = Vec::new();
         let mut state = self.lock();
@@ -268,8 +271,8 @@ impl Executor {
         Some(transfer)
     }
 
-    /// Returns `None` if no request may start. Otherwise returns the number of the request that may
-    /// start regardless of the caps, if there is one.
+    /// Returns `None` if no request may start. Otherwise returns the number of the request, if
+    /// there is one, that may start regardless of the limits on concurrent requests.
     #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
     fn allowed(&self, state: &ExecutorState) -> Option<Option<u64>> {
         if state.is_over {
@@ -284,7 +287,7 @@ impl Executor {
     }
 }
 
-/// Returns the outcome of a request without a result.
+/// Makes the outcome of a request that failed without a response.
 pub(super) fn failed_outcome(target: Target, error: Error) -> TransferOutcome {
     let error = error.with_url(target.to_url());
     TransferOutcome::unsent(target, error, Instant::now())

@@ -1,4 +1,4 @@
-//! The executor as the scheduler of its event loop.
+//! The executor's implementation of [`Scheduler`], by which its event loop gets requests.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -19,31 +19,32 @@ use crate::sink::Sink;
 pub(super) struct ExecutorState {
     pub(super) queue: JobQueue<()>,
     pub(super) waiting: HashMap<u64, WaitingRequest>,
-    /// Deadlines of the waiting requests whose time can run out before their turn.
+    /// Deadlines of waiting requests, with the requests' numbers. Only requests whose timeout can
+    /// expire before they start are included.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
     pub(super) next_id: u64,
     pub(super) inboxes: Vec<Arc<WorkerInbox>>,
-    /// A working thread exists.
+    /// A thread runs the event loop, or is about to.
     pub(super) has_worker: bool,
     /// The thread that was started last.
     pub(super) thread: Option<JoinHandle<()>>,
-    /// The event loop is to end, though it may be started again.
+    /// The event loop must end. Another one may be started later.
     pub(super) is_over: bool,
-    /// The event loop is not started again.
+    /// The executor is closed: no other event loop is started.
     pub(super) is_closed: bool,
     /// The client is gone. The event loop ends once the requests in progress are finished.
     pub(super) is_retired: bool,
     pub(super) idle_since: Option<Instant>,
 }
 
-/// A request that waits.
+/// A request that has not started.
 pub(super) struct WaitingRequest {
     pub(super) request: Request,
     pub(super) sink: Box<dyn Sink>,
     pub(super) done: OnDone,
     pub(super) since: Instant,
-    /// The job's deadline in [`ExecutorState::due`], if it has one.
+    /// The request's deadline in [`ExecutorState::due`], if it has one.
     pub(super) due: Option<Instant>,
 }
 
@@ -65,14 +66,14 @@ impl ExecutorState {
         }
     }
 
-    /// Removes a waiting request that is no longer wanted.
+    /// Removes and returns a waiting request. It is then no longer in the queue.
     pub(super) fn withdraw(&mut self, id: u64) -> Option<WaitingRequest> {
         let job = self.take(id)?;
         self.queue.remove(id);
         Some(job)
     }
 
-    /// Removes all waiting requests.
+    /// Removes and returns all waiting requests.
     pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
         self.queue = JobQueue::new(self.queue.caps());
         self.due.clear();
@@ -87,8 +88,8 @@ impl ExecutorState {
         Some(job)
     }
 
-    /// Starts no request to a host for `pause`. The timeouts of waiting requests may expire
-    /// earlier.
+    /// Starts no request to a host for the time `pause`. From now on, the timeouts of requests that
+    /// wait for it can expire.
     pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
         let until = clock::after(now, pause);

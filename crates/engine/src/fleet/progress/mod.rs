@@ -1,8 +1,10 @@
-//! The progress rule: a fleet that delivers bodies in order, in bounded memory and within caps
-//! never comes to a standstill while its output has room.
+//! The progress rule. It ensures that a fleet never comes to a standstill while its output has
+//! room, although it delivers bodies in order and limits memory and concurrent transfers.
 //!
-//! The rule has three parts. The window and the dispatcher apply them, and decide nothing of the
-//! kind themselves.
+//! The rule has three parts. The window and the dispatcher apply them and make no such decisions
+//! themselves. A *slot* holds one body of a window, the *head* is the first unfinished slot, and a
+//! slot *streams* if its bytes go directly to the sink. The *caps* are the limits on concurrent
+//! transfers.
 //!
 //! | part | decides | applied by |
 //! |---|---|---|
@@ -47,32 +49,36 @@ mod tests;
 
 use crate::sink::output::OutputRoom;
 
-/// The state of the queue when the dispatcher looks for a transfer to start. Transfers are named by
-/// their priority in the queue.
+/// The state of the queue when the dispatcher looks for a transfer to start. Transfers are
+/// identified by their priority in the queue
+/// ([`Dispatcher::priority`](super::dispatch::Dispatcher::priority)).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueHead {
     /// The first transfer in the queue.
     pub(super) first: u64,
-    /// The head of the window of that transfer's stage, if its order has one.
+    /// The head of the window of that transfer's stage, if the stage delivers in the order of the
+    /// input.
     pub(super) first_head: Option<u64>,
     /// True if the window of that transfer's stage has budget left.
     pub(super) has_budget: bool,
-    /// The head of the last stage that has outstanding transfers, if its order has one.
+    /// The head of the last stage with outstanding transfers, if that stage delivers in the order
+    /// of the input.
     pub(super) last_head: Option<u64>,
-    /// True if that stage accepts no more values and none of its transfers has started.
+    /// True if the last stage with outstanding transfers accepts no more values, and none of its
+    /// transfers has started.
     pub(super) is_last_stuck: bool,
 }
 
 /// The permission to start a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPermission {
-    /// The transfer that may start even beyond the caps. Any other may start within them.
+    /// The transfer that may start even beyond the caps. Other transfers may start within the caps.
     pub(super) beyond_caps: Option<u64>,
 }
 
 impl QueueHead {
     /// Returns the permission to start a transfer; `None` if no transfer may start, because the
-    /// window is full and the first transfer in the queue is not its head.
+    /// window is full and its head is not the first transfer in the queue.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
         let beyond_caps = self.last_head.or(stuck);
@@ -81,21 +87,21 @@ impl QueueHead {
     }
 }
 
-/// The memory of a window, and the room in its sink.
+/// The memory of a window, and whether its sink has room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowMemory {
-    /// The bytes that the window keeps.
+    /// The number of bytes that the window keeps.
     pub(super) held: usize,
-    /// The bytes that it may keep.
+    /// The maximum number of bytes that the window may keep.
     pub(super) budget: usize,
-    /// The room in the sink.
+    /// Whether the sink has room.
     pub(super) room: OutputRoom,
     /// True if a streaming slot may keep content while the sink has no room.
     pub(super) may_run_ahead: bool,
 }
 
 impl WindowMemory {
-    /// Returns the number of bytes that a slot may receive.
+    /// Returns the number of bytes that a slot may receive now.
     pub(super) fn credit(self, is_streaming: bool) -> u64 {
         let left = self.budget.saturating_sub(self.held) as u64;
         match self.room {
@@ -106,7 +112,8 @@ impl WindowMemory {
     }
 
     /// Returns true if a transfer that waits for credit must be woken. A slot that does not stream
-    /// is woken when a quarter of the budget is free: for each byte would wake all for nothing.
+    /// is woken only when a quarter of the budget is free. To wake all such slots for each free
+    /// byte would be useless.
     pub(super) fn may_continue(self, is_streaming: bool) -> bool {
         let has_quarter = self.held < self.budget - self.budget / 4;
         if is_streaming { self.room == OutputRoom::Free || self.may_run_ahead && has_quarter } else { has_quarter }

@@ -1,5 +1,6 @@
-//! A random model of a fleet: the dispatcher, the windows and the stage sinks are real; transfers,
-//! hosts and the reader of the output are numbers. After each step another step must be possible.
+//! A random model of a fleet. The dispatcher, the windows and the stage sinks are real; transfers,
+//! hosts and the reader of the output are only numbers. After each step, another step must be
+//! possible.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -19,14 +20,14 @@ use crate::buffer::Lease;
 use crate::sink::TransferWaker;
 use crate::sink::match_list::MatchList;
 
-/// The output: its content, and whether its reader has stopped.
+/// The output: its content, and whether its reader has stopped reading.
 #[derive(Default)]
 struct ModelOutput {
     content: Vec<u8>,
     is_full: bool,
 }
 
-/// The sink of the last stage.
+/// The sink of the last stage, which writes to the model's output.
 #[derive(Clone, Default)]
 struct OutputModelSink(Arc<Mutex<ModelOutput>>);
 
@@ -51,7 +52,7 @@ impl StageSink for OutputModelSink {
     }
 }
 
-/// The transfers that were woken.
+/// The tokens of the transfers that were woken.
 #[derive(Default)]
 struct WokenTransfers(Mutex<Vec<usize>>);
 
@@ -67,7 +68,7 @@ struct ModelTransfer {
     key: usize,
     stage: usize,
     slot: u64,
-    /// The bytes of its page, or the number of its values where it feeds a stage.
+    /// The number of bytes of its page, or of its values if it feeds another stage.
     size: u64,
     sent: u64,
     /// True while it waits to be woken.
@@ -148,7 +149,7 @@ impl FleetModel {
         true
     }
 
-    /// Lets a transfer deliver a piece, begin anew or end, if it is not blocked.
+    /// Lets a transfer deliver a piece, restart or finish, if it is not blocked.
     fn advance(&mut self, index: usize) -> bool {
         let ModelTransfer { key, stage, slot, size, sent, is_blocked, host } = self.transfers[index];
         let window = Arc::clone(&self.windows[stage]);
@@ -188,7 +189,7 @@ impl FleetModel {
         true
     }
 
-    /// Flushes the windows as a worker does.
+    /// Flushes the windows as a worker does. Returns true if that changed anything.
     fn flush(&mut self) -> bool {
         let before = self.output.0.lock().unwrap().content.len();
         let mut has_changed = false;
@@ -219,7 +220,7 @@ impl FleetModel {
         self.dispatch.is_exhausted(last) && self.windows.iter().all(|window| window.is_empty())
     }
 
-    /// Does one possible step. Returns false if none is possible.
+    /// Performs a random step. Returns false if none is possible.
     fn step(&mut self) -> bool {
         if self.rng.below(8) == 0 {
             self.output.0.lock().unwrap().is_full = self.rng.below(2) == 0;

@@ -1,5 +1,5 @@
-//! The ordered window: bodies arrive ahead of the output, within a byte budget, and leave in the
-//! requested order.
+//! The ordered window of a stage. Bodies arrive in any order, are kept within a memory budget, and
+//! leave in the requested order.
 //!
 //! ```text
 //!   slot   7      8       9      10     11
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! The slot at the head streams: its bytes go directly to the sink. The other slots keep their
-//! bytes, within the budget. A transfer behind the head gets no credit beyond the budget; it stops
-//! reading, and its bytes wait in the socket. The module [`progress`](super::progress) says why
-//! this cannot deadlock.
+//! bytes, within the budget. When the budget is used up, their transfers stop reading, and the
+//! bytes wait in the socket. The module [`progress`](super::progress) explains why this cannot
+//! deadlock.
 //!
 //! | order | which slot streams |
 //! |---|---|
@@ -45,45 +45,46 @@ pub(super) enum WindowOrder {
     Input,
     /// In the order of completion, each body as a whole.
     Whole,
-    /// Each piece as it arrives.
+    /// Each piece of a body when it arrives.
     Free,
 }
 
-/// The sink for the content of a window. It always accepts the content; [`OutputRoom::Full`] asks
-/// the window to pause.
+/// The sink for the content of a window. It always accepts the content. [`OutputRoom::Full`] asks
+/// the window to pass no more for now.
 pub(super) trait StageSink: Send {
-    /// Takes bytes.
+    /// Receives bytes of a body.
     ///
     /// # Errors
     /// The bytes cannot be passed on. The whole fleet fails.
     fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom>;
 
-    /// Takes values, and empties the list.
+    /// Receives values, and empties the list.
     ///
     /// # Errors
     /// As [`StageSink::bytes`].
     fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom>;
 
-    /// Passes gathered content on.
+    /// Passes on content that the sink itself has gathered.
     ///
     /// # Errors
     /// As [`StageSink::bytes`].
     fn flush(&mut self) -> Result<OutputRoom>;
 
-    /// Returns true if a slot that streams may keep further content in memory, within the budget,
+    /// Returns true if a streaming slot may keep further content in memory, within the budget,
     /// while the sink has no room.
     fn may_run_ahead(&self) -> bool {
         false
     }
 
-    /// Ends the content. Returns the values that were neither passed on nor printed.
+    /// Ends the content. `tail` holds values that the previous sink passes on only at its end.
+    /// Returns those values that this sink did not output.
     ///
     /// # Errors
     /// As [`StageSink::bytes`].
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
 }
 
-/// A piece of content that a slot keeps.
+/// A piece of a body's content that a slot keeps.
 #[derive(Debug)]
 enum SlotContent {
     Bytes(Chunk),
@@ -99,30 +100,31 @@ impl SlotContent {
     }
 }
 
-/// The place of one body in a window.
+/// One body on its way through a window, with its content that has not been passed to the sink yet.
 #[derive(Debug, Default)]
 struct WindowSlot {
     content: VecDeque<SlotContent>,
     done: bool,
-    /// True if a part of the content has left.
+    /// True if a part of the content has been passed to the sink.
     has_left: bool,
 }
 
-/// The cost of a slot besides its contents, which limits how many empty bodies may run ahead of a
+/// The cost in bytes of a slot without content. It limits how many empty bodies may finish before a
 /// slow one.
 const SLOT_COST: usize = 256;
 
-/// An ordered window: the bodies of a stage on their way to its sink.
+/// The ordered window of a stage, through which bodies pass to the stage's sink.
 pub(super) struct OrderedWindow {
     order: WindowOrder,
     budget: usize,
-    /// The memory of decoders, and the number of windows whose budgets it reduces.
+    /// The memory of the decoders, which reduces the budget, and the number of windows that share
+    /// this reduction.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
-    /// The number of the next slot.
+    /// The number of the next slot to reserve.
     next: AtomicU64,
-    /// A copy of the head's number, readable without the lock.
+    /// A copy of [`WindowState::head`] that is readable without the lock.
     head: AtomicU64,
-    /// A copy of the number of kept bytes, readable without the lock.
+    /// A copy of [`WindowState::held`] that is readable without the lock.
     held: AtomicUsize,
     wants_flush: AtomicBool,
     state: Mutex<WindowState>,
@@ -134,12 +136,12 @@ struct WindowState {
     room: OutputRoom,
     head: u64,
     slots: VecDeque<WindowSlot>,
-    /// The slots of the orders that have no queue. The numbers are not chosen by peers, so a fast
-    /// hash is safe.
+    /// The slots, if the order is not that of the input. The numbers are not chosen by peers, so a
+    /// fast hash is safe.
     unordered: FxHashMap<u64, WindowSlot>,
-    /// The finished ones among these slots that have content left.
+    /// The finished ones among the unordered slots that still have content.
     ready: VecDeque<u64>,
-    /// With [`WindowOrder::Whole`], the slot that has the sink to itself.
+    /// With [`WindowOrder::Whole`]: the slot that alone may use the sink.
     claimed: Option<u64>,
     held: usize,
     finished: u64,
@@ -149,8 +151,8 @@ struct WindowState {
 }
 
 impl OrderedWindow {
-    /// Makes a window that keeps at most `budget` bytes. An empty window always has budget left,
-    /// however small the budget is; otherwise no transfer could start.
+    /// Makes a window that keeps at most `budget` bytes. Even a budget of 0 lets a transfer start
+    /// in an empty window.
     #[must_use]
     pub(super) fn new(order: WindowOrder, budget: usize, sink: Box<dyn StageSink>) -> Self {
         Self {
@@ -177,21 +179,22 @@ impl OrderedWindow {
         }
     }
 
-    /// Counts the decoders' memory against the budgets of `windows` windows.
+    /// Makes the decoders' memory reduce the budget. It is divided by `windows`, the number of
+    /// windows that share it.
     pub(super) fn counting(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
         self.decoders = Some((Arc::clone(decoders), windows as u64));
         self
     }
 
-    /// Returns the number of bytes that may be kept: the budget less the decoders' memory, but at
-    /// least a quarter of the budget.
+    /// Returns the maximum number of bytes that may be kept: the budget without the decoders'
+    /// memory, but at least a quarter of the budget.
     fn budget(&self) -> usize {
         let Some((decoders, windows)) = &self.decoders else { return self.budget };
         let taken = usize::try_from(decoders.used() / windows).unwrap_or(usize::MAX);
         self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
-    /// Returns the memory of the window, for the progress rule.
+    /// Returns the state of the memory, as the progress rule needs it.
     fn memory(&self, state: &WindowState) -> WindowMemory {
         WindowMemory {
             held: state.held,
@@ -206,33 +209,34 @@ impl OrderedWindow {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the slot that the output waits for, in the order of the input.
+    /// Returns the slot that is output next, if the order is that of the input.
     #[must_use]
     pub(super) fn head(&self) -> Option<u64> {
         (self.order == WindowOrder::Input).then(|| self.head.load(Ordering::Relaxed))
     }
 
-    /// Returns true if every slot reserved so far is finished and has left.
+    /// Returns true if all content of all reserved slots has been passed to the sink, and the sink
+    /// has room.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         let state = self.lock();
         state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputRoom::Free
     }
 
-    /// Returns true if another slot may start ahead of the others. Called before every transfer, so
-    /// it takes no lock.
+    /// Returns true if another transfer may start before the head is finished. Called before every
+    /// transfer, so it takes no lock.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.budget()
     }
 
-    /// Returns true if [`OrderedWindow::flush`] has work to do.
+    /// Returns true if [`OrderedWindow::flush`] can do something.
     #[must_use]
     pub(super) fn wants_flush(&self) -> bool {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// Ends the stage: no slot receives more content. See [`StageSink::finish`].
+    /// Ends the stage, since no slot receives more content. See [`StageSink::finish`].
     ///
     /// # Errors
     /// The error of the sink.
@@ -240,8 +244,9 @@ impl OrderedWindow {
         self.lock().sink.finish(None)
     }
 
-    /// Returns the number of bytes that may be put into a slot. If 0, `waker` is kept, and woken
-    /// when another call makes sense. Without a waker, the sink is not claimed.
+    /// Returns the number of bytes that may be put into a slot. If it is 0, `waker` is woken when
+    /// the caller should ask again. Without a waker, the call never gives the slot the sink to
+    /// itself.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -256,7 +261,7 @@ impl OrderedWindow {
         credit
     }
 
-    /// Returns true if this slot's bytes go straight to the sink.
+    /// Returns true if this slot streams: its bytes go straight to the sink.
     fn is_streaming(&self, state: &WindowState, slot: u64) -> bool {
         match self.order {
             WindowOrder::Input => state.head == slot,
@@ -265,13 +270,13 @@ impl OrderedWindow {
         }
     }
 
-    /// Returns true if a slot has the sink to itself, so that all others wait for it.
+    /// Returns true if this slot alone may use the sink, so that all others wait for it.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == WindowOrder::Whole && self.lock().claimed == Some(slot)
     }
 
-    /// Returns true if the output waits for this slot. If not, `waker` is woken when another call
-    /// makes sense.
+    /// Returns true if this slot is the one that is output next. If not, `waker` is woken when the
+    /// caller should ask again.
     pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let mut state = self.lock();
         if self.order != WindowOrder::Free && self.is_streaming(&state, slot) {
@@ -283,8 +288,8 @@ impl OrderedWindow {
         false
     }
 
-    /// Gives a slot the sink to itself if slots leave as a whole, the budget is used up, and no
-    /// slot has the sink.
+    /// Lets this slot alone use the sink, if bodies leave as a whole, the budget is used up, and no
+    /// other slot has the sink.
     fn claim(&self, state: &mut WindowState, slot: u64) {
         let is_full = self.order == WindowOrder::Whole && state.claimed.is_none() && state.held >= self.budget();
         // A complete slot may have left in part when the sink became full, so it goes first.
@@ -331,8 +336,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Returns true if bytes for a slot can go to the sink now. First passes on the content that
-    /// the slot has content.
+    /// Returns true if new bytes of a slot can go to the sink now. Before that, passes on what the
+    /// slot has kept.
     fn try_stream(&self, state: &mut WindowState, slot: u64) -> Result<bool> {
         self.claim(state, slot);
         if !self.is_streaming(state, slot) {
@@ -342,7 +347,7 @@ impl OrderedWindow {
         Ok(state.room == OutputRoom::Free)
     }
 
-    /// Passes the content that a slot has kept to the sink, while there is room.
+    /// Passes the content that a slot has kept to the sink, as long as the sink has room.
     fn pass_on(&self, state: &mut WindowState, slot: u64) -> Result<()> {
         while state.room == OutputRoom::Free {
             let Some(content) = state.slot(self.order, slot).content.pop_front() else { break };
@@ -357,7 +362,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Empties a slot for another attempt. Returns false if a part of its content has left.
+    /// Empties a slot because its transfer starts again. Returns false if a part of its content has
+    /// been passed to the sink already.
     pub(super) fn restart(&self, slot: u64) -> bool {
         let mut state = self.lock();
         let entry = state.slot(self.order, slot);
@@ -377,7 +383,7 @@ impl OrderedWindow {
         true
     }
 
-    /// Finishes a slot: it receives no more content.
+    /// Finishes a slot, since it receives no more content.
     ///
     /// # Errors
     /// The error of the sink.
@@ -390,8 +396,8 @@ impl OrderedWindow {
         self.advance(&mut state)
     }
 
-    /// Passes on the sink's gathered content, and all content that has room now. Returns
-    /// [`OutputRoom::Full`] if the sink has no room for the rest.
+    /// Flushes the sink, and passes on all content for which it has room. Returns
+    /// [`OutputRoom::Full`] if there is no room for the rest.
     ///
     /// # Errors
     /// The error of the sink.
@@ -405,7 +411,7 @@ impl OrderedWindow {
         Ok(state.room)
     }
 
-    /// Passes on all content that may leave now, and wakes the transfers that waited for room.
+    /// Passes on all content that may leave now, and wakes the transfers that may continue.
     fn advance(&self, state: &mut WindowState) -> Result<()> {
         let mut moved = false;
         while let Some(front) = state.front(self.order) {
@@ -422,7 +428,7 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the transfers that may continue.
+    /// Wakes the transfers that may continue. `moved` is true if a slot has left the window.
     fn wake(&self, state: &mut WindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;
@@ -446,7 +452,7 @@ impl OrderedWindow {
     }
 }
 
-/// The locked state. Unlocking it updates the copies that are read without the lock.
+/// The locked state. Unlocking it updates the copies that are readable without the lock.
 struct WindowGuard<'a> {
     state: MutexGuard<'a, WindowState>,
     window: &'a OrderedWindow,
@@ -475,7 +481,7 @@ impl Drop for WindowGuard<'_> {
 }
 
 impl WindowState {
-    /// Returns a slot. The first call makes it.
+    /// Returns a slot, and adds it if it does not exist yet.
     fn slot(&mut self, order: WindowOrder, slot: u64) -> &mut WindowSlot {
         if order != WindowOrder::Input {
             return self.unordered.entry(slot).or_insert_with(|| {
@@ -491,7 +497,7 @@ impl WindowState {
         &mut self.slots[entry]
     }
 
-    /// Returns the slot whose content leaves next.
+    /// Returns the slot whose content is passed to the sink next.
     fn front(&self, order: WindowOrder) -> Option<u64> {
         match order {
             WindowOrder::Input => (!self.slots.is_empty()).then_some(self.head),

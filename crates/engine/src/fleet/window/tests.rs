@@ -1,6 +1,6 @@
 use super::*;
 
-/// Collects what leaves; the flag says whether it has room.
+/// Collects the content that leaves a window. The flag is true while it has no room.
 #[derive(Default, Clone)]
 struct CollectingSink(Arc<Mutex<(Vec<u8>, bool)>>);
 
@@ -35,7 +35,7 @@ impl StageSink for CollectingSink {
     }
 }
 
-/// The same, but for a stage and not for a printer.
+/// A [`CollectingSink`] that lets streaming slots keep content while it has no room.
 struct RunAheadSink(CollectingSink);
 
 impl StageSink for RunAheadSink {
