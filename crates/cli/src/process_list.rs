@@ -1,14 +1,14 @@
-//! Blanks the secrets of the command line, which every user can read: `ps` and `/proc/PID/cmdline`
-//! show this process's memory.
+//! Overwrites the secrets among the program's arguments with blanks. Otherwise every user could
+//! read them with `ps` or in `/proc/PID/cmdline`, which show this process's memory.
 //!
-//! The memory of the arguments is reached by `/proc/self/mem`, because std has no access to it and
-//! the C library has none that is portable. That needs no `unsafe` here, and it is safe in fact:
-//! nothing in this process has a reference to these bytes. Whoever asks std for the arguments later
-//! reads blanks. Where `/proc` is missing or closed, and on other systems, the arguments stay as
-//! they are.
+//! The arguments are overwritten through `/proc/self/mem`, because neither std nor a portable
+//! function of the C library gives access to their memory. This needs no `unsafe`, and it is sound:
+//! nothing in this process has a reference to these bytes. Code that asks std for the arguments
+//! later reads blanks. If `/proc` is missing or not accessible, and on other systems, the arguments
+//! stay unchanged.
 //!
-//! As with curl, the secret can be seen until it is blanked, about a millisecond: `-K`, netrc and
-//! `-H @FILE` keep it out altogether.
+//! As with curl, the secret is visible for about a millisecond until it is overwritten. With `-K`,
+//! netrc or `-H @FILE` it never is.
 
 use std::ffi::OsString;
 #[cfg(target_os = "linux")]
@@ -16,7 +16,7 @@ use std::io;
 
 use haul_policy::secrets::is_hidden_field;
 
-/// The secret end of an argument: all of it, or the value that is attached to an option.
+/// The secret part of an argument: all of it, or a value that is attached to an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretTail {
     /// The argument's number, from 1; the program's name and a persona are not counted.
@@ -25,7 +25,7 @@ pub struct SecretTail {
     pub length: usize,
 }
 
-/// Returns true if the value of this option, by its long name, is a secret.
+/// Returns true if the value of this option, given by its long name, is a secret.
 pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     match option {
         "user" | "proxy-user" | "oauth2-bearer" | "pass" | "proxy-pass" => true,
@@ -46,8 +46,8 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Overwrites secrets in the arguments of this process with blanks. `left` is the number of parsed
-/// arguments, which are the last ones.
+/// Overwrites secrets in the arguments of this process with blanks. `left` is the number of
+/// arguments that were parsed, which are the last ones.
 pub fn blank(left: usize, secrets: &[SecretTail]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();

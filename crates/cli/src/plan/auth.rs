@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 use haul_policy::auth::{AllowedSchemes, Credentials, SigV4};
 
-/// Bytes that no message and no `Debug` shows: tokens and passphrases.
+/// A token or passphrase. Neither messages nor `Debug` show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Returns a secret of these bytes.
+    /// Creates a secret from bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Secret(bytes.into())
     }
 
-    /// The bytes themselves.
+    /// Returns the bytes.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -36,17 +36,17 @@ impl std::fmt::Debug for Secret {
 /// no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthArgs {
-    /// `-u`; bound to the first origin. `None` also where `-H` gives or removes `Authorization`.
+    /// `-u`: sent only to the first origin. Also `None` if `-H` sets or removes `Authorization`.
     pub user: Option<Credentials>,
-    /// `--oauth2-bearer`; bound to the first origin, and sent at once (RFC 6750) where no other
-    /// scheme is allowed besides.
+    /// `--oauth2-bearer`: sent only to the first origin; without waiting for a challenge (RFC 6750)
+    /// if no other scheme is allowed.
     pub bearer: Option<Secret>,
-    /// The schemes that may be used with user and password. The default is Basic alone, which is
-    /// sent at once. Any other set waits for a challenge.
+    /// The schemes that may be used with user and password. The default is only Basic, which is
+    /// sent without waiting for a challenge. Any other set waits for one.
     pub allowed: AllowedSchemes,
     /// `--aws-sigv4`: requests are signed in the user's name, and no other scheme is used.
     pub signature: Option<Arc<SigV4>>,
-    /// `-n` and its like.
+    /// `-n` and similar options.
     pub netrc: NetrcArg,
 }
 
@@ -67,7 +67,7 @@ pub enum NetrcArg {
     Optional(Arc<[u8]>),
     /// `-n`, or `--netrc-file` alone: it takes precedence over the URL.
     Required(Arc<[u8]>),
-    /// `-n` without the file, in curl's place: each transfer fails.
+    /// `-n`, but there is no file. Only for the curl persona, whose transfers then fail.
     Missing,
 }
 

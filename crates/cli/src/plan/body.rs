@@ -1,4 +1,4 @@
-//! Request bodies: where their bytes are.
+//! Request bodies: their bytes, or where the bytes come from.
 //!
 //! ```
 //! use haul_cli::plan::{FormArg, PartArg, PartContent, PartSource};
@@ -18,24 +18,24 @@ use haul_policy::multipart::{FormPart, FormPartContent, NameEscape};
 use super::value_template::ValueTemplate;
 use crate::form::PartEncoder;
 
-/// A request's body. `Debug` shows no byte of it.
+/// A request's body. `Debug` does not show its bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub enum BodyArg {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// A text behind `--then` with placeholders for the value that led to the page.
+    /// A text after `--then`, with placeholders for the extracted value.
     ByValue(ValueTemplate),
     /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
     File(PathBuf),
-    /// Standard input, of unknown length: `-T -`. It can be read once, so that nothing can be sent
-    /// again.
+    /// Standard input, of unknown length: `-T -`. It can be read only once, so that the request
+    /// cannot be repeated.
     Stdin,
-    /// `-F`; its `Content-Type` is the layout's, unless `fields` have one.
+    /// `-F`; its `Content-Type` comes from the form's layout, unless `fields` have one.
     Multipart(FormArg),
 }
 
 impl BodyArg {
-    /// The bytes, where they are in memory.
+    /// Returns the bytes if the body is in memory.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             BodyArg::Bytes(bytes) => Some(bytes),
@@ -66,15 +66,15 @@ pub struct FormArg {
 }
 
 impl FormArg {
-    /// The sources to read, in the order of the body. A place may occur twice.
+    /// Returns the sources to read, in the order of the body. A source may occur twice.
     pub fn sources(&self) -> Vec<&PartSource> {
         let mut sources = Vec::new();
         collect(&self.parts, &mut sources);
         sources
     }
 
-    /// Returns the parts for the layout. `lengths` holds the lengths of [`FormArg::sources`] by
-    /// index; a missing length is unknown.
+    /// Returns the parts for the layout. `lengths` holds the length of each source in the order of
+    /// [`FormArg::sources`]; `None` is unknown.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
         convert(&self.parts, lengths, &mut 0)
     }
@@ -116,11 +116,12 @@ pub struct PartArg {
     pub name: Option<Vec<u8>>,
     /// The file name that is sent to the server.
     pub filename: Option<Vec<u8>>,
-    /// The media type of the part, given or guessed from the file's name; `None` sends none.
+    /// The media type of the part, given or guessed from the file's name. `None` sends no
+    /// Content-Type.
     pub content_type: Option<String>,
     /// Further header lines, without line ends.
     pub headers: Vec<Vec<u8>>,
-    /// The encoder of the content when the body is made; `headers` name it.
+    /// The encoder that is applied when the body is made. Its name is already in `headers`.
     pub encoder: Option<PartEncoder>,
     /// The content of the part.
     pub content: PartContent,
@@ -144,17 +145,17 @@ impl Default for PartArg {
 pub enum PartContent {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// The sources that are read when the body is sent.
+    /// A source that is read when the body is sent.
     Source(PartSource),
-    /// Several: `=@a,b` and `=(`.
+    /// A nested list of parts: `=@a,b` and `=(`.
     Mixed(Vec<PartArg>),
 }
 
-/// A source from which bytes are read.
+/// The file or stdin whose bytes become a multipart part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartSource {
-    /// A file. One that is no regular file (a pipe) has no known length and can be read once.
+    /// A file. If it is not regular (a pipe), its length is unknown and it can be read only once.
     File(PathBuf),
-    /// Standard input; at most one part of a form has it.
+    /// Standard input. At most one part of a form may use it.
     Stdin,
 }

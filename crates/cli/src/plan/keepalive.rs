@@ -1,4 +1,4 @@
-//! TCP keepalive as the command line gives it.
+//! The TCP keepalive settings of the command line.
 //!
 //! ```
 //! use haul_cli::plan::KeepaliveArgs;
@@ -11,11 +11,11 @@ use std::time::Duration;
 /// TCP keepalive (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepaliveArgs {
-    /// Idle time before the first probe; whole seconds, at least 1. Default 60 s.
+    /// The idle time before the first probe. Whole seconds, at least 1; default 60 s.
     pub time: Duration,
-    /// Time between probes; whole seconds, at least 1. Default: as `time`.
+    /// The time between probes. Whole seconds, at least 1; `None` means the value of `time`.
     pub interval: Option<Duration>,
-    /// Probes without an answer that end the connection, from 1. Default 9.
+    /// The number of unanswered probes after which the connection ends, from 1. Default 9.
     pub count: u32,
 }
 

@@ -1,8 +1,8 @@
-//! The plan: a command line with everything resolved that needs no network.
+//! The plan of a run: the command line after everything that needs no network has been resolved.
 //!
-//! [`crate::resolve::resolve`] makes it from [`crate::parsed_args::ParsedArgs`]: files that options
-//! name are read, outputs stand beside their URLs, defaults are filled in, contradictions are
-//! refused. The engine's side of the program reads the plan and nothing else.
+//! [`crate::resolve::resolve`] makes it from [`crate::parsed_args::ParsedArgs`]: it reads the files
+//! that options name, assigns outputs to URLs, fills in defaults, and refuses contradictions.
+//! [`crate::run`] uses only the plan.
 //!
 //! ```
 //! use haul_cli::{file_access::SystemFiles, parse::parse, plan::OutputArg, resolve::resolve};
@@ -56,15 +56,15 @@ pub use value_template::{ValueEncoding, ValueTemplate};
 /// The plan of one run of the program.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
-    /// The groups that `--next` separates, carried out one after the other. Never empty.
+    /// The groups of options that `--next` separates; they run one after the other. Never empty.
     pub operations: Vec<Operation>,
     /// The settings of the whole run.
     pub global: GlobalArgs,
     /// The warnings before the run starts. Each is one `Warning: ` line, unless the run is silent.
     pub warnings: Vec<String>,
-    /// The number of leading warnings that a silent run prints as well.
+    /// The number of warnings, from the first one, that are printed even if the run is silent.
     pub outspoken: usize,
-    /// Notes for `-v` and its like. Each is one `Note: ` line.
+    /// Notes that are printed with `-v` and similar options. Each is one `Note: ` line.
     pub notes: Vec<String>,
 }
 
@@ -79,37 +79,38 @@ pub struct GlobalArgs {
     pub show_error: bool,
     /// `--stderr`: where messages go; `-` is standard output.
     pub stderr: Option<PathBuf>,
-    /// `-v`, `--trace` and their like: requests, replies and connections, redacted.
+    /// `-v`, `--trace` and similar options: prints requests, responses and connections, without
+    /// secrets.
     pub trace: TraceArgs,
-    /// Draw a progress line if stderr is a terminal. Default on.
+    /// Draws a progress line if stderr is a terminal. Default on.
     pub progress: bool,
     /// `-#`: a bar instead of a line of figures.
     pub progress_bar: bool,
-    /// Run transfers in parallel. Default on; `--no-parallel` runs one at a time.
+    /// Runs transfers in parallel. Default on; `--no-parallel` runs one at a time.
     pub parallel: bool,
-    /// Most transfers at once over all hosts. Default 64.
+    /// The most simultaneous transfers over all hosts. Default 64.
     pub parallel_max: usize,
-    /// Most connections to one host. Default 6.
+    /// The most connections to one host. Default 6.
     pub parallel_max_host: usize,
     /// `--threads`: the most worker threads; `None` is one for each core.
     pub threads: Option<usize>,
-    /// `--max-memory`: the most bytes that wait for earlier output. Default 64 MiB.
+    /// `--max-memory`: the most bytes of bodies that are kept in memory until earlier output is
+    /// written. Default 64 MiB.
     pub max_memory: u64,
-    /// `--unordered`: whole records in order of completion instead of input order.
+    /// `--unordered`: prints whole records in order of completion instead of input order.
     pub unordered: bool,
     /// `--pipeline`: the most unanswered HTTP/1.1 requests of one connection. Default 1: no
     /// pipelining.
     pub pipeline: usize,
-    /// `--rate`: the least time between the beginnings of two transfers that run one after the
-    /// other.
+    /// `--rate`: the least time between the starts of two consecutive transfers.
     pub pace: Option<Duration>,
-    /// Stop at the first failed transfer.
+    /// Stops at the first failed transfer.
     pub fail_early: bool,
     /// `--stats`: prints the statistics of the run on stderr at its end.
     pub stats: Option<StatsFormat>,
-    /// `--agent`: the agent that requests go through if they can.
+    /// `--agent`: the agent that fetches the requests for which it can be used.
     pub agent: Option<AgentArgs>,
-    /// `--agent-idle`: how long an agent that is started waits for another call. Default 60 s.
+    /// `--agent-idle`: the time after which an idle agent that this run starts ends. Default 60 s.
     pub agent_idle: Duration,
 }
 
@@ -140,7 +141,7 @@ impl Default for GlobalArgs {
 }
 
 impl GlobalArgs {
-    /// Returns the settings of a run of this program before any option.
+    /// Returns the default settings of a persona.
     pub fn of(persona: Persona) -> Self {
         match persona {
             Persona::Haul => GlobalArgs::default(),
@@ -155,7 +156,7 @@ impl GlobalArgs {
         }
     }
 
-    /// Returns true if notes are printed: only where haul stands in for curl, and a trace is on.
+    /// Returns true if notes are printed: only for the curl persona, with a trace.
     pub fn shows_notes(&self) -> bool {
         self.persona.is_curl() && !self.silent && self.trace.form != TraceForm::Off
     }
@@ -182,37 +183,36 @@ pub struct Operation {
     pub urls: UrlList,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
-    /// The outputs of the sources in `urls`, by index; see [`Operation::output_of`].
+    /// The outputs of the sources in `urls`, by index. [`Operation::output_of`] adds the default.
     pub outputs: Vec<OutputArg>,
-    /// The output of sources beyond `outputs`.
+    /// The output of sources whose index is beyond `outputs`.
     pub output_default: OutputArg,
-    /// `-T`, by index of `urls`; see [`Operation::upload_of`].
+    /// `-T`, by the index of the source in `urls`. See [`Operation::upload_of`].
     pub uploads: Vec<UploadArg>,
-    /// `--output-dir`: where relative file names are put.
+    /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
-    /// `--create-dirs`: make missing directories of an output.
+    /// `--create-dirs`: creates missing directories of output files.
     pub create_dirs: bool,
-    /// `-J`: the name that `Content-Disposition` gives takes the place of
-    /// [`OutputArg::RemoteName`]'s.
+    /// `-J`: the name in `Content-Disposition` replaces that of [`OutputArg::RemoteName`].
     pub remote_header_name: bool,
-    /// The treatment of an output file that exists already.
+    /// What happens to an output file that already exists.
     pub existing: ExistingFile,
-    /// `--remove-on-error`: nothing of a failed transfer stays on the disk.
+    /// `--remove-on-error`: removes the file of a failed transfer.
     pub remove_on_error: bool,
-    /// `--fsync`: a file is on the disk before its transfer is done.
+    /// `--fsync`: a transfer ends only when its file is on the disk.
     pub fsync: bool,
-    /// `-R`: files get the date of their reply.
+    /// `-R`: sets the modification time of files to the one in the response (`Last-Modified`).
     pub remote_time: bool,
-    /// `--xattr`: files get attributes that name their origin.
+    /// `--xattr`: stores the URL and media type of files in extended attributes.
     pub xattr: bool,
-    /// Files are written in place, as curl does, and not beside their target until they are
-    /// complete.
+    /// True if content is written to the file's final name from the beginning, as in curl. False if
+    /// a temporary file is renamed when it is complete.
     pub in_place: bool,
     /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask;
     /// `None` is `0o666`.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: the expected digest, or the list of digests. A [`ChecksumArg::Digest`]
-    /// requires that there is one URL.
+    /// `--checksum`: the expected digest, or a list of digests. [`ChecksumArg::Digest`] requires
+    /// that there is exactly one URL.
     pub checksum: Option<ChecksumArg>,
     /// The first stage, then one for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
@@ -230,8 +230,8 @@ impl Operation {
         }
     }
 
-    /// Returns the treatment of an output's existing file. The output that discards content is
-    /// always replaced.
+    /// Returns what happens to an existing file of an output. [`OutputArg::Null`] is always
+    /// replaced.
     pub fn existing_of(&self, output: &OutputArg) -> ExistingFile {
         match output {
             OutputArg::Null => ExistingFile::Replace,
@@ -239,8 +239,8 @@ impl Operation {
         }
     }
 
-    /// The output that all pages of the last stage share, standard output included; `None` if each
-    /// page has its own.
+    /// Returns the output, possibly standard output, to which all pages of the last stage are
+    /// written. Returns `None` if each page has its own.
     pub fn shared_output(&self) -> Option<&OutputArg> {
         let output = match self.stages.as_slice() {
             [stage] if self.urls.len() > 1 || stage.extract.is_empty() => return None,
@@ -256,13 +256,13 @@ impl Operation {
         is_shared.then_some(output)
     }
 
-    /// Returns true if the source at this index, with this text, may stand for several URLs.
+    /// Returns true if `url`, the source at this index, may be a glob that stands for several URLs.
     pub fn is_glob(&self, index: usize, url: &str) -> bool {
         !self.globoff && !self.urls.is_listed(index) && url.contains(['[', ']', '{', '}', '\\'])
     }
 
-    /// Returns the upload to the source at this index, in the first stage; `None` for a plain
-    /// request.
+    /// Returns the upload to the source at this index, in the first stage. Returns `None` if
+    /// nothing is uploaded.
     pub fn upload_of(&self, index: usize) -> Option<&UploadArg> {
         self.uploads.get(index).filter(|upload| **upload != UploadArg::Nothing)
     }
@@ -282,7 +282,7 @@ pub enum OutputArg {
 }
 
 impl OutputArg {
-    /// Returns true if the output is standard output, by any of its names.
+    /// Returns true if the output is standard output, in any of its notations.
     pub fn is_stdout(&self) -> bool {
         match self {
             Self::Stdout => true,
@@ -294,14 +294,14 @@ impl OutputArg {
     }
 }
 
-/// Returns true if a name depends on a glob (`#1`, `#<name>`), or behind `--then` on the value
-/// (also `{}`).
+/// Returns true if a file name contains a placeholder of a glob (`#1`, `#<name>`) or, with
+/// `by_value`, of an extracted value (`{}`).
 fn has_placeholder(name: &[u8], by_value: bool) -> bool {
     let is_hash = |pair: &[u8]| pair[0] == b'#' && (pair[1].is_ascii_digit() || pair[1] == b'<');
     name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")
 }
 
-/// The treatment of an output file that exists.
+/// What happens to an output file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingFile {
     /// Replaces the file; but if its name came from `Content-Disposition`, the transfer fails (exit
@@ -316,19 +316,20 @@ pub enum ExistingFile {
     Skip,
 }
 
-/// `-C`: the position at which a body resumes an output.
+/// `-C`: the offset at which a download resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueAt {
-    /// At this byte, counted from 0. Never 0 in a plan, where it would not resume.
+    /// This byte offset. Never 0 in a plan, because 0 does not resume.
     Offset(u64),
-    /// `-`: at the size of the output file; 0 if the file does not exist.
+    /// `-`: the size of the output file; 0 if it does not exist.
     OutputSize,
 }
 
-/// One stage: its requests, and the handling of their responses.
+/// One stage: a set of requests, and how their responses are used. A later stage (`--then`)
+/// requests URLs that it makes from values extracted by the previous one.
 #[derive(Clone, Debug)]
 pub struct StageArgs {
-    /// The template of the `--then` that opened this stage; `None` for the first.
+    /// The URL template of the `--then` that began this stage; `None` for the first.
     pub template: Option<UrlTemplate>,
     /// The request to the server. Not inherited from the previous stage.
     pub request: RequestArgs,
@@ -336,24 +337,25 @@ pub struct StageArgs {
     pub transfer: TransferArgs,
     /// The proxy settings. Inherited from the previous stage.
     pub proxy: ProxyArgs,
-    /// The output beside the body. Not inherited.
+    /// What is printed besides the body. Not inherited.
     pub report: ReportArgs,
-    /// The destination of the pages, in a stage that `--then` opened. The first stage uses the
-    /// operation's outputs.
+    /// The destination of pages in a stage after `--then`. The first stage uses the operation's
+    /// outputs.
     pub output: OutputArg,
-    /// `--extract`: print matches of these, or feed them to the next stage, instead of bodies.
+    /// `--extract`: regular expressions. Their matches are printed, or passed to the next stage,
+    /// instead of bodies.
     pub extract: Vec<String>,
-    /// `--extract-bytes`: search the bytes of bodies, not their text.
+    /// `--extract-bytes`: searches the bytes of bodies instead of their text.
     pub extract_bytes: bool,
-    /// `--unique`: print each value once.
+    /// `--unique`: prints each value once.
     pub unique: bool,
-    /// `--sort`: print values sorted by byte.
+    /// `--sort`: prints values sorted by byte.
     pub sort: bool,
 }
 
 impl StageArgs {
-    /// Returns true if requests ask for compressed content: as the option says, else if the stage
-    /// extracts.
+    /// Returns true if requests ask for compressed content: as the options say, and otherwise if
+    /// the stage extracts values.
     pub fn asks_compressed(&self) -> bool {
         self.transfer.compressed.unwrap_or(!self.extract.is_empty())
     }
@@ -361,38 +363,37 @@ impl StageArgs {
 
 /// The request settings of a stage.
 ///
-/// `auth`, `cookie`, and `Authorization` or `Cookie` among `fields`, are secrets bound to an
-/// origin: the first URL's or one written literally in the stage's template. `Debug` shows no value
-/// that may be one.
+/// `auth`, `cookie`, and `Authorization` or `Cookie` among `fields`, are secrets. They are sent
+/// only to the origin of the first URL, or to one that is written literally in the stage's
+/// template. `Debug` shows no value that may be secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestArgs {
     /// The method, a valid token (RFC 9110 section 9.1); see [`RequestArgs::method_for`].
     pub method: String,
-    /// The method came from `-X`, so that no redirect changes it.
+    /// True if the method comes from `-X`, so that redirects do not change it.
     pub custom_method: bool,
-    /// `--follow` with `-X`: redirects take its method for the POST that it would be without, or
-    /// not.
+    /// `--follow` with `-X`: whether redirects treat the method as a POST.
     pub is_post: Option<bool>,
-    /// `-I`: show fields, expect no body.
+    /// `-I`: prints header fields and expects no body.
     pub head: bool,
-    /// Fields to send, to leave out, or to send empty. Names are tokens; values hold no CR, LF,
-    /// NUL.
+    /// The fields to send, to leave out, or to send empty. Names are tokens; values contain no CR,
+    /// LF or NUL.
     pub fields: Vec<FieldArg>,
-    /// `User-Agent`; `None` sends none beyond `fields`.
+    /// `User-Agent`; `None` sends none, except one among `fields`.
     pub user_agent: Option<Vec<u8>>,
     /// `Referer` of the first request.
     pub referer: Option<Vec<u8>>,
-    /// Set `Referer` to the URL that redirected.
+    /// Sets `Referer` to the URL that redirected.
     pub auto_referer: bool,
-    /// `-b TEXT`: goes in front of the cookies of the jar, to the first origin alone.
+    /// `-b TEXT`: precedes the cookies of the jar, and is sent only to the first origin.
     pub cookie: Option<Vec<u8>>,
     /// The credentials for the servers.
     pub auth: AuthArgs,
-    /// The body. Never beside uploads.
+    /// The body. `None` if there are uploads.
     pub body: Option<BodyArg>,
-    /// The fields behind `--then` whose values hold `{}` for the value that led to the page.
+    /// The fields after `--then` whose values contain `{}`, the placeholder of the extracted value.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
-    /// The body's `Content-Type`, unless `fields` have one; a form's is the layout's.
+    /// The body's `Content-Type`, unless `fields` have one. A form's is in its layout.
     pub content_type: Option<String>,
     /// `--request-target`.
     pub request_target: Option<String>,
@@ -402,13 +403,13 @@ pub struct RequestArgs {
     pub etag_save: Option<PathBuf>,
     /// `--disallow-username-in-url`.
     pub no_user_in_url: bool,
-    /// `-G`, `--url-query`: appended to the query of each URL of the stage ([`append_query`]), not
-    /// to redirects. Behind `--then`, `{}` in it stands for the value that led to the page.
+    /// `-G`, `--url-query`: appended to the query of each URL of the stage ([`append_query`]), but
+    /// not to redirects. After `--then`, `{}` in it is the placeholder of the extracted value.
     pub query: Option<String>,
-    /// `Range` without its `bytes=`.
+    /// The value of `Range` without `bytes=`.
     pub range: Option<String>,
-    /// `-C`: ask for the rest and append it to the output. Never beside `range`, a `Range` among
-    /// `fields`, or extraction.
+    /// `-C`: requests the rest of the content and appends it to the output. `None` with `range`,
+    /// with `Range` among `fields`, and with extraction.
     pub continue_at: Option<ContinueAt>,
 }
 
@@ -429,8 +430,8 @@ impl std::fmt::Debug for RequestArgs {
 }
 
 impl RequestArgs {
-    /// The method for a source with or without an upload: an upload is a PUT unless `-X` says
-    /// otherwise.
+    /// Returns the request method for a source: PUT for an upload without `-X` or `--follow`,
+    /// otherwise [`RequestArgs::method`].
     pub fn method_for(&self, upload: Option<&UploadArg>) -> &str {
         let is_given = self.custom_method || self.is_post.is_some();
         match upload {
@@ -440,39 +441,39 @@ impl RequestArgs {
     }
 }
 
-/// `-z`, in seconds since 1970.
+/// The condition of `-z`. Times are seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCond {
-    /// Only content that is newer.
+    /// Requests only content that is newer.
     NewerThan(u64),
-    /// Only content that is not newer: `-z -DATE`.
+    /// `-z -DATE`: requests only content that is not newer.
     OlderThan(u64),
 }
 
 /// One `-H`. `Debug` shows no value.
 #[derive(Clone, PartialEq, Eq)]
 pub enum FieldArg {
-    /// `Name: value` adds the field, or takes the place of haul's own of that name.
+    /// `Name: value` adds the field, or replaces haul's own field with this name.
     Set {
-        /// Field name.
+        /// The field's name.
         name: String,
-        /// Field value without surrounding blanks.
+        /// The field's value without surrounding blanks.
         value: Vec<u8>,
     },
-    /// `Name:` leaves haul's own field of that name out.
+    /// `Name:` removes haul's own field with this name.
     Remove {
-        /// Field name.
+        /// The field's name.
         name: String,
     },
     /// `Name;` sends the field without a value.
     Empty {
-        /// Field name.
+        /// The field's name.
         name: String,
     },
 }
 
 impl FieldArg {
-    /// The field's name.
+    /// Returns the field's name.
     pub fn name(&self) -> &str {
         match self {
             FieldArg::Set { name, .. } | FieldArg::Remove { name } | FieldArg::Empty { name } => name,
@@ -491,13 +492,13 @@ impl std::fmt::Debug for FieldArg {
     }
 }
 
-/// The output of a stage beside bodies.
+/// What a stage prints besides bodies.
 #[derive(Clone, Debug, Default)]
 pub struct ReportArgs {
-    /// `-i`: fields before the body.
+    /// `-i`: prints header fields before the body.
     pub include: bool,
-    /// `-D`: fields to this file; `-` is standard output.
+    /// `-D`: the file to which header fields are written; `-` is standard output.
     pub dump_header: Option<PathBuf>,
-    /// `-w`: a line of facts after each transfer.
+    /// `-w`: the format of the line that is printed after each transfer.
     pub write_out: Option<WriteOut>,
 }

@@ -17,7 +17,8 @@ use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyError};
 
 use super::{FieldArg, TlsArgs};
 
-/// The proxies of a stage. Begins as that of the stage before. `Debug` shows no secret.
+/// The proxy settings of a stage. They are inherited from the previous stage. `Debug` shows no
+/// secret.
 #[derive(Clone)]
 pub struct ProxyArgs {
     /// The choice of the proxy.
@@ -26,23 +27,22 @@ pub struct ProxyArgs {
     pub preproxy: Option<Proxy>,
     /// `-U`; takes precedence over the login in a proxy's URL.
     pub user: Option<Credentials>,
-    /// The schemes that may be used with user and password. The default is Basic alone, which is
-    /// sent at once.
+    /// The schemes that may be used with user and password. The default is only Basic, which is
+    /// sent without waiting for a challenge.
     pub allowed: AllowedSchemes,
-    /// `-p`: CONNECT for http URLs too.
+    /// `-p`: uses CONNECT for http URLs too.
     pub tunnel: bool,
-    /// `--proxy-http2`: HTTP/2 is offered to an https proxy.
+    /// `--proxy-http2`: offers HTTP/2 to an https proxy.
     pub http2: bool,
     /// `--proxy1.0`: sends CONNECT as HTTP/1.0.
     pub http10: bool,
-    /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are
-    /// printed.
+    /// `--suppress-connect-headers`: does not print the heads of a proxy's responses to CONNECT.
     pub suppress_connect_headers: bool,
-    /// `--proxy-header`: fields for the proxy alone.
+    /// `--proxy-header`: fields that are sent only to the proxy.
     pub fields: Vec<FieldArg>,
-    /// `--noproxy`, in place of the variable `no_proxy`.
+    /// `--noproxy`, which replaces the environment variable `no_proxy`.
     pub no_proxy: Option<NoProxy>,
-    /// TLS with an https proxy.
+    /// The TLS settings for an https proxy.
     pub tls: TlsArgs,
 }
 
@@ -64,27 +64,28 @@ impl Default for ProxyArgs {
     }
 }
 
-/// The source of the proxy's name.
+/// Which proxy to use.
 #[derive(Clone)]
 pub enum ProxyChoice {
-    /// The variables of the environment, by the URL's scheme.
+    /// The proxy that environment variables name for the URL's scheme.
     Environment(ProxyEnvironment),
-    /// `-x`, `--socks5` and their like; the variable `no_proxy` counts for it too.
+    /// The proxy of `-x`, `--socks5` or a similar option, except for hosts in `no_proxy`.
     Given {
         /// The proxy that the option names.
         proxy: Proxy,
         /// The environment, whose `no_proxy` applies unless `--noproxy` is given.
         environment: ProxyEnvironment,
     },
-    /// `-x ''`: no proxy, whatever the environment says.
+    /// `-x ''`: no proxy, even if environment variables name one.
     Direct,
 }
 
 impl ProxyArgs {
-    /// The proxy for this target, with its credentials; `None` goes direct. Redirects ask anew.
+    /// Returns the proxy for a target, with its credentials. Returns `None` for a direct
+    /// connection. Each redirect needs a new call.
     ///
-    /// Returns the proxy for a target. An error is that of a proxy in the environment, which is
-    /// only read when it is needed.
+    /// # Errors
+    /// The environment names an invalid proxy. It is parsed only when it is needed.
     pub fn proxy_for(&self, target: &Target) -> Result<Option<Proxy>, ProxyError> {
         let proxy = match &self.choice {
             ProxyChoice::Direct => return Ok(None),

@@ -12,13 +12,13 @@ use haul_policy::protocols::ProtocolSet;
 /// The schemes that URLs and redirects may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectArgs {
-    /// `--proto`: for all URLs. Default all.
+    /// `--proto`: the schemes of all URLs. Default all.
     pub protocols: ProtocolSet,
-    /// `--proto-redir`: for redirects, besides `protocols`. Default all.
+    /// `--proto-redir`: a further restriction for redirects. Default all.
     pub redirected: ProtocolSet,
-    /// `--proto-default`: for URLs without a scheme. Default http.
+    /// `--proto-default`: the scheme of URLs without one. Default http.
     pub default_scheme: Scheme,
-    /// `--proto-default file`: URLs without a scheme are paths.
+    /// `--proto-default file`: URLs without a scheme are local paths.
     pub default_file: bool,
 }
 

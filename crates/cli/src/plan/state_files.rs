@@ -1,7 +1,6 @@
-//! The state that is kept between runs: cookies, HSTS, Alt-Svc.
+//! The files that keep state between runs: cookies, HSTS, Alt-Svc.
 //!
-//! Entries are bound to their hosts, so that a later `--then` may use them all: no page can
-//! redirect them elsewhere.
+//! Each entry applies only to its own hosts. Therefore stages after `--then` may use all entries.
 //!
 //! ```
 //! use haul_cli::plan::{CookieArgs, StoreArg};
@@ -12,20 +11,21 @@
 
 use std::path::PathBuf;
 
-/// The cookies of a stage, `-b TEXT` apart.
+/// The cookie settings of a stage, without `-b TEXT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieArgs {
-    /// `-b FILE`, in order: read, never written. `-` is standard input. A file that does not exist
-    /// holds nothing.
+    /// `-b FILE`, in order: files that are read, but not written. `-` is standard input. A missing
+    /// file counts as empty.
     pub files: Vec<PathBuf>,
-    /// `-b ''`: keep the cookies of servers, without any file.
+    /// `-b ''`: stores and sends cookies, without reading any file.
     pub engine: bool,
-    /// `-c`: the file to which the cookies are written at the end; it is not read. `-` is standard
+    /// `-c`: the file to which the cookies are written at the end. It is not read. `-` is standard
     /// output.
     pub jar: Option<PathBuf>,
-    /// Cookies are sent and written in curl's order, and by the host that a Host field names.
+    /// True if cookies are sent and written in curl's order, and matched with the host in a Host
+    /// field.
     pub as_curl: bool,
-    /// `-j`: leave session cookies of `files` out.
+    /// `-j`: ignores the session cookies in `files`.
     pub junk_session: bool,
 }
 
@@ -36,13 +36,13 @@ impl CookieArgs {
     }
 }
 
-/// The file of HSTS or Alt-Svc entries.
+/// Where HSTS or Alt-Svc entries are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StoreArg {
     /// The entries are not used.
     #[default]
     Off,
-    /// An empty name: the entries are kept in memory for this run.
+    /// The option has an empty value: the entries are kept in memory for this run.
     Memory,
     /// The entries are read from this file at the start, and written to it at the end. The file
     /// need not exist.

@@ -1,4 +1,4 @@
-//! The trace settings: the events of transfers that are printed while they run.
+//! The trace settings: which events of transfers are printed.
 //!
 //! ```
 //! use haul_cli::plan::{TraceArgs, TraceForm};
@@ -8,16 +8,16 @@
 
 use std::path::PathBuf;
 
-/// The options `-v`, `--trace`, `--trace-ascii` and their like.
+/// The options `-v`, `--trace`, `--trace-ascii` and similar ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceArgs {
     /// The format of the trace.
     pub form: TraceForm,
     /// The file of the trace; `-` is standard output, `%` and `None` are standard error.
     pub file: Option<PathBuf>,
-    /// `--trace-time`: the time before each line.
+    /// `--trace-time`: prints the time before each line.
     pub time: bool,
-    /// `--trace-ids`: numbers of transfer and connection before each line.
+    /// `--trace-ids`: prints the numbers of transfer and connection before each line.
     pub ids: bool,
 }
 
@@ -27,10 +27,10 @@ pub enum TraceForm {
     /// No trace.
     #[default]
     Off,
-    /// `-v`: lines of heads.
+    /// `-v`: the lines of request and response heads.
     Lines,
     /// `--trace-ascii`: heads and bodies as text.
     Ascii,
-    /// `--trace`: the same, as hexadecimal digits too.
+    /// `--trace`: heads and bodies as hexadecimal digits and text.
     Hex,
 }

@@ -22,22 +22,22 @@ use crate::persona::Persona;
 /// The transfer settings of a stage.
 #[derive(Clone, Debug)]
 pub struct TransferArgs {
-    /// The settings that are the engine's one to one: `--fail`, `--fail-with-body`, the redirects
-    /// and retries, `--limit-rate`, `--max-filesize`, `--path-as-is`, `-4` and `-6`,
+    /// The settings that have the same form in the engine: `--fail`, `--fail-with-body`, the
+    /// redirects and retries, `--limit-rate`, `--max-filesize`, `--path-as-is`, `-4` and `-6`,
     /// `--connect-to`, `--connect-timeout` and the sockets, `-0`, `--http0.9`, `--raw`,
     /// `--ignore-content-length` and `--expect100-timeout`. The other fields of these options are
     /// not used.
     pub options: RequestOptions,
     /// The schemes that URLs and redirects may have.
     pub redirect: RedirectArgs,
-    /// Cookies, `-b TEXT` apart.
+    /// The cookie settings, without `-b TEXT`.
     pub cookies: CookieArgs,
-    /// `--hsts`: the hosts that are reached by https alone (RFC 6797).
+    /// `--hsts`: where the hosts are kept that are only reached by https (RFC 6797).
     pub hsts: StoreArg,
-    /// `--alt-svc`: the alternative services of origins (RFC 7838).
+    /// `--alt-svc`: where the alternative services of origins are kept (RFC 7838).
     pub alt_svc: StoreArg,
-    /// The limit of one transfer from start to end: with retries in haul's own name, of each try in
-    /// curl's place. Default none.
+    /// The time limit of one transfer: including retries for the haul persona, for each try for the
+    /// curl persona. Default none.
     pub max_time: Option<Duration>,
     /// `--compressed` or `--no-compressed`; see
     /// [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
@@ -45,18 +45,18 @@ pub struct TransferArgs {
     /// `--split`: the most connections for one body, from 1 (no splitting) to 256; see
     /// [`TransferArgs::connections`].
     pub split: Option<usize>,
-    /// `-Y` and `-y`; zero where there is no limit; see [`TransferArgs::slowest`].
+    /// `-Y` and `-y`; zero is no limit. See [`TransferArgs::slowest`].
     pub speed_limit: SpeedLimit,
     /// The HTTP versions that may be used.
     pub http_version: HttpVersion,
-    /// `--resolve`, in order; a later one for the same host and port wins.
+    /// `--resolve`, in order. A later entry replaces earlier ones for the same host and port.
     pub resolve: Vec<ResolveArg>,
     /// `--interface`, with the syntax of
     /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
     pub interface: Option<String>,
     /// TCP keepalive; `None` is `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,
-    /// TLS settings; part of the pool's key.
+    /// TLS settings. Connections are shared only between requests whose TLS settings are equal.
     pub tls: TlsArgs,
 }
 
@@ -87,7 +87,7 @@ impl Default for TransferArgs {
 }
 
 impl TransferArgs {
-    /// Returns the transfer settings of a stage before any option.
+    /// Returns the default transfer settings of a persona.
     pub fn of(persona: Persona) -> Self {
         let mut transfer = TransferArgs::default();
         if persona.is_curl() {
@@ -101,49 +101,49 @@ impl TransferArgs {
         transfer
     }
 
-    /// Most connections for one body: `--split`, else as many as one host may have. Never 0.
+    /// Returns the most connections for one body: `--split`, else the limit for one host. Never 0.
     pub fn connections(&self, global: &GlobalArgs) -> usize {
         self.split.unwrap_or(global.parallel_max_host)
     }
 
-    /// Returns the rules for redirects of a request. `keep_method` says that its method came from
-    /// `-X`, and `is_post` that redirects take it for a POST, or for no POST.
+    /// Returns the rules for the redirects of a request. `keep_method`: the method comes from `-X`
+    /// and does not change. `is_post`: whether redirects treat the method as a POST.
     pub fn redirect_rules(&self, keep_method: bool, is_post: Option<bool>) -> RedirectRules {
         RedirectRules { keep_method, is_post, ..self.options.redirects.clone() }
             .with_protocols(self.redirect.protocols.and(self.redirect.redirected))
     }
 
-    /// Returns the speed limit; `None` unless both its parts are set. A transfer fails (exit 28)
-    /// when it is slower for all of the time.
+    /// Returns the speed limit, or `None` unless both its speed and its time are set. A transfer
+    /// that is slower for this time fails (exit 28).
     pub fn slowest(&self) -> Option<SpeedLimit> {
         Some(self.speed_limit).filter(|limit| limit.bytes_per_second > 0 && !limit.time.is_zero())
     }
 }
 
-/// `--http1.0`, `--http1.1`, `--http2`, `--http2-prior-knowledge`: the last of them counts.
+/// `--http1.0`, `--http1.1`, `--http2`, `--http2-prior-knowledge`: the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpVersion {
-    /// The best that both sides speak.
+    /// The highest version that both sides support.
     #[default]
     Any,
     /// HTTP/1.0 only.
     Http10,
     /// HTTP/1.1 only.
     Http11,
-    /// HTTP/2 without asking whether the server speaks it.
+    /// HTTP/2 without negotiation (RFC 9113 section 3.3).
     Http2PriorKnowledge,
 }
 
 /// TLS settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsArgs {
-    /// The settings that are the engine's one to one: `-k`, `--cacert`, `--capath`, `--crlfile`,
-    /// `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the versions. The other
-    /// fields of these options are not used.
+    /// The settings that have the same form in the engine: `-k`, `--cacert`, `--capath`,
+    /// `--crlfile`, `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the versions.
+    /// The other fields of these options are not used.
     pub options: TlsOptions,
-    /// `--pinnedpubkey`: a file, or hashes.
+    /// `--pinnedpubkey`: a key file, or hashes.
     pub pins: Option<String>,
-    /// `--no-alpn` takes it away. Default on.
+    /// `--no-alpn` turns ALPN off. Default on.
     pub alpn: bool,
     /// The client certificate. The next stage does not inherit it.
     pub client: ClientCert,
@@ -157,13 +157,13 @@ impl Default for TlsArgs {
     }
 }
 
-/// One `--resolve`.
+/// The value of one `--resolve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolveArg {
-    /// Host name in lower case, without brackets; `*` is every host.
+    /// The host name in lower case, without brackets; `*` is every host.
     pub host: String,
-    /// Port.
+    /// The port.
     pub port: u16,
-    /// The addresses to use; empty takes an earlier `--resolve` back (`-HOST:PORT`).
+    /// The addresses to use. Empty removes the entry of an earlier `--resolve` (`-HOST:PORT`).
     pub addresses: Vec<IpAddr>,
 }

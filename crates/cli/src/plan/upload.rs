@@ -1,4 +1,4 @@
-//! `-T`: the files to upload, and their URLs.
+//! `-T`: the files to upload, and the URLs to which they are uploaded.
 //!
 //! ```
 //! use haul_cli::plan::{append_query, name_upload};
@@ -15,24 +15,24 @@ use std::os::unix::ffi::OsStrExt;
 
 use haul_policy::urlencode::percent;
 
-/// The upload of one `-T`, which belongs to the URL at its position.
+/// The value of one `-T`. It belongs to the URL with the same index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UploadArg {
-    /// `-T ''`: this URL is fetched as if there were no `-T`.
+    /// `-T ''`: nothing is uploaded; the URL is fetched.
     Nothing,
     /// Standard input, with no known length.
     Stdin {
-        /// `.`: the response is read while the input is still being sent, however slowly it comes.
-        /// `-`: the response is read after the input.
+        /// `.`: reads the response while it is still sending the input, which may arrive slowly.
+        /// `-`: reads the response after the input.
         interleave: bool,
     },
-    /// The files of this glob (unless `-g`, or it is no UTF-8), each to each URL of its source,
-    /// [`name_upload`] naming it.
+    /// The files that a glob stands for (one file with `-g`, or if the text is not UTF-8). Each
+    /// file is uploaded to each URL of the source, by the rules of [`name_upload`].
     File(OsString),
 }
 
-/// Returns the URL to which a file of this name is uploaded: unchanged if its path ends in a name,
-/// else with the file's name appended.
+/// Returns the URL to which a file is uploaded: unchanged if its path ends in a name, otherwise
+/// with the file's name appended.
 ///
 /// As in curl, directories of `file` are left out and its name is percent-encoded.
 pub fn name_upload(url: &str, file: &OsStr) -> String {

@@ -1,4 +1,4 @@
-//! Texts behind `--then` in which `{}` stands for the value that led to the page.
+//! Texts after `--then` in which `{}` is the placeholder of the extracted value.
 //!
 //! ```
 //! use haul_cli::plan::{ValueTemplate, ValueEncoding};
@@ -10,18 +10,18 @@
 
 use haul_policy::urlencode;
 
-/// The placeholder of the value.
+/// The placeholder of the extracted value.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// The encoding of a value in the text that receives it.
+/// How a value is encoded where it replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueEncoding {
-    /// Percent-encoded, a blank as `+`: a field of a form.
+    /// Percent-encoding, with `+` for a blank: for a field of a form.
     Form,
-    /// JSON: escaped within a string. Elsewhere a number, `true`, `false` and `null` are unchanged,
-    /// and any other value becomes a string.
+    /// JSON: a value inside a string is escaped. Elsewhere a number, `true`, `false` and `null` are
+    /// unchanged, and any other value becomes a string.
     Json,
-    /// `&`, `<`, `>` and quotes as references: XML and HTML.
+    /// `&`, `<`, `>` and quotes become character references: for XML and HTML.
     Markup,
     /// The value is inserted unchanged.
     Plain,
@@ -33,13 +33,13 @@ enum TemplatePart {
     Value(ValueEncoding),
 }
 
-/// A text with places for a value.
+/// A text with placeholders for a value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ValueTemplate {
     parts: Vec<TemplatePart>,
 }
 
-/// Shows no text, which may be a secret.
+/// Shows only the number of parts, because the text may be a secret.
 impl std::fmt::Debug for ValueTemplate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ValueTemplate({} parts)", self.parts.len())
@@ -47,7 +47,7 @@ impl std::fmt::Debug for ValueTemplate {
 }
 
 impl ValueTemplate {
-    /// A text in which each `{}` is a place for the value, encoded so.
+    /// Parses a text in which each `{}` is a placeholder. Values are encoded by `form`.
     pub fn of(text: &[u8], form: ValueEncoding) -> Self {
         let mut made = Self::default();
         let mut rest = text;
@@ -60,14 +60,14 @@ impl ValueTemplate {
         made
     }
 
-    /// A text without a place for the value, whatever is in it.
+    /// Returns a template without placeholders, even if the text contains `{}`.
     pub fn literal(text: &[u8]) -> Self {
         let mut made = Self::default();
         made.push_text(text);
         made
     }
 
-    /// Appends a text.
+    /// Appends a literal text.
     pub fn push_text(&mut self, text: &[u8]) {
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
@@ -76,7 +76,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Appends another text with values.
+    /// Appends another template.
     pub fn append(&mut self, other: ValueTemplate) {
         for part in other.parts {
             match part {
@@ -86,7 +86,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The same with its texts changed.
+    /// Returns the template with its literal texts changed and its placeholders unchanged.
     #[must_use]
     pub fn map_texts(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         for part in &mut self.parts {
@@ -97,12 +97,12 @@ impl ValueTemplate {
         self
     }
 
-    /// Returns true if the text is empty.
+    /// Returns true if the template is empty.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// The text, where no value has a place in it.
+    /// Returns the text if it contains no placeholder.
     pub fn text(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {
             [] => Some(b""),
@@ -111,7 +111,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The text with `{}` in the places.
+    /// Returns the text with `{}` for each placeholder.
     pub fn template(&self) -> Vec<u8> {
         let parts = self.parts.iter().map(|part| match part {
             TemplatePart::Text(text) => text.as_slice(),
@@ -120,7 +120,7 @@ impl ValueTemplate {
         parts.collect::<Vec<_>>().concat()
     }
 
-    /// The text with this value in each place.
+    /// Returns the text with this value, encoded, for each placeholder.
     pub fn filled(&self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut json = JsonPosition::default();
@@ -140,7 +140,7 @@ impl ValueTemplate {
     }
 }
 
-/// A position in a JSON text.
+/// Tracks whether a position in a JSON text is inside a string.
 #[derive(Default)]
 struct JsonPosition {
     in_string: bool,

@@ -1,4 +1,4 @@
-//! Request bodies: data joined, forms checked.
+//! Resolves request bodies: joins data, reads its files, and checks forms.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 use crate::plan::{BodyArg, FormArg, PartArg, PartContent, PartSource, ValueEncoding, ValueTemplate};
 use crate::usage_error::{UsageError, UsageReason};
 
-/// The least size of a file that is streamed instead of held in memory, in bytes.
+/// The least size of a file that is streamed instead of read into memory, in bytes.
 const STREAMED_FROM: u64 = 1 << 20;
 
 impl PlanResolver<'_> {
-    /// Returns the body of `-d` and similar options. With an encoding, `{}` in their texts is the
-    /// placeholder of the value.
+    /// Returns the body of `-d` and similar options. With an encoding (`form`), `{}` in their texts
+    /// is the placeholder of the extracted value.
     pub(super) fn data(&mut self, data: Vec<ParsedData>, form: Option<ValueEncoding>) -> Result<BodyArg, UsageError> {
         if let [ParsedData { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] =
             data.as_slice()
@@ -35,7 +35,7 @@ impl PlanResolver<'_> {
         })
     }
 
-    /// Joins the content of all `-d` options and their like.
+    /// Joins the content of all `-d` and similar options.
     fn joined(&mut self, data: Vec<ParsedData>, form: Option<ValueEncoding>) -> Result<ValueTemplate, UsageError> {
         let mut all = ValueTemplate::default();
         for ParsedData { kind, name, text } in data {
@@ -65,11 +65,11 @@ impl PlanResolver<'_> {
         Ok(all)
     }
 
-    /// Returns the text to append to the query. Bytes that no URL may contain are percent-encoded,
-    /// which curl leaves to the user.
+    /// Returns the text to append to the query. Bytes that a URL must not contain are
+    /// percent-encoded, which curl leaves to the user.
     ///
-    /// Behind `--then` (`is_later`), `{}` stays where it stands for a value, and is percent-encoded
-    /// where it came from a file.
+    /// After `--then` (`is_later`), `{}` in an option is kept as the placeholder of the extracted
+    /// value, but percent-encoded if it comes from a file.
     pub(super) fn query(
         &mut self,
         query: Vec<ParsedData>,
@@ -147,9 +147,9 @@ impl PlanResolver<'_> {
         })
     }
 
-    /// Refuses a file that cannot be read now: half of a command's requests are not to be sent
-    /// before that is found. To curl it is the end of the transfer that sends the form, which `-s`
-    /// and `-w` are about.
+    /// Returns the source of a form's file. A file that cannot be read is an error now, before any
+    /// request is sent. For the curl persona it is one only when the form is sent, so that `-s` and
+    /// `-w` apply to it.
     fn source(&mut self, path: PathBuf) -> Result<PartSource, UsageError> {
         if path == Path::new("-") {
             return Ok(PartSource::Stdin);
@@ -204,19 +204,19 @@ impl PlanResolver<'_> {
     }
 }
 
-/// Returns true if a header line has this name.
+/// Returns true if this is the name of a header line.
 fn is_named(line: &[u8], name: &str) -> bool {
     let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
     own.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Returns the media type that a file's name implies; `None` if it implies none.
+/// Returns the media type that the extension of a file's name implies.
 fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
 }
 
-/// The bytes of a query that no URL holds are percent-encoded, and `{}` too if it would stand for a
-/// value.
+/// Percent-encodes the bytes that a query must not contain, and in a later stage (`is_later`) also
+/// `{}`.
 fn in_query(text: &[u8], is_later: bool) -> Vec<u8> {
     let mut query = String::with_capacity(text.len());
     for (at, &byte) in text.iter().enumerate() {

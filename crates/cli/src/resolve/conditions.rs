@@ -1,4 +1,4 @@
-//! Conditions for a reply: newer than a date, another entity tag.
+//! Resolves the options for conditional requests: `-z` and `--etag-compare`.
 
 use super::{PlanResolver, has_field, misused};
 use crate::date;
@@ -8,7 +8,7 @@ use crate::usage_error::UsageError;
 use std::path::Path;
 
 impl PlanResolver<'_> {
-    /// Adds the field of `--etag-compare`. As in curl, it follows the user's own fields.
+    /// Adds the field of `--etag-compare`. As in curl, it follows the fields of `-H`.
     pub(super) fn conditions(
         &mut self,
         parsed: &mut ParsedRequest,
@@ -29,7 +29,7 @@ impl PlanResolver<'_> {
         Ok(())
     }
 
-    /// `-z`, and the field that it sends in front of the user's own.
+    /// Resolves `-z`, and puts its field before the fields of `-H`.
     pub(super) fn time_cond(
         &mut self,
         text: Option<String>,

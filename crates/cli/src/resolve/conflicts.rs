@@ -1,5 +1,4 @@
-//! Options of a group that contradict each other: refused, and in curl's words where curl refuses
-//! them.
+//! Refuses options of a group that contradict each other, with curl's message if curl refuses them.
 
 use std::borrow::Cow;
 
@@ -25,9 +24,10 @@ pub(super) fn check(group: &OptionGroup, persona: Persona, warnings: &mut Vec<St
     check_checksum(group)
 }
 
-/// Returns the method that the options imply. Two methods are an error, in curl's words.
+/// Returns the method that the options imply. Options that imply two methods are an error, with
+/// curl's message.
 ///
-/// Under haul's own name a form or an upload may have the data of `-G` in its URL.
+/// For the haul persona, a form or an upload may be combined with `-G`, whose data go into the URL.
 pub(super) fn method(parsed: &ParsedRequest, uploads: bool, persona: Persona) -> Result<&'static str, UsageError> {
     let data_in_url = parsed.get && !parsed.data.is_empty() && !parsed.head && persona.is_curl();
     let asked = [
@@ -49,7 +49,8 @@ pub(super) fn method(parsed: &ParsedRequest, uploads: bool, persona: Persona) ->
     }
 }
 
-/// Refuses `-C` with options that choose other bytes of the content, or another use of the file.
+/// Refuses `-C` together with options that select other bytes of the content, or use the output
+/// file differently.
 fn check_continued(group: &OptionGroup, stage: &ParsedStage, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set
@@ -81,7 +82,7 @@ fn check_continued(group: &OptionGroup, stage: &ParsedStage, persona: Persona) -
     Ok(())
 }
 
-/// Connection settings that are impossible or have no effect.
+/// Refuses connection settings that cannot work, and warns about those without effect.
 fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
         if tls.client.certificate.is_none() && tls.client.key.is_some() {
@@ -120,7 +121,7 @@ fn check_uploads(group: &OptionGroup) -> Result<(), UsageError> {
     }
 }
 
-/// An output that calls a glob by a name which none of its URL's, or of its upload's, has.
+/// Refuses an output whose placeholder names a glob that neither its URL nor its upload contains.
 fn check_glob_names(group: &OptionGroup) -> Result<(), UsageError> {
     if group.globoff {
         return Ok(());
@@ -148,7 +149,7 @@ fn check_glob_names(group: &OptionGroup) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Settings that fit only one URL.
+/// Refuses `--etag-save` and `--etag-compare` if there are several URLs.
 fn check_entity_tag(group: &OptionGroup, persona: Persona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {

@@ -1,4 +1,4 @@
-//! Resolves the credentials: asks for passwords, reads netrc, and separates those of proxies.
+//! Resolves credentials: asks for passwords, and reads netrc files.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,7 +14,7 @@ use crate::plan::{AuthArgs, FieldArg, NetrcArg, ProxyArgs, ProxyChoice};
 use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 
 impl PlanResolver<'_> {
-    /// Takes the credentials for servers out of `parsed`.
+    /// Takes the credentials for servers out of `parsed` and resolves them.
     pub(super) fn auth(&mut self, parsed: &mut ParsedRequest, fields: &[FieldArg]) -> Result<AuthArgs, UsageError> {
         let (user, bearer) = (parsed.user.take(), parsed.bearer.take());
         // A field given by -H takes the place of the option's, as in curl.
@@ -64,7 +64,8 @@ impl PlanResolver<'_> {
         credentials.map(Some).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
     }
 
-    /// The netrc file. If credentials are given, a missing default file is ignored, as in curl.
+    /// Returns the text of the netrc file. If credentials are given, a missing default file is
+    /// ignored, as in curl.
     fn netrc(&mut self, parsed: &ParsedRequest, has_user: bool) -> Result<NetrcArg, UsageError> {
         let is_required = parsed.netrc || (parsed.netrc_file.is_some() && !parsed.netrc_optional);
         if !is_required && !parsed.netrc_optional {
@@ -127,12 +128,13 @@ impl PlanResolver<'_> {
     }
 }
 
-/// A proxy's text as a refusal of the option; curl finds it when it connects, and so are its codes.
+/// Converts the error of an invalid proxy to a usage error with curl's exit code. This is 5 or 7,
+/// because curl parses the proxy only when it connects.
 pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyError) -> UsageReason {
     UsageReason::Proxy { code: error.exit_code(), text: error.to_string() }
 }
 
-/// The option's place for an error that has no other.
+/// Returns an error at the position of an option, for a reason that was found after parsing.
 pub(super) fn at(option: &str, reason: UsageReason) -> UsageError {
     UsageError::new(ArgPosition::Option(option.to_owned()), reason)
 }

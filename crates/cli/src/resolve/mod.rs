@@ -1,8 +1,7 @@
-//! Resolves the parsed options to a plan: [`ParsedArgs`] to [`RunPlan`].
+//! Turns the parsed options ([`ParsedArgs`]) into the plan of the run ([`RunPlan`]).
 //!
-//! Reads the files that `-d @`, `-H @`, `-w @`, `-n` name and the environment, asks for passwords,
-//! fills in what haul sends by itself, pairs outputs with URLs, and refuses what contradicts
-//! itself.
+//! It reads the environment and the files that `-d @`, `-H @`, `-w @` and `-n` name, asks for
+//! passwords, adds what haul sends by default, assigns outputs to URLs, and refuses contradictions.
 //!
 //! ```
 //! use haul_cli::{file_access::SystemFiles, parse::parse, plan::BodyArg, resolve::resolve};
@@ -36,7 +35,7 @@ use crate::plan::{
 use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 use crate::write_out::WriteOut;
 
-/// Resolves a command line. The caller handles [`ParsedArgs::info`] before.
+/// Resolves a parsed command line. The caller must handle [`ParsedArgs::info`] before.
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
@@ -56,8 +55,8 @@ struct PlanResolver<'f> {
     persona: Persona,
 }
 
-/// The agent that is meant where no option names one: `HAUL_AGENT` is a socket's path, or `1` for
-/// the default one.
+/// Returns the agent that the environment variable `HAUL_AGENT` selects if no option does: its
+/// value is the path of a socket, or `1` for the default one.
 pub fn agent_of(variable: Option<OsString>) -> Option<AgentArgs> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {
@@ -141,7 +140,7 @@ impl PlanResolver<'_> {
         Ok(operation)
     }
 
-    /// The output of a stage that `--then` opened.
+    /// Resolves the output of a stage after `--then`.
     fn output(&mut self, mut outputs: Vec<OutputArg>, is_last: bool) -> Result<OutputArg, UsageError> {
         if outputs.len() > 1 {
             self.warnings.push("Only the last -o of a stage behind --then counts".to_owned());
@@ -275,7 +274,7 @@ impl PlanResolver<'_> {
         })
     }
 
-    /// curl's note about a needless `-X`.
+    /// Adds curl's note about a `-X` that names the method which would be used anyway.
     fn note_method(&mut self, parsed: &ParsedRequest, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
         match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {
@@ -317,7 +316,7 @@ impl PlanResolver<'_> {
         Ok(fields)
     }
 
-    /// Checks that the files of certificates and passwords exist, before anything is done.
+    /// Checks that the files of certificates and passwords exist, before anything is sent.
     fn check_files_exist(&mut self, group: &OptionGroup) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
@@ -360,10 +359,10 @@ impl PlanResolver<'_> {
     }
 }
 
-/// The error when a stage that feeds another prints to standard output.
+/// The message for a stage that passes values to another and prints its pages to standard output.
 const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
 
-/// Refuses to sort or compare values that go to one file for each page.
+/// Refuses `--sort` and `--unique` if each page has its own output file.
 fn check_values(operation: &Operation) -> Result<(), UsageError> {
     let Some(last) = operation.stages.last() else { return Ok(()) };
     let is_stdout = |source| operation.output_of(source).is_stdout();
@@ -380,7 +379,7 @@ fn check_values(operation: &Operation) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Returns the fields of the command line whose values contain `{}`.
+/// Returns the header fields whose values contain `{}`.
 fn by_value(fields: &[ParsedHeader]) -> Vec<(String, Vec<u8>)> {
     let set = fields.iter().filter_map(|field| match field {
         ParsedHeader::Field(FieldArg::Set { name, value }) => Some((name.clone(), value.clone())),
@@ -389,7 +388,7 @@ fn by_value(fields: &[ParsedHeader]) -> Vec<(String, Vec<u8>)> {
     set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
 }
 
-/// Returns the encoding of a value in a body of the type that these fields name.
+/// Returns the encoding of values in a body with the media type that these fields give.
 fn value_form(fields: &[FieldArg]) -> ValueEncoding {
     let is_type = |field: &&FieldArg| field.name().eq_ignore_ascii_case("Content-Type");
     let Some(FieldArg::Set { value, .. }) = fields.iter().find(is_type) else { return ValueEncoding::Form };

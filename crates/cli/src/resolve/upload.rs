@@ -1,4 +1,4 @@
-//! `-T`: each beside its URL.
+//! `-T`: assigns uploads to URLs, and checks their files.
 
 use std::path::Path;
 

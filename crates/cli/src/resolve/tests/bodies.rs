@@ -13,7 +13,7 @@ fn form(args: &[&str]) -> FormArg {
     }
 }
 
-/// The form with every source as `<its number>`, and `B` for the boundary.
+/// Returns the layout of the form, with `<INDEX>` for each source and `B` for the boundary.
 fn laid_out(args: &[&str]) -> String {
     let form = form(args);
     let layout =

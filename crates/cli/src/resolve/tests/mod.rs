@@ -9,8 +9,8 @@ use crate::plan::ResolveArg;
 use haul::request::ConnectToRule;
 use haul_policy::auth::Credentials;
 
-/// `@body`, `@headers`, `@netrc` and `@big` (which reports a size of 5 MiB) exist, so do some
-/// variables, and passwords are typed.
+/// Test files: `@body`, `@headers`, `@netrc` and `@big` (with a reported size of 5 MiB); also some
+/// environment variables, and typed passwords.
 struct TwoFiles;
 
 impl FileAccess for TwoFiles {

@@ -15,7 +15,7 @@ fn transfer(args: &[&str]) -> TransferArgs {
     operation(&[args, &["u"]].concat()).stages.remove(0).transfer
 }
 
-/// The message for a contradiction, which has to name the option.
+/// Returns the explanation in the error, which must name this option.
 fn refusal(args: &[&str], option: &str) -> String {
     let error = read(args).expect_err("they contradict each other");
     assert_eq!(error.exit_code(), 2, "{args:?}");
