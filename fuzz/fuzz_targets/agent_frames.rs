@@ -1,5 +1,5 @@
-//! Frames between a call and the agent: however they are cut they read the same, and what is read
-//! is written as it came.
+//! Fuzzes frames between a command and the agent: the result does not depend on how the input is
+//! cut, and a message that was read is encoded to the same bytes.
 #![no_main]
 
 use std::time::Instant;

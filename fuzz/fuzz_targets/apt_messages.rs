@@ -1,5 +1,6 @@
-//! apt's protocol: messages read the same however they come, are written so that they are read
-//! again, and a configuration of any items and logins of any text do no harm.
+//! Fuzzes apt's protocol: messages do not depend on how the input is cut and survive writing and
+//! reading; configurations and netrc files of any text cause no panic, and no login is sent
+//! unencrypted unless the file allows it.
 #![no_main]
 
 use std::io::{BufReader, Read};
@@ -10,7 +11,7 @@ use haul_cli::apt::config::AptConfig;
 use haul_cli::apt::message::AptMessage;
 use libfuzzer_sys::fuzz_target;
 
-/// The messages up to the first error, and whether there was one.
+/// Returns the messages up to the first error, and whether there was an error.
 fn messages(source: impl Read, step: usize) -> (Vec<AptMessage>, bool) {
     let mut reader = BufReader::with_capacity(step.max(1), source);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The charset of a Content-Type: one parameter's value, found whatever stands in front of it.
+//! Fuzzes the charset parameter of a Content-Type: it is found after any other parameters.
 #![no_main]
 
 use haul::response::charset;

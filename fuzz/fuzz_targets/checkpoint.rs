@@ -1,7 +1,7 @@
-//! State checkpoints: what is read is sound, and there is one way to write it.
+//! Fuzzes the decoder of checkpoints: a decoded checkpoint is valid and has only one encoding.
 //!
-//! The input is the beginning of a slot. It is read as it is, and again with a sum that fits, since
-//! no mutation would find one.
+//! The input is the beginning of a slot. It is decoded unchanged, and again with a valid checksum,
+//! since no mutation would find one.
 #![no_main]
 
 use haul_policy::range::checkpoint::{SLOT, decode, latest};

@@ -1,5 +1,5 @@
-//! Lists of checksums: what is picked stands in the list, and no order of its lines nor what ends
-//! them changes it.
+//! Fuzzes lists of checksums: a chosen digest occurs in the list, and neither the order of the
+//! lines nor their line ends change the choice.
 #![no_main]
 
 use haul_cli::checksum::{ChecksumList, ExpectedDigest, NoDigest};

@@ -1,8 +1,8 @@
-//! Command lines, a word a line, in every grammar there is: none does harm, and what is wrong with
-//! one can be told.
+//! Fuzzes command lines, one word a line, of haul, curl, fetch and ftp: none causes a panic, and
+//! every error has a message and an exit code.
 //!
-//! The first byte picks the grammar. Files that options name are empty, or the input itself: so a
-//! line may be a config file's, too.
+//! The first byte selects the program. Files that options name are empty or contain the input
+//! itself, so a line may also be part of a config file.
 #![no_main]
 
 use std::ffi::OsString;

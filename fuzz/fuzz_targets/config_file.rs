@@ -1,4 +1,4 @@
-//! Config files: however they are read, the same entries come of them.
+//! Fuzzes config files: the entries do not depend on how many bytes each read returns.
 #![no_main]
 
 use std::io::Read;
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 type Entry = (Vec<u8>, Option<Vec<u8>>, u64);
 
-/// A few bytes at a time, as from a FIFO.
+/// A reader that returns at most this many bytes at a time, like a FIFO.
 struct ShortReads<'a>(&'a [u8], usize);
 
 impl Read for ShortReads<'_> {
@@ -18,7 +18,7 @@ impl Read for ShortReads<'_> {
     }
 }
 
-/// The entries up to the first error, and whether there was one.
+/// Returns the entries up to the first error, and whether there was an error.
 fn entries(source: impl Read) -> (Vec<Entry>, bool) {
     let mut reader = ConfigReader::new(source);
     let mut found = Vec::new();

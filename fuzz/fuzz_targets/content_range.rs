@@ -1,5 +1,5 @@
-//! Content-Range: what is read lies in order and inside its total, and means the same when it is
-//! written again.
+//! Fuzzes Content-Range: an accepted range is ordered and within its total, and means the same when
+//! it is written again.
 #![no_main]
 
 use haul_policy::range::content_range::{ContentRange, parse};

@@ -1,5 +1,5 @@
-//! Dates and waits as servers and users write them: what is read as a date is read as the same when
-//! HTTP writes it.
+//! Fuzzes dates and waits as servers and users write them: an accepted date means the same when it
+//! is written as an HTTP date.
 #![no_main]
 
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use haul_cli::date;
 use haul_policy::retry::parse_retry_after;
 use libfuzzer_sys::fuzz_target;
 
-/// The last second of the year 9999, and a day for zones.
+/// The last second of the year 9999, and a hundred hours for time zones.
 const LAST: u64 = 253_402_300_799 + 100 * 3600;
 
 fuzz_target!(|data: &[u8]| {

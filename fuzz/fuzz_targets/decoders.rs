@@ -1,5 +1,5 @@
-//! Content codings: however a body is cut it decodes the same, and never to more than the limits
-//! allow.
+//! Fuzzes content decoders: the result does not depend on how the body is cut, and never exceeds
+//! the limits.
 #![no_main]
 
 use haul::body::{DecodeLimits, BodyDecoder};

@@ -1,5 +1,5 @@
-//! Matches in a body that comes in pieces: those of one search over the whole, wherever the pieces
-//! end.
+//! Fuzzes the search in a body that arrives in pieces: it finds the same matches as a search in the
+//! whole body.
 #![no_main]
 
 use haul::pipeline::{Extractor, ExtractPattern};

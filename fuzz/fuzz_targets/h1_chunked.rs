@@ -1,5 +1,5 @@
-//! Chunked bodies: what is seen does not depend on how the input was cut, and a body that is
-//! accepted is the one that a second, naive decoder reads.
+//! Fuzzes chunked bodies: the events do not depend on how the input is cut, and an accepted body is
+//! the one that a second, simple decoder reads.
 #![no_main]
 
 #[path = "support/h1.rs"]
@@ -23,7 +23,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(naive(data).as_deref(), Some(body));
 });
 
-/// Any line may end in LF without CR.
+/// Decodes a chunked body in the simplest way; `None` if it is malformed. Lines may end in LF
+/// without CR.
 fn naive(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

@@ -1,7 +1,7 @@
-//! Response heads: what is seen does not depend on how the input was cut, and what a head says lies
-//! inside it.
+//! Fuzzes response heads: the events do not depend on how the input is cut, and the parts of a head
+//! lie within its bytes.
 //!
-//! The first byte picks the method and the size of the pieces, the rest is the wire.
+//! The first byte selects the method and the size of the pieces; the rest is the server's bytes.
 #![no_main]
 
 #[path = "support/h1.rs"]

@@ -1,7 +1,7 @@
-//! A whole session under any sequence of calls: nothing panics, and what the machine says about
-//! itself holds.
+//! Fuzzes an HTTP/1 connection with calls in any order: nothing panics, and the machine's answers
+//! about its state are consistent.
 //!
-//! Each operation is a byte; those that need bytes take them from the rest of the input.
+//! Each operation is a byte; an operation that needs bytes takes them from the rest of the input.
 #![no_main]
 
 #[path = "support/h1.rs"]

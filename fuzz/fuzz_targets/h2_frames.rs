@@ -1,7 +1,7 @@
-//! Frames of a server: what is seen and what is answered does not depend on how the input was cut.
+//! Fuzzes the frames of a server: events and output do not depend on how the input is cut.
 //!
-//! The first byte picks the method and the size of the pieces, the rest is the wire behind the
-//! server's SETTINGS.
+//! The first byte selects the method and the size of the pieces; the rest is the server's bytes
+//! after its SETTINGS.
 #![no_main]
 
 #[path = "support/h2.rs"]

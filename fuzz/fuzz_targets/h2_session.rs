@@ -1,8 +1,8 @@
-//! A session: any operation at any time, on any request. Nothing panics, windows and limits hold,
-//! and the accounts of what is open agree.
+//! Fuzzes an HTTP/2 connection with calls in any order, on any request. Nothing panics, windows and
+//! limits hold, and the machine's lists of open requests agree with the model's.
 //!
-//! The input is a row of operations of one byte each; those that need bytes take them from the rest
-//! of the input.
+//! The input is a sequence of operations of one byte each; an operation that needs bytes takes them
+//! from the rest of the input.
 #![no_main]
 
 #[path = "support/h2.rs"]
@@ -33,7 +33,7 @@ impl<'a> H2Input<'a> {
         taken
     }
 
-    /// One of the first few requests, or one that never was.
+    /// Returns the id of one of the first few requests, or an id that never existed.
     fn id(&mut self) -> RequestId {
         RequestId(u64::from(self.one().unwrap_or(0) % 16))
     }

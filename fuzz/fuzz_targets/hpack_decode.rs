@@ -1,7 +1,7 @@
-//! Header blocks: lines lie where they are said to lie and are no longer than the block and the
-//! table make possible; and what was decoded, encoded again, is decoded to the same.
+//! Fuzzes header blocks: decoded lines lie at the returned positions and are no longer than the
+//! block and the table allow; encoding them again and decoding gives the same lines.
 //!
-//! The input is a row of blocks, each behind a byte with its length.
+//! The input is a sequence of blocks, each after a byte with its length.
 #![no_main]
 
 use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, Indexing};

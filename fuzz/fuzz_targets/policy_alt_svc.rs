@@ -1,4 +1,4 @@
-//! Alt-Svc fields and files.
+//! Fuzzes Alt-Svc fields and files.
 #![no_main]
 
 use haul_policy::Target;

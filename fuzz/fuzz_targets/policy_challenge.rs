@@ -1,5 +1,5 @@
-//! Challenges and the answers to them: an answer is one challenge-like field again, without control
-//! bytes.
+//! Fuzzes challenges and the Digest answers to them: an answer parses as exactly one challenge and
+//! contains no control bytes.
 #![no_main]
 
 use haul_policy::auth::{AllowedSchemes, ChosenScheme, Credentials, DigestSession, choose, parse_challenges};

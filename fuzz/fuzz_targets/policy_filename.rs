@@ -1,5 +1,5 @@
-//! Content-Disposition and URLs: the name that comes of them stays in its directory, and is not
-//! hidden.
+//! Fuzzes file names from Content-Disposition and from URLs: a name never leaves its directory and
+//! never begins with a dot.
 #![no_main]
 
 use haul_policy::Target;

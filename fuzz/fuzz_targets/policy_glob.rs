@@ -1,4 +1,5 @@
-//! Globs of URLs: what is counted is what is made, and each expansion fills a template.
+//! Fuzzes URL globs: the count equals the number of expansions, and each expansion fills a
+//! template.
 #![no_main]
 
 use haul_policy::glob::{UrlGlob, fill_template};

@@ -1,4 +1,4 @@
-//! Strict-Transport-Security fields and files.
+//! Fuzzes Strict-Transport-Security fields and files.
 #![no_main]
 
 use haul_policy::Target;

@@ -1,4 +1,5 @@
-//! Cookie files of both kinds: what was read is written so that it is read the same.
+//! Fuzzes cookie files in both formats: cookies that were read are the same after writing and
+//! reading again.
 #![no_main]
 
 use haul_policy::cookie::{CookieStore, lwp, netscape};

@@ -1,7 +1,8 @@
-//! Locations: secrets stay with the first origin, whatever a redirect says; the rules are kept, and
-//! a hop can be asked for.
+//! Fuzzes redirects: secrets stay with the first origin whatever a Location says, the user's rules
+//! are kept, and the next URL is valid.
 //!
-//! The first byte is the rules, the second the request and its status; then Locations, one a line.
+//! The first byte selects the rules, the second the request and its status; then follow Locations,
+//! one a line.
 #![no_main]
 
 use haul_policy::redirect::{RedirectRules, SecretHandling, decide};

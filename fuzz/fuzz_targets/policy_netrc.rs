@@ -1,5 +1,5 @@
-//! netrc files: an entry found for a login is that login's or anybody's, and the case of the host
-//! does not matter.
+//! Fuzzes netrc files: an entry found for a login has that login or none, and the letter case of
+//! the host does not matter.
 #![no_main]
 
 use haul_policy::netrc::find;

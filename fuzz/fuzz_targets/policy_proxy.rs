@@ -1,4 +1,4 @@
-//! Proxy URLs and no_proxy lists.
+//! Fuzzes proxy URLs and no_proxy lists.
 #![no_main]
 
 use haul_policy::Target;

@@ -1,5 +1,5 @@
-//! Set-Cookie fields: what is taken is sent to its own site only, without control bytes, and
-//! survives each kind of file.
+//! Fuzzes Set-Cookie fields: an accepted cookie is sent to its own site only, without control
+//! bytes, and survives both kinds of files.
 #![no_main]
 
 use haul_policy::Target;

@@ -1,4 +1,5 @@
-//! SOCKS replies: however they are cut, the same is sent and the same is used.
+//! Fuzzes SOCKS replies: the messages sent and the bytes used do not depend on how the replies are
+//! cut.
 #![no_main]
 
 use haul_policy::auth::Credentials;

@@ -1,12 +1,13 @@
-//! Templates of `--then`, a line feed, and a match: a match is data, and leads to no origin and
-//! into no directory but the template's.
+//! Fuzzes `--then`: the input is a template, a line feed, and a match. The match never changes the
+//! origin or the directory of the URL.
 #![no_main]
 
 use haul_policy::Target;
 use haul_policy::template::UrlTemplate;
 use libfuzzer_sys::fuzz_target;
 
-/// The directory that every match shares: up to the last slash that two of them have in common.
+/// Returns the directory that every match shares: the path up to the last slash before two matches
+/// differ.
 fn above(template: &UrlTemplate) -> String {
     let path = |matched: &[u8]| {
         let url = template.expand(matched).expect("a digit fits anywhere");

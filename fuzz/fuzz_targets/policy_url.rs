@@ -1,5 +1,4 @@
-//! URLs as they are typed: one that is taken is written so that it is read again as the same, and
-//! leads where it did.
+//! Fuzzes URLs: an accepted URL is written as one that parses to the same origin and path.
 #![no_main]
 
 use haul_policy::{Target, file_url};

@@ -1,8 +1,8 @@
-//! Records of a TLS server that has our keys: data is handed out as it was sealed, whatever comes
-//! between and however it is cut, and what is no sound record ends the connection.
+//! Fuzzes the records of a TLS server that has our keys: data arrives unchanged, whatever other
+//! records come between and however the input is cut; an invalid record ends the connection.
 //!
-//! The first byte picks the version and the size of the pieces. Each operation is a byte: what kind
-//! of record, or bytes as they are.
+//! The first byte selects the version and the size of the pieces. Each operation is a byte: a kind
+//! of record, or raw bytes.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -54,7 +54,7 @@ struct RecordSealer {
 }
 
 impl RecordSealer {
-    /// One record; in TLS 1.3 its padding hides how long it is.
+    /// Returns one encrypted record; in TLS 1.3, padding hides its length.
     fn seal(&mut self, kind: u8, content: &[u8], padding: usize) -> Vec<u8> {
         let sequence = self.sequence.to_be_bytes();
         self.sequence += 1;

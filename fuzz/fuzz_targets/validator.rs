@@ -1,5 +1,6 @@
-//! Validators: ETag, Last-Modified and Date of a reply, parted by line feeds. What is taken can be
-//! sent in If-Range, stored, and agrees with where it came from.
+//! Fuzzes validators: the input is ETag, Last-Modified and Date of a response, separated by line
+//! feeds. An accepted validator is a valid If-Range, can be stored, and agrees with the response it
+//! was made from.
 #![no_main]
 
 use haul_policy::range::{Validator, ValidatorMatch};

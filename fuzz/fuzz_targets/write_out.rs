@@ -1,7 +1,7 @@
-//! Formats of `-w` on a server's reply: nothing panics, and what claims to be JSON is, whatever the
-//! server's bytes.
+//! Fuzzes formats of `-w` with a server's response: nothing panics, and the JSON variables give
+//! valid JSON whatever the server's bytes.
 //!
-//! The first byte is the length of the format, the rest the fields of the reply.
+//! The first byte is the length of the format; the rest is the fields of the response.
 #![no_main]
 
 use haul_cli::persona::Persona;

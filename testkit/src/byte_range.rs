@@ -3,7 +3,7 @@
 /// The part of a body that a Range selects (RFC 9110 §14.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedPart {
-    /// Not a Range to act on: none, several, another unit, or malformed.
+    /// All of the body: there is no Range, or several ranges, another unit, or a malformed field.
     Whole,
     /// A half-open range of bytes.
     Part(u64, u64),

@@ -1,4 +1,5 @@
-//! Runs a program to its end, under a hard time limit: its output, how it ended, its peak memory.
+//! Runs a program to its end, under a hard time limit; returns its exit code, peak memory and last
+//! messages.
 //!
 //! ```
 //! use std::process::{Command, Stdio};
@@ -25,24 +26,26 @@ use wait4::Wait4;
 /// The number of last bytes of standard error that are kept.
 const WORDS: usize = 600;
 
-/// The end of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildOutcome {
-    /// `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     /// True if the run exceeded its time limit and was killed.
     pub hung: bool,
-    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's
-    /// peak, so this is at least the peak of the present program.
+    /// The peak of resident memory in bytes. On exec the kernel starts a child's count at its
+    /// parent's peak, so this is at least the peak of the present program.
     pub rss: u64,
-    /// The last bytes of its standard error, if that is a pipe, with lines joined by ` | `.
+    /// The last bytes of the program's standard error, if that is a pipe, with lines joined by
+    /// ` | `.
     pub said: String,
 }
 
-/// Runs it to its end or up to the limit; `take` gets its output, if standard output is a pipe.
+/// Runs a program to its end, or kills it at the limit; `take` gets its output, if standard output
+/// is a pipe.
 ///
 /// # Errors
-/// The system's, if it cannot be started or waited for.
+/// If the program cannot be started or waited for.
 pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) -> io::Result<ChildOutcome> {
     let mut child = command.spawn()?;
     let pid = Pid::from_child(&child);

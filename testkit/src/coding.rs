@@ -1,4 +1,4 @@
-//! Content codings as a server makes them, and a decompression bomb.
+//! Content codings as a server applies them, and a decompression bomb.
 //!
 //! ```
 //! use testkit::coding::ContentCoding;
@@ -30,7 +30,7 @@ pub enum ContentCoding {
     Zstd,
 }
 
-/// Not the name of a coding.
+/// The error for a text that does not name a coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownCoding;
 
@@ -50,7 +50,7 @@ impl FromStr for ContentCoding {
 }
 
 impl ContentCoding {
-    /// The token in Content-Encoding.
+    /// Returns the token for Content-Encoding.
     pub fn token(self) -> &'static str {
         match self {
             ContentCoding::Gzip => "gzip",
@@ -60,7 +60,7 @@ impl ContentCoding {
         }
     }
 
-    /// `plain`, encoded at a fast level.
+    /// Returns `plain`, encoded at a fast level.
     ///
     /// # Panics
     /// Never: writing to memory does not fail.
@@ -91,8 +91,8 @@ impl ContentCoding {
         }
     }
 
-    /// The coding an Accept-Encoding field asks for: the first of zstd, br, gzip, deflate that it
-    /// names with a weight above zero (RFC 9110 section 12.5.3).
+    /// Returns the coding for an Accept-Encoding field: the first of zstd, br, gzip, deflate that
+    /// it names with a weight above zero (RFC 9110 section 12.5.3).
     pub fn negotiate(accept_encoding: &str) -> Option<ContentCoding> {
         let accepts = |token: &str| {
             accept_encoding.split(',').any(|item| {
@@ -108,8 +108,8 @@ impl ContentCoding {
     }
 }
 
-/// A gzip stream of `mib` MiB of zeros, in pieces: about 1 KiB for each MiB, made without work for
-/// each MiB.
+/// Returns a gzip stream of `mib` MiB of zeros, in pieces: about 1 KiB for each MiB, made without
+/// work for each MiB.
 ///
 /// ```
 /// use std::io::Read;

@@ -1,9 +1,8 @@
-//! Locks a mutex whatever happened to earlier holders: a test that panicked has reported its own
-//! failure.
+//! Locks a mutex even if it is poisoned: a test that panicked has reported its own failure.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks the mutex, poisoned or not.
+/// Locks the mutex; a poisoned one too.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

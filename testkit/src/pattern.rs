@@ -1,5 +1,5 @@
-//! Bytes whose value is a function of their offset, so that any slice of a body of any size can be
-//! checked alone.
+//! Bytes whose value is a function of their offset, so that any slice of a body can be checked
+//! alone, whatever the body's size.
 //!
 //! ```
 //! use testkit::pattern::Pattern;
@@ -20,7 +20,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The sequence of `seed`.
+    /// Creates the sequence of `seed`.
     pub fn new(seed: u64) -> Pattern {
         Pattern { seed }
     }
@@ -45,7 +45,7 @@ impl Pattern {
         tail.copy_from_slice(&last[..tail.len()]);
     }
 
-    /// `len` bytes from `offset` on.
+    /// Returns `len` bytes from `offset` on.
     pub fn slice(&self, offset: u64, len: usize) -> Vec<u8> {
         let mut out = vec![0; len];
         self.fill(offset, &mut out);
@@ -58,7 +58,8 @@ impl Pattern {
     }
 }
 
-/// `len` bytes of readable text that compresses about as HTML does: what the coded routes serve.
+/// Returns `len` bytes of readable text that compresses about as HTML does: the content of the
+/// coded routes.
 ///
 /// ```
 /// let text = testkit::pattern::text(1, 500);

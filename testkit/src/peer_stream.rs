@@ -1,7 +1,7 @@
 //! One connection of a server on plain threads, with or without TLS, and the ways to end it.
 //!
-//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it; they differ from an ordinary server
-//! only in how a connection ends: properly, cut off (no close_notify), or by a reset.
+//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it. A connection ends properly, cut off
+//! (no close_notify), or by a reset, which an ordinary server cannot choose.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -17,7 +17,7 @@ pub(crate) enum PeerStream {
 }
 
 impl PeerStream {
-    /// A TLS handshake happens with the first read or write.
+    /// Wraps an accepted socket. With `tls`, the handshake happens with the first read or write.
     pub(crate) fn over(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<PeerStream> {
         stream.set_nodelay(true)?;
         Ok(match tls {

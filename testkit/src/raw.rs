@@ -1,5 +1,5 @@
-//! A scripted peer on plain threads: it reads as the script says, sends exactly the bytes of the
-//! script, and keeps what it received. It is for framing that no honest server sends.
+//! A scripted HTTP/1 peer on plain threads: it reads as its script says, sends exactly the bytes of
+//! the script, and records what it received. It is for framing that no honest server sends.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -33,7 +33,7 @@ use crate::scripted::{PeerState, ScriptedPeer};
 /// A step of a script.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are left for the next
+    /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are kept for the next
     /// read.
     ReadHead,
     /// Reads this many bytes.
@@ -45,15 +45,15 @@ pub enum Step {
     /// Sends these bytes one at a time, each in a write (and so a segment) of its own, with a pause
     /// after each.
     SendSlowly(Vec<u8>, Duration),
-    /// Sends these bytes again and again until a write fails, at most this many times.
+    /// Sends these bytes repeatedly: at most this many times, or until a write fails.
     SendRepeatedly(Vec<u8>, u64),
-    /// Waits.
+    /// Waits for this duration.
     Sleep(Duration),
-    /// Waits until [`RawPeer::release`] was called this many times: a test decides the order, not a
-    /// clock.
+    /// Waits until [`RawPeer::release`] was called this many times, so that a test decides the
+    /// order, not a clock.
     Await(u64),
-    /// Shuts down its side of the connection (over TLS: close_notify first) and continues the
-    /// script.
+    /// Shuts down the peer's side of the connection (over TLS: close_notify first) and continues
+    /// the script.
     HalfClose,
     /// Closes properly (over TLS: close_notify first). This also happens at the end of a script.
     Close,
@@ -64,12 +64,12 @@ pub enum Step {
 }
 
 impl Step {
-    /// `Send` of text or bytes.
+    /// Creates [`Step::Send`] from text or bytes.
     pub fn send(bytes: impl AsRef<[u8]>) -> Step {
         Step::Send(bytes.as_ref().to_vec())
     }
 
-    /// `SendSlowly` of text or bytes without a pause, as single bytes.
+    /// Creates [`Step::SendSlowly`] from text or bytes: single bytes without a pause.
     pub fn send_bytewise(bytes: impl AsRef<[u8]>) -> Step {
         Step::SendSlowly(bytes.as_ref().to_vec(), Duration::ZERO)
     }
@@ -78,8 +78,7 @@ impl Step {
 /// The steps on one connection, in order.
 pub type Script = Vec<Step>;
 
-/// A running peer. Dropping it stops it from accepting; scripts under way end with their
-/// connections.
+/// A running peer. Dropping it stops it from accepting; running scripts end with their connections.
 pub struct RawPeer(ScriptedPeer<RawScriptState>);
 
 #[derive(Default)]
@@ -90,15 +89,15 @@ struct RawScriptState {
 }
 
 enum AfterLastScript {
-    /// Connections past the last script are closed at once.
+    /// Connections after that of the last script are closed at once.
     Close,
     /// Further connections get the last script again.
     Repeat,
 }
 
 impl RawPeer {
-    /// The first connection gets the first script, the second the second, and so on; further ones
-    /// are closed at once.
+    /// Starts a peer. The first connection gets the first script, the second the second, and so on;
+    /// further ones are closed at once.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -106,7 +105,7 @@ impl RawPeer {
         RawPeer::run(scripts, AfterLastScript::Close, None)
     }
 
-    /// Every connection gets this script.
+    /// Starts a peer that plays this script on every connection.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -147,7 +146,7 @@ impl RawPeer {
         self.0.addr
     }
 
-    /// `http://ADDRESS` and `path`, which starts with a slash.
+    /// Returns `http://ADDRESS` with `path`, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr())
     }
@@ -157,8 +156,7 @@ impl RawPeer {
         self.0.shared.lock().received.len()
     }
 
-    /// The bytes received so far on the connection with this number (from 0), as far as its script
-    /// read them.
+    /// Returns the bytes that the script read so far on the connection with this number (from 0).
     pub fn received(&self, connection: usize) -> Vec<u8> {
         self.0.shared.lock().received.get(connection).cloned().unwrap_or_default()
     }
@@ -168,15 +166,15 @@ impl RawPeer {
         self.0.shared.change(|state| state.released += 1);
     }
 
-    /// Waits until the scripts of the first `connections` connections have ended; false if that
-    /// takes longer than 30 seconds.
+    /// Waits until the scripts of the first `connections` connections have ended; returns `false`
+    /// if that takes longer than 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
         let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
         self.0.shared.wait(done)
     }
 
-    /// Waits until the connection of this number has sent `needle`; false if that takes longer than
-    /// 30 seconds.
+    /// Waits until the client of the connection with this number has sent `needle`; returns `false`
+    /// if that takes longer than 30 seconds.
     pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
         self.0.shared.wait(|state| {
             let received = state.received.get(connection);
@@ -189,7 +187,7 @@ struct ScriptPlayer<'a> {
     wire: PeerStream,
     number: usize,
     shared: &'a PeerState<RawScriptState>,
-    /// Read from the socket and recorded, but not yet taken by a step.
+    /// Bytes read from the socket and recorded, but not yet consumed by a step.
     ahead: Vec<u8>,
 }
 

@@ -1,8 +1,8 @@
-//! A link with a round trip, jitter and a rate, on loopback.
+//! A relay on loopback that adds a round-trip time, jitter and a rate limit to connections.
 //!
-//! Every piece that arrives is stamped and sent on half a round trip later, so the delay costs no
-//! bandwidth. Jitter delays a piece further, and those behind it in its direction with it: nothing
-//! is reordered. The TCP handshake is not delayed unless requested.
+//! Every piece of data that arrives is timed and forwarded half a round trip later, so the delay
+//! costs no bandwidth. Jitter delays a piece further, and with it all later pieces in its
+//! direction: nothing is reordered. The TCP handshake is not delayed unless requested.
 //!
 //! ```
 //! use std::time::Duration;
@@ -36,15 +36,15 @@ use crate::lock::lock;
 use crate::rng::{Rng, mix};
 use timer::Timer;
 
-/// Bytes one direction of one connection may have under way; worst case of memory a connection:
-/// twice this.
+/// The number of bytes that one direction of a connection may have in flight; worst case of memory
+/// a connection: twice this.
 const IN_FLIGHT: u32 = 16 << 20;
-/// The part that a link with a rate holds in addition to its round trip: a router's queue, not a
-/// cache of the whole body.
+/// The data, as a time at the rate, that a link with a rate holds in addition to its round trip:
+/// like a router's queue, not a cache of the whole body.
 const QUEUE: Duration = Duration::from_millis(20);
-/// The most that is read, stamped and sent on as one piece.
+/// The largest piece that is read, timed and forwarded at once, in bytes.
 const PIECE: usize = 64 << 10;
-/// The delay that a paced sender may catch up.
+/// The longest delay that a rate-limited sender may make up for by sending faster.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].
@@ -71,20 +71,20 @@ impl RelayBuilder {
         self
     }
 
-    /// The round trip: half of it is added in each direction. Default: zero.
+    /// Sets the round-trip time: half of it is added in each direction. Default: zero.
     pub fn rtt(mut self, rtt: Duration) -> RelayBuilder {
         self.link.rtt = rtt;
         self
     }
 
-    /// Up to this much is added to half the round trip of each piece, by chance; order is kept.
-    /// Default: zero.
+    /// Sets the jitter: a random time up to this is added to half the round trip of each piece; the
+    /// order is kept. Default: zero.
     pub fn jitter(mut self, most: Duration) -> RelayBuilder {
         self.link.jitter = most;
         self
     }
 
-    /// The seed of the jitter; the same seed gives a connection the same delays. Default: 1.
+    /// Sets the seed of the jitter; the same seed gives a connection the same delays. Default: 1.
     pub fn seed(mut self, seed: u64) -> RelayBuilder {
         self.link.seed = seed;
         self
@@ -96,13 +96,14 @@ impl RelayBuilder {
         self
     }
 
-    /// Bytes a second for each connection, in each direction. Default: unlimited.
+    /// Sets the rate of each connection in each direction, in bytes a second. Default: unlimited.
     pub fn rate(mut self, bytes_a_second: u64) -> RelayBuilder {
         self.link.rate = Some(bytes_a_second.max(1));
         self
     }
 
-    /// Bytes a second for all connections together, in each direction. Default: unlimited.
+    /// Sets the rate of all connections together in each direction, in bytes a second. Default:
+    /// unlimited.
     pub fn total_rate(mut self, bytes_a_second: u64) -> RelayBuilder {
         self.link.total_rate = Some(bytes_a_second.max(1));
         self
@@ -111,7 +112,7 @@ impl RelayBuilder {
     /// Binds and starts relaying.
     ///
     /// # Errors
-    /// From binding the port or starting a thread.
+    /// If the port cannot be bound or a thread cannot be started.
     pub fn start(self) -> io::Result<Relay> {
         let runtime =
             runtime::Builder::new_multi_thread().worker_threads(1).thread_name("testkit-relay").enable_all().build()?;
@@ -144,7 +145,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// A relay to this address.
+    /// Returns the default settings of a relay to this address.
     pub fn to(to: SocketAddr) -> RelayBuilder {
         let link = LinkSettings {
             rtt: Duration::ZERO,
@@ -162,7 +163,7 @@ impl Relay {
         self.addr
     }
 
-    /// Connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> u64 {
         self.connections.load(SeqCst)
     }
@@ -176,7 +177,7 @@ impl Drop for Relay {
     }
 }
 
-/// The time at which the next byte may be sent at a rate.
+/// The time at which the next byte may be sent at a given rate.
 struct LinkPace {
     rate: Option<u64>,
     next: Mutex<Option<Instant>>,
@@ -293,7 +294,7 @@ impl LinkSettings {
         [self.rate, self.total_rate].into_iter().flatten().min()
     }
 
-    /// Bytes that one direction of a connection may have under way.
+    /// Returns the number of bytes that one direction of a connection may have in flight.
     fn room(&self) -> u32 {
         let held = |rate: u64| (rate as f64 * (self.rtt + self.jitter + QUEUE).as_secs_f64()) as u64;
         let room = self.slowest().map_or(u64::from(IN_FLIGHT), held);
@@ -301,7 +302,7 @@ impl LinkSettings {
     }
 }
 
-/// The times at which the pieces of one direction are due.
+/// The times at which the pieces of one direction are to be forwarded.
 struct PieceDelays {
     link: LinkSettings,
     rng: Rng,
@@ -309,7 +310,8 @@ struct PieceDelays {
 }
 
 impl PieceDelays {
-    /// `None` for a link without delay.
+    /// Returns the time at which the next piece is to be forwarded; `None` for a link without
+    /// delay.
     fn due(&mut self) -> Option<Instant> {
         let LinkSettings { rtt, jitter, .. } = self.link;
         if rtt.is_zero() && jitter.is_zero() {

@@ -1,5 +1,5 @@
-//! The parts that the scripted peers [`raw`](crate::raw) and [`frames`](crate::frames) share: a
-//! listener on loopback, a thread for each connection, and a state on which tests wait.
+//! Code shared by the scripted peers [`raw`](crate::raw) and [`frames`](crate::frames): a listener
+//! on loopback, a thread for each connection, and a state on which tests wait.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// The time for which a read waits for a silent client before the script is given up.
+/// The time for which a read waits for a silent client before the script ends with an error.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The listener of a peer and the state that its connections change.
@@ -71,13 +71,14 @@ impl<T> PeerState<T> {
         lock(&self.state)
     }
 
-    /// Changes the state and wakes those who wait for it.
+    /// Changes the state and wakes the threads that wait for it.
     pub(crate) fn change(&self, change: impl FnOnce(&mut T)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    /// Waits until `done` holds; false if that takes longer than 30 seconds.
+    /// Waits until `done` returns `true` for the state; returns `false` if that takes longer than
+    /// 30 seconds.
     pub(crate) fn wait(&self, done: impl Fn(&T) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;
         let mut state = self.lock();

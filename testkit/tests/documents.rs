@@ -1,13 +1,13 @@
-//! The documents match the repository: each fault and refusal of `docs/design/faults.md` and
-//! `docs/design/trust.md` names an existing test, each hop of `docs/design/tour.md` an existing
-//! function, and links and paths lead to existing files.
+//! Checks that the documents match the repository: each fault and refusal of
+//! `docs/design/faults.md` and `docs/design/trust.md` names an existing test, each hop of
+//! `docs/design/tour.md` an existing function, and links and paths lead to existing files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The last column of the tables that name tests.
+/// The headings of the last column of tables that name tests.
 const HEADINGS: [&str; 3] = ["test", "tests", "run by"];
 /// Abbreviations of directories in faults.md.
 const DIRECTORIES: [(&str, &str); 5] = [
@@ -28,7 +28,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The rows of the tables that name tests: the subject of each, and the cell with the tests.
+/// Returns the rows of the tables that name tests: the subject of each, and the cell with the
+/// tests.
 fn table_rows(document: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let (mut found, mut names_tests, mut in_table) = (Vec::new(), false, false);
@@ -46,13 +47,13 @@ fn table_rows(document: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A file in a directory of tests, or in its `suite`, the program that joins most of them.
+/// Returns the path of a file in a directory of tests, or in its `suite` directory.
 fn in_test_directory(directory: &str, name: &str) -> PathBuf {
     let joined = root().join(directory).join("suite").join(name);
     if joined.exists() { joined } else { root().join(directory).join(name) }
 }
 
-/// The file that a word names, if it names one.
+/// Returns the file that a word names, if it names one.
 fn named_file(word: &str) -> Option<PathBuf> {
     if !word.ends_with(".rs") && !word.ends_with(".py") {
         return None;
@@ -70,7 +71,7 @@ fn is_test_name(word: &str) -> bool {
         || word.chars().all(|c| c.is_ascii_lowercase())
 }
 
-/// The names of the rows that `faults` runs.
+/// Returns the names of the rows that `faults` runs.
 fn fault_rows() -> BTreeSet<String> {
     let listed = Command::new(env!("CARGO_BIN_EXE_faults")).arg("--list").output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -137,7 +138,7 @@ fn trust_tables_name_existing_tests() {
     assert!(check_named_tests("docs/design/trust.md") > 40);
 }
 
-/// The Markdown files of the repository, relative to its root.
+/// Returns the Markdown files of the repository, relative to its root.
 fn documents() -> Vec<String> {
     let listed = Command::new("git").args(["ls-files", "*.md"]).current_dir(root()).output();
     // An unpacked archive has no index: the directories with documents are listed instead.
@@ -155,7 +156,7 @@ fn documents() -> Vec<String> {
     found
 }
 
-/// The targets of the links of a text; code blocks have none.
+/// Returns the targets of the links in a text; code blocks are skipped.
 fn links(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -170,7 +171,7 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-/// The anchors that GitHub makes of the headings of a text.
+/// Returns the anchors that GitHub makes of the headings of a text.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
     headings
@@ -199,15 +200,15 @@ fn relative_links_lead_to_files_and_headings() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// The alternatives of a path with braces: `src/{a,b}.rs` is two paths.
+/// Returns the alternatives of a path with braces: `src/{a,b}.rs` is two paths.
 fn expand_braces(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let Some((choices, after)) = rest.split_once('}') else { return vec![path.to_owned()] };
     choices.split(',').flat_map(|choice| expand_braces(&format!("{before}{choice}{after}"))).collect()
 }
 
-/// The paths from the root of the repository that a text names between backquotes. Names with a
-/// part for the reader to fill in (`*`, `DATE`) are left out.
+/// Returns the paths from the root of the repository that a text names between backquotes. Names
+/// with a part for the reader to fill in (`*`, `DATE`) are skipped.
 fn repository_paths(text: &str) -> Vec<String> {
     let is_path = |word: &&str| {
         let roots = ["crates/", "bindings/", "testkit/", "bench/src/", "scripts/", "docs/"];
@@ -233,7 +234,7 @@ fn paths_in_pages_exist() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// A row of the tour: its number, and the file and the function that it names.
+/// Returns the rows of the tour: the number of each, and the file and the function that it names.
 fn hops() -> Vec<(usize, String, String)> {
     let text = fs::read_to_string(root().join("docs/design/tour.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));

@@ -1,4 +1,4 @@
-//! The runner `faults` against programs with known flaws: it has to find each.
+//! Runs `faults` on programs with known flaws: it has to find each flaw.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,16 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-/// The beginning of every test program: `$out` is the file after `-o`, empty for a pipe.
+/// The beginning of every test program (a shell script): `$out` is the file after `-o`, empty for a
+/// pipe.
 const OPTIONS: &str = r#"#!/bin/sh
 case "$1" in --version) echo "made up 1"; exit ;; --help) echo "  --split N"; exit ;; esac
 out=
 while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
 "#;
 
-/// Held while a program is written, and while a process is started: a process that inherits the
-/// open file would make it fail with ETXTBSY.
+/// Locked while a program is written, and while a process is started: a process that inherits the
+/// open file would make the program's start fail with ETXTBSY.
 static STARTING: Mutex<()> = Mutex::new(());
 
 fn program(dir: &Path, body: &str) -> PathBuf {
@@ -26,8 +27,8 @@ fn program(dir: &Path, body: &str) -> PathBuf {
     program
 }
 
-/// Runs one row of the table on a program with this body; gives the rows' figures and whether the
-/// runner was content.
+/// Runs one row of the table on a program with this body; returns the rows' figures, and whether
+/// the runner found no fault.
 fn run(body: &str, row: &str) -> (Vec<Value>, bool) {
     let dir = tempfile::tempdir().unwrap();
     let program = program(dir.path(), body);

@@ -1,5 +1,5 @@
-//! The fault origin from the client's side, with sockets and replies read by hand: each fault does
-//! what it says.
+//! Tests of the fault origin, with sockets and replies parsed by hand: each fault does what its
+//! documentation says.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn small(plan: FaultPlan) -> FaultPlan {
     FaultPlan { size: SIZE, ..plan }
 }
 
-/// `len` bytes of the source from `start` on, of content `version`.
+/// Returns `len` bytes of the source from `start` on, of content `version`.
 fn source(start: u64, len: u64, version: u64) -> Vec<u8> {
     Pattern::new(1 + version).slice(start, len as usize)
 }
@@ -277,7 +277,7 @@ fn planned_reset_resets_the_connection() {
     assert_eq!(get(origin.http_addr(), &path, "").body.len() as u64, SIZE);
 }
 
-/// The body of what may be a part of a reply.
+/// Returns the bytes after the head; the reply may be truncated.
 fn body_of(bytes: &[u8]) -> &[u8] {
     bytes.windows(4).position(|w| w == b"\r\n\r\n").map_or(&[], |at| &bytes[at + 4..])
 }

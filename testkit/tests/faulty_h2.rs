@@ -1,5 +1,5 @@
-//! The fault origin over HTTP/2, seen by another client (the crate h2): the same plans, and what
-//! only HTTP/2 can express.
+//! Tests of the fault origin over HTTP/2 with another client (the crate h2): the same plans, and
+//! faults that only HTTP/2 can express.
 
 use bytes::Bytes;
 use h2::{Reason, RecvStream, client};
@@ -16,11 +16,12 @@ struct H2Response {
     length: Option<u64>,
     range: Option<String>,
     body: Vec<u8>,
-    /// The peer's reason for an early end; the inner `None` means that the connection just ended.
+    /// The peer's reason for an early end; the inner `None` means that the connection just closed.
     error: Option<Option<Reason>>,
 }
 
-/// Sends requests for `path` on one connection, one after the other; each is a Range or nothing.
+/// Sends requests for `path` on one connection, one after the other. Each has the given Range or
+/// none.
 fn get(origin: &FaultyOrigin, path: &str, ranges: &[Option<&str>]) -> Vec<H2Response> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! The origin's routes and its record, tested through plain sockets.
+//! Tests of the origin's routes and its record, through plain sockets.
 
 mod common;
 

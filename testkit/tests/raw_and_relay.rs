@@ -1,4 +1,4 @@
-//! The scripted peer and the relay, from the client's side.
+//! Tests of the scripted peer and of the relay, from the client's side.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! A driver in memory: feeds an HTTP/1 connection in pieces and writes down what happens, without
-//! regard to the cuts.
+//! A driver in memory: it passes input to an HTTP/1 machine in pieces and records the events in a
+//! form that does not depend on the cuts.
 
 use haul_proto::Limits;
 use haul_proto::ResponseError;
@@ -17,7 +17,7 @@ pub enum H1Output {
     Error(H1Error),
 }
 
-/// Limits that a small input can reach.
+/// Returns limits that a small input can reach.
 pub fn limits() -> Limits {
     Limits {
         head_bytes: 2_000,
@@ -30,8 +30,8 @@ pub fn limits() -> Limits {
     }
 }
 
-/// A connection on which so many requests have been sent; more than an input answers, so that bytes
-/// behind the last response never matter.
+/// Returns a connection on which this many requests have been sent. Take more requests than an
+/// input answers, so that bytes after the last response never matter.
 pub fn asked(method: &str, requests: usize) -> H1Machine {
     let mut conn = H1Machine::new(H1Config { limits: limits(), max_pipeline: requests, ..H1Config::default() });
     let fields: &[(&str, &[u8])] = if method == "CONNECT" { &[] } else { &[("Host", b"h")] };
@@ -43,7 +43,7 @@ pub fn asked(method: &str, requests: usize) -> H1Machine {
     conn
 }
 
-/// Feeds the wire in pieces of this size.
+/// Passes the bytes to the connection in pieces of this size and returns the events.
 pub fn feed(mut conn: H1Machine, wire: &[u8], piece: usize) -> Vec<H1Output> {
     let mut seen = Vec::new();
     let mut buffer = Vec::new();
@@ -86,7 +86,7 @@ pub fn feed(mut conn: H1Machine, wire: &[u8], piece: usize) -> Vec<H1Output> {
     seen
 }
 
-/// Is nothing more to be read?
+/// Records an event; returns `true` if it was the last one.
 fn note(seen: &mut Vec<H1Output>, event: &H1Event, input: &[u8]) -> bool {
     match event {
         H1Event::NeedInput => {}

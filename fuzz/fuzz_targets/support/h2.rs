@@ -1,15 +1,15 @@
-//! A driver in memory: feeds an HTTP/2 connection in pieces and writes down what happens, without
-//! regard to the cuts.
+//! A driver in memory: it passes input to an HTTP/2 machine in pieces and records the events in a
+//! form that does not depend on the cuts.
 
 use haul_proto::Limits;
 use haul_proto::ResponseError;
 use haul_proto::h2::{BodyLength, FloodLimits, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId};
 use haul_proto::time::Timestamp;
 
-/// SETTINGS that say nothing.
+/// An empty SETTINGS frame.
 pub const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-/// Limits that a small input can reach.
+/// Returns a configuration with limits that a small input can reach.
 pub fn config() -> H2Config {
     H2Config {
         limits: Limits {
@@ -51,7 +51,7 @@ pub fn request(method: &str, body: BodyLength) -> RequestHead<'_> {
     }
 }
 
-/// A connection on which so many requests have been sent.
+/// Returns a connection on which this many requests have been sent.
 pub fn asked(method: &str, requests: usize) -> H2Machine {
     let mut conn = H2Machine::new(config());
     for _ in 0..requests {
@@ -71,8 +71,8 @@ pub enum H2Output {
     Answered(Vec<u8>),
 }
 
-/// Feeds the wire in pieces of this size. Nothing is released, because when that happens depends on
-/// the cuts.
+/// Passes the bytes to the connection in pieces of this size and returns the events. Releases no
+/// payload, because the time of a release would depend on the cuts.
 pub fn feed(mut conn: H2Machine, wire: &[u8], piece: usize) -> Vec<H2Output> {
     let mut seen = Vec::new();
     'wire: for piece in wire.chunks(piece.max(1)) {

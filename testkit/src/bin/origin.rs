@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// `None` if help was requested.
+/// Parses the command line; returns `None` if help was requested.
 fn parse() -> Result<Option<OriginOptions>, lexopt::Error> {
     let mut options = OriginOptions {
         port: 0,

@@ -1,8 +1,8 @@
-//! The same origin over HTTP/2 (RFC 9113): one thread a connection reads frames and sends its
-//! streams' bodies in turn.
+//! The fault origin over HTTP/2 (RFC 9113): one thread a connection reads frames and sends the
+//! bodies of its streams in turn.
 //!
-//! Written by hand on [`frames`], since an ordinary server could not break off where a plan says
-//! so.
+//! Written by hand on [`frames`], since an ordinary server cannot break off at the byte that a plan
+//! names.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,9 +22,9 @@ use crate::peer_stream::PeerStream;
 pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
 const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
-/// The longest payload that a client accepts unless it announces more.
+/// The longest payload of a frame that a client accepts unless it announces more.
 const MOST: usize = 16 << 10;
-/// The default windows.
+/// The initial size of windows.
 const WINDOW: i64 = 65_535;
 /// The time for which a connection with nothing to send waits for frames before it checks whether
 /// the origin stops.
@@ -70,7 +70,7 @@ enum FaultyConnectionEnd {
 
 struct FaultySession<'a> {
     wire: PeerStream,
-    /// Received, but not a whole frame yet.
+    /// Received bytes that are not a whole frame yet.
     ahead: Vec<u8>,
     number: u64,
     shared: &'a FaultyState,
@@ -79,21 +79,21 @@ struct FaultySession<'a> {
     initial: i64,
     streams: BTreeMap<u32, FaultyStream>,
     highest: u32,
-    /// No GOAWAY was sent.
+    /// True until a GOAWAY is sent.
     takes_more: bool,
 }
 
-/// A body under way.
+/// A body being sent.
 struct FaultyStream {
     resource: Arc<FaultyResource>,
     sending: BodySender,
     window: i64,
-    /// Made, but not to be sent before this moment.
+    /// Encoded bytes that may not be sent before the time `from`.
     ready: Vec<u8>,
     from: Instant,
     /// The end of a stall: the inner `None` means for ever.
     stalled: Option<Option<Instant>>,
-    /// The ready bytes are the last ones.
+    /// True if the ready bytes are the last ones.
     last: bool,
 }
 
@@ -122,7 +122,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Reads what is available, or waits this long for something; false if the client has closed.
+    /// Reads the available bytes, or waits this long for some; returns `false` if the client has
+    /// closed.
     fn read(&mut self, wait: Option<Duration>) -> io::Result<bool> {
         // A time-out of zero would mean none.
         let at_once = wait == Some(Duration::ZERO);
@@ -152,7 +153,7 @@ impl FaultySession<'_> {
         next.min().map_or(GLANCE, |next| next.saturating_duration_since(now).min(GLANCE))
     }
 
-    /// The next whole received frame.
+    /// Removes and returns the next whole frame of the received bytes.
     fn frame(&mut self) -> Option<Frame> {
         let head = self.ahead.first_chunk::<9>()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -343,7 +344,8 @@ impl FaultySession<'_> {
     }
 }
 
-/// A head of HTTP/1 as HEADERS: the same fields, except the framing, which HTTP/2 has itself.
+/// Returns HEADERS with the fields of an HTTP/1 head, except those for framing, which HTTP/2 does
+/// itself.
 fn head_frame(id: u32, ends: bool, head: &str) -> Vec<u8> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("500").to_owned();

@@ -1,4 +1,5 @@
-//! An origin of one long body that answers ranges: rightly, or with a fault asked for in the URL.
+//! An origin of long bodies that answers range requests: correctly, or with a fault requested in
+//! the URL.
 //!
 //! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. Its
 //! faults are a [`FaultPlan`]: set by [`FaultyOrigin::serve`], or the query of the first URL that
@@ -23,11 +24,10 @@
 //! assert_eq!(origin.seen("big").sent(), 10);
 //! ```
 //!
-//! Each name has a state of its own (how often a break was met, what was sent), so each run of a
-//! test takes a new name. `/seen/NAME` gives [`FaultyRecord`] as JSON.
+//! Each name has a state of its own (how often each break happened, what was sent), so each run of
+//! a test uses a new name. `/seen/NAME` returns [`FaultyRecord`] as JSON.
 //!
-//! Left out: bytes from another place under the right Content-Range. No client can detect that
-//! without a digest.
+//! Left out: wrong bytes under the right Content-Range. No client can detect that without a digest.
 
 mod h2;
 mod plan;
@@ -60,25 +60,25 @@ pub struct FaultyBuilder {
 }
 
 impl FaultyBuilder {
-    /// The port for plain HTTP. Default: 0, any.
+    /// Sets the port for plain HTTP. Default: 0, any free one.
     pub fn http_port(mut self, port: u16) -> FaultyBuilder {
         self.http_port = port;
         self
     }
 
-    /// The port for TLS. Default: 0, any.
+    /// Sets the port for TLS. Default: 0, any free one.
     pub fn https_port(mut self, port: u16) -> FaultyBuilder {
         self.https_port = port;
         self
     }
 
-    /// Connections beyond this many open ones are reset at once. Default: no limit.
+    /// Limits the number of open connections; further ones are reset at once. Default: no limit.
     pub fn connection_limit(mut self, most: usize) -> FaultyBuilder {
         self.connection_limit = Some(most);
         self
     }
 
-    /// Over TLS, HTTP/2 with clients that offer it. Default: only HTTP/1.1.
+    /// Offers HTTP/2 by ALPN over TLS. Default: only HTTP/1.1.
     pub fn http2(mut self) -> FaultyBuilder {
         self.http2 = true;
         self
@@ -87,7 +87,7 @@ impl FaultyBuilder {
     /// Binds both ports and starts serving.
     ///
     /// # Errors
-    /// From binding a port.
+    /// If a port cannot be bound.
     pub fn start(self) -> io::Result<FaultyOrigin> {
         let identity = Identity::generate();
         let shared = Arc::new(FaultyState { limit: self.connection_limit, ..FaultyState::default() });
@@ -113,7 +113,7 @@ pub struct FaultyOrigin {
 }
 
 impl FaultyOrigin {
-    /// An origin on any two ports of 127.0.0.1.
+    /// Returns the default settings: any two free ports of 127.0.0.1.
     pub fn builder() -> FaultyBuilder {
         FaultyBuilder::default()
     }
@@ -128,17 +128,17 @@ impl FaultyOrigin {
         self.https_addr
     }
 
-    /// `http://ADDRESS` and `path`, which starts with a slash.
+    /// Returns `http://ADDRESS` with `path`, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.http_addr)
     }
 
-    /// `https://localhost:PORT` and `path`; the certificate is valid for `localhost`.
+    /// Returns `https://localhost:PORT` with `path`; the certificate is valid for `localhost`.
     pub fn https_url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.https_addr.port())
     }
 
-    /// The CA's certificate, for `--cacert`.
+    /// Returns the CA's certificate, for `--cacert`.
     pub fn ca_pem(&self) -> &str {
         self.identity.ca_pem()
     }
@@ -150,17 +150,18 @@ impl FaultyOrigin {
         format!("/f/{name}")
     }
 
-    /// Returns the events under a name so far; empty if the name was never requested.
+    /// Returns the requests and bodies recorded under a name so far; empty if the name was never
+    /// requested.
     pub fn seen(&self, name: &str) -> FaultyRecord {
         self.shared.seen(name)
     }
 
-    /// Drops a name's plan and state; bodies being sent go on.
+    /// Drops a name's plan and state; bodies already being sent continue.
     pub fn forget(&self, name: &str) {
         self.shared.forget(name);
     }
 
-    /// Connections accepted so far, including those reset at once.
+    /// Returns the number of connections accepted so far, including those reset at once.
     pub fn connections(&self) -> u64 {
         self.shared.accepted.load(SeqCst)
     }

@@ -17,36 +17,38 @@ use std::time::Duration;
 
 /// A body and its faults; the default is a body of 4 MiB without any.
 ///
-/// *Part* is a 206, *whole* a 200. The letters of a query are in `docs/design/testing.md` and in
-/// [`parse`](FaultPlan::parse).
+/// Below, *part* means the body of a 206 and *whole* that of a 200. The query syntax is in
+/// `docs/design/testing.md` and in [`parse`](FaultPlan::parse).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// Bytes of the body. Query: `size`.
+    /// The length of the body in bytes. Query: `size`.
     pub size: u64,
     /// The seed of the [`Pattern`](crate::pattern::Pattern). Query: `seed`.
     pub seed: u64,
     /// The kind of ETag. Query: `etag=strong|weak|none`.
     pub etag: EtagKind,
-    /// Every request gets a whole. Query: `ignore-range`.
+    /// True to answer every request with the whole body. Query: `ignore-range`.
     pub ignore_range: bool,
-    /// If-Range is taken as matching whatever it says. Query: `ignore-if-range`.
+    /// True to treat every If-Range as matching. Query: `ignore-if-range`.
     pub ignore_if_range: bool,
     /// The fault in a part's Content-Range. Query: `range-start=±K`, `range-end=±K`,
     /// `range-total=±K`, `range-unit`, `range-missing`.
     pub content_range: Option<WrongContentRange>,
-    /// A part's body ends this many bytes early, and the connection with it. Query: `short`.
+    /// The number of bytes that are missing at the end of a part; the connection ends there too.
+    /// Query: `short`.
     pub short: u64,
-    /// A part's Content-Length is wrong by this: below zero the body is as short as announced;
-    /// above zero the connection ends before what was announced. Query: `part-length=±K`.
+    /// The error of a part's Content-Length: below zero, the body is as short as announced; above
+    /// zero, the connection ends before the announced length. Query: `part-length=±K`.
     pub part_length: i64,
-    /// The Content-Length of a whole body is wrong by this; the body is sent in full, then the
-    /// connection ends. Query: `whole-length=±K`.
+    /// The error of a whole body's Content-Length; the body is sent in full, then the connection
+    /// ends. Query: `whole-length=±K`.
     pub whole_length: i64,
-    /// A request without Range gets a part that begins at this offset. Query: `unasked-206`.
+    /// The offset from which a request without Range gets a 206. Default: it gets a 200. Query:
+    /// `unasked-206`.
     pub unasked_206: Option<u64>,
-    /// Parts are sent chunked. Query: `chunked`.
+    /// True to send parts chunked. Query: `chunked`.
     pub chunked: bool,
-    /// Parts are sent gzip-coded and chunked, although the client does not accept gzip. Query:
+    /// True to send parts gzip-coded and chunked, although the client does not accept gzip. Query:
     /// `gzip`.
     pub gzip: bool,
     /// The number of stray bytes after each body. Query: `garbage`.
@@ -54,26 +56,28 @@ pub struct FaultPlan {
     /// The time at which ETag, Last-Modified and content change; a body being sent stays as it was.
     /// Query: `change-after-bytes`, `change-after-requests`, `change-after-ms`.
     pub change: Option<ContentChange>,
-    /// The size after that change; default: the same. Query: `new-size`.
+    /// The size after the change in `change`; default: the same. Query: `new-size`.
     pub new_size: Option<u64>,
     /// The positions at which bodies break. Query: see [`BodyBreak`].
     pub breaks: Vec<BodyBreak>,
     /// The duration of a stall; default: until the client closes. Query: `stall-ms`.
     pub stall: Option<Duration>,
-    /// Bytes a second of each body. Query: `rate`.
+    /// The rate of each body in bytes a second. Query: `rate`.
     pub rate: Option<u64>,
-    /// Bytes a second of each part, instead of `rate`. Query: `range-rate`.
+    /// The rate of each part in bytes a second, instead of `rate`. Query: `range-rate`.
     pub range_rate: Option<u64>,
-    /// The first this many requests with Range get a 503. Query: `unavailable`.
+    /// The number of requests with Range, from the first one, that get a 503. Query: `unavailable`.
     pub unavailable: u64,
-    /// The Retry-After of those, in seconds. Query: `retry-after`.
+    /// The Retry-After of those 503s, in seconds. Query: `retry-after`.
     pub retry_after: Option<u64>,
-    /// The first this many satisfiable requests with Range get a 416. Query: `refuse-416`.
+    /// The number of satisfiable requests with Range, from the first one, that get a 416. Query:
+    /// `refuse-416`.
     pub refuse_416: u64,
-    /// A request beyond this many in progress has its connection reset; over HTTP/2 it is refused
-    /// (REFUSED_STREAM). Query: `connections`.
+    /// The limit of concurrent requests: a further one has its connection reset; over HTTP/2 it is
+    /// refused (REFUSED_STREAM). Query: `connections`.
     pub connections: Option<u64>,
-    /// The first this many requests are reset, or refused over HTTP/2. Query: `refuse`.
+    /// The number of requests, from the first one, whose connection is reset; over HTTP/2 they are
+    /// refused. Query: `refuse`.
     pub refuse: u64,
 }
 
@@ -122,11 +126,11 @@ pub enum EtagKind {
 /// A wrong Content-Range (RFC 9110 §14.4); the body is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongContentRange {
-    /// The first position is off by this.
+    /// The first position is wrong by this number.
     Start(i64),
-    /// The last position is off by this.
+    /// The last position is wrong by this number.
     End(i64),
-    /// The complete length is off by this.
+    /// The complete length is wrong by this number.
     Total(i64),
     /// The unit is not `bytes`.
     Unit,
@@ -145,11 +149,11 @@ pub enum ContentChange {
     Time(Duration),
 }
 
-/// A place where bodies break. It affects each body whose range includes it.
+/// An offset at which bodies break. Affects each body whose range includes it.
 ///
 /// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N`
-/// count from the start of the source, `reset-after=N` and so on from the start of each body; an
-/// `xN` after the number ([`times`](BodyBreak::times)) limits how often.
+/// count from the start of the source; `reset-after=N` and so on from the start of each body. An
+/// `xN` after the number ([`times`](BodyBreak::times)) limits the number of bodies that break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyBreak {
     /// The kind of break.
@@ -163,24 +167,26 @@ pub struct BodyBreak {
 /// The kinds of breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakKind {
-    /// A reset. Bytes that the socket has not sent yet are lost, so the client may see less than
-    /// was sent.
+    /// The connection is reset. Bytes that the socket has not sent yet are lost, so the client may
+    /// receive less than was sent.
     Reset,
-    /// A proper close, over TLS with close_notify: only the length shows that it is early.
+    /// The connection is closed properly, over TLS with close_notify: only the length shows that it
+    /// is early.
     Close,
-    /// Send nothing for [`FaultPlan::stall`], then the rest. Other streams of an HTTP/2 connection
-    /// continue.
+    /// Nothing is sent for [`FaultPlan::stall`], then the rest. Other streams of an HTTP/2
+    /// connection continue.
     Stall,
-    /// RST_STREAM with INTERNAL_ERROR, once everything before it was sent; over HTTP/1 a proper
-    /// close, as with the next two.
+    /// RST_STREAM with INTERNAL_ERROR, after all bytes before the break. Over HTTP/1 this, `GoAway`
+    /// and `GoAwayCut` are a proper close.
     Rst,
-    /// GOAWAY with NO_ERROR that names the last stream: all go on, and no new ones are accepted.
+    /// GOAWAY with NO_ERROR that names the last stream: all streams continue, and no new ones are
+    /// accepted.
     GoAway,
-    /// GOAWAY with INTERNAL_ERROR that names it, then the end of the connection.
+    /// GOAWAY with INTERNAL_ERROR that names the last stream, then the end of the connection.
     GoAwayCut,
 }
 
-/// The origin of a break's offset.
+/// The offset of a break, and from where it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakOffset {
     /// An offset of the source.
@@ -190,22 +196,22 @@ pub enum BreakOffset {
 }
 
 impl BodyBreak {
-    /// A reset at an offset of the source.
+    /// Creates a reset at an offset of the source.
     pub fn reset_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Reset, place: BreakOffset::At(offset), times: None }
     }
 
-    /// An early end at an offset of the source.
+    /// Creates an early end at an offset of the source.
     pub fn close_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Close, place: BreakOffset::At(offset), times: None }
     }
 
-    /// A stall at an offset of the source.
+    /// Creates a stall at an offset of the source.
     pub fn stall_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Stall, place: BreakOffset::At(offset), times: None }
     }
 
-    /// An RST_STREAM at an offset of the source.
+    /// Creates an RST_STREAM at an offset of the source.
     pub fn rst_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Rst, place: BreakOffset::At(offset), times: None }
     }
@@ -216,7 +222,8 @@ impl BodyBreak {
         self
     }
 
-    /// Returns the offset in a body that covers `start..end` of the source; `None` if outside.
+    /// Returns the offset of the break within a body that covers `start..end` of the source; `None`
+    /// if it is outside.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
             BreakOffset::At(offset) => offset,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::plan::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 
-/// A break's name in a query, and what it is.
+/// A break's name in a query, its kind, and the constructor of its offset.
 type NamedBreak = (&'static str, BreakKind, fn(u64) -> BreakOffset);
 
 const BREAKS: [NamedBreak; 12] = [
@@ -25,11 +25,11 @@ const BREAKS: [NamedBreak; 12] = [
 ];
 
 impl FaultPlan {
-    /// Reads `name=value` pairs joined by `&`; the names are in the docs of the fields. A later
-    /// pair wins.
+    /// Parses `name=value` pairs joined by `&`; the names are in the documentation of the fields. A
+    /// later pair wins.
     ///
     /// # Errors
-    /// A message that names the malformed pair.
+    /// If a pair is malformed; the message names it.
     pub fn parse(query: &str) -> Result<FaultPlan, String> {
         let mut plan = FaultPlan::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -39,7 +39,8 @@ impl FaultPlan {
         Ok(plan)
     }
 
-    /// The query that [`parse`](FaultPlan::parse) reads as this plan; defaults are left out.
+    /// Returns the query from which [`parse`](FaultPlan::parse) makes this plan; defaults are left
+    /// out.
     pub fn query(&self) -> String {
         let mut out = QueryPairs(String::new());
         let plain = FaultPlan::default();
@@ -148,7 +149,7 @@ fn read<T: FromStr>(value: &str) -> Option<T> {
     value.parse().ok()
 }
 
-/// A flag has no value, or 0 or 1.
+/// Parses the value of a flag: none or 1 sets it, 0 does not.
 fn set(value: &str) -> Option<bool> {
     match value {
         "" | "1" => Some(true),

@@ -1,25 +1,26 @@
-//! A record of the requests and sent bytes under a name, so that a test can see which bytes were
+//! Records the requests and the sent bytes under a name, so that a test can see which bytes were
 //! fetched twice.
 
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// The events under one name so far; returned by [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
+/// The requests and bodies under one name so far; returned by
+/// [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultyRecord {
-    /// Connections that asked for it.
+    /// The number of connections that requested this name.
     pub connections: u64,
-    /// The requests, in order of arrival.
+    /// The requests, in the order of their arrival.
     pub requests: Vec<AnsweredRequest>,
-    /// The bodies, in the same order; refused requests have none.
+    /// The bodies, in the order of their requests; refused requests have none.
     pub bodies: Vec<SentBody>,
 }
 
 /// A request and the status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnsweredRequest {
-    /// The number of the connection, from 0 for the origin's first.
+    /// The number of the connection, counted from 0 by the origin.
     pub connection: u64,
     /// The Range field.
     pub range: Option<String>,
@@ -32,24 +33,25 @@ pub struct AnsweredRequest {
 /// The bytes sent of one reply's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentBody {
-    /// The offset of its first byte in the source.
+    /// The offset of the body's first byte in the source.
     pub start: u64,
-    /// The number of bytes of the source written to the socket; a client that broke off received
-    /// fewer.
+    /// The number of bytes of the source that were written to the socket; a client that broke off
+    /// received fewer.
     pub sent: u64,
     /// The version of the content: 0, or 1 after the change.
     pub version: u8,
-    /// True for a part.
+    /// True for the body of a 206.
     pub part: bool,
 }
 
 impl FaultyRecord {
-    /// Bytes of the source sent, repeated ones counted each time.
+    /// Returns the number of bytes of the source that were sent, repeated ones counted each time.
     pub fn sent(&self) -> u64 {
         self.bodies.iter().map(|body| body.sent).sum()
     }
 
-    /// Bytes sent more than once, counted each time after the first; versions are counted apart.
+    /// Returns the number of bytes sent more than once, counted each time after the first; the two
+    /// versions of the content are counted separately.
     pub fn twice(&self) -> u64 {
         let mut spans: Vec<_> =
             self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();
@@ -63,7 +65,7 @@ impl FaultyRecord {
         self.sent() - distinct
     }
 
-    /// Bytes sent at these offsets, repeated ones counted each time.
+    /// Returns the number of bytes sent at these offsets, repeated ones counted each time.
     pub fn sent_within(&self, offsets: Range<u64>) -> u64 {
         let within =
             |body: &SentBody| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
@@ -90,7 +92,8 @@ impl FaultyRecord {
         })
     }
 
-    /// The longest requested `bytes=A-B`; `None` if all ranges were open-ended.
+    /// Returns the length of the longest requested range `bytes=A-B`; `None` if all ranges were
+    /// open-ended.
     pub fn longest_part(&self) -> Option<u64> {
         let len = |asking: &AnsweredRequest| {
             let (first, last) = asking.range.as_deref()?.strip_prefix("bytes=")?.split_once('-')?;

@@ -1,4 +1,4 @@
-//! Chooses the reply to a request, from the plan, the earlier requests under the name, and the
+//! Chooses the reply to a request, from the plan, the earlier requests for the same name, and the
 //! request.
 
 use std::fmt::Write;
@@ -25,7 +25,7 @@ pub(super) struct FaultyResource {
 struct ResourceHistory {
     seen: FaultyRecord,
     connections: Vec<u64>,
-    /// Requests with Range so far.
+    /// The number of requests with Range so far.
     ranged: u64,
     /// The number of times that each of the plan's breaks happened.
     met: Vec<u64>,
@@ -47,24 +47,24 @@ pub(super) enum PlannedReply {
 /// A body to send.
 #[derive(Clone, Debug)]
 pub(super) struct BodyToSend {
-    /// The index in [`FaultyRecord::bodies`].
+    /// The index of the body in [`FaultyRecord::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
-    /// Bytes of the source that are sent if nothing breaks.
+    /// The number of bytes of the source that are sent if nothing breaks.
     pub(super) len: u64,
     pub(super) seed: u64,
     pub(super) framing: PlannedFraming,
     pub(super) rate: Option<u64>,
-    /// The head announced another length than is sent: the connection has to be closed.
+    /// True if the head announces another length than is sent: the connection must be closed.
     pub(super) close: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlannedFraming {
     Length,
-    /// Without a length: over HTTP/1 in chunks.
+    /// Sent without a length: over HTTP/1 in chunks.
     Chunked,
-    /// Gzip, and that without a length.
+    /// Sent gzip-coded, without a length.
     Gzip,
 }
 
@@ -82,7 +82,7 @@ impl FaultyResource {
         lock(&self.account)
     }
 
-    /// Decides, and records the request.
+    /// Chooses the reply, and records the request.
     pub(super) fn answer(&self, request: &RangeRequest, connection: u64) -> PlannedReply {
         let mut account = self.account();
         let account = &mut *account;
@@ -186,7 +186,8 @@ impl FaultyResource {
         (status, PlannedReply::Body { head, send })
     }
 
-    /// If-Range by strong comparison, or by an exact date (RFC 9110 §13.1.5).
+    /// Returns `true` if the request's If-Range matches this version: by strong comparison, or by
+    /// an exact date (RFC 9110 §13.1.5).
     fn still_the_same(&self, request: &RangeRequest, version: u8) -> bool {
         match &request.if_range {
             None => true,
@@ -222,7 +223,7 @@ impl FaultyResource {
         }
     }
 
-    /// Returns `true` if the break with this number in the plan is still to happen; counts it.
+    /// Returns `true` if the break with this number in the plan still has to happen; counts it.
     pub(super) fn meets(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.account();
@@ -231,7 +232,7 @@ impl FaultyResource {
         met.times.is_none_or(|times| *count <= times)
     }
 
-    /// A body has ended in some way.
+    /// Records that a body has ended, complete or not.
     pub(super) fn over(&self) {
         self.account().under_way -= 1;
     }

@@ -11,7 +11,7 @@ pub(super) struct RangeRequest {
 }
 
 impl RangeRequest {
-    /// `None` if it is not a GET or HEAD over HTTP/1.
+    /// Parses a request head; returns `None` if it is not a GET or HEAD over HTTP/1.
     pub(super) fn parse(head: &str) -> Option<RangeRequest> {
         let mut lines = head.split("\r\n");
         let mut first = lines.next()?.split(' ');

@@ -1,5 +1,5 @@
-//! Sends one body: from the pattern, in its framing, at its rate, up to its end or to where it
-//! breaks.
+//! Sends one body: from the pattern, in its framing, at its rate, up to its end or to the offset
+//! where it breaks.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::plan::BreakKind;
 use super::reply::{BodyToSend, FaultyResource, PlannedFraming};
 use crate::pattern::Pattern;
 
-/// The most that is made and sent at once.
+/// The number of bytes made and sent at once.
 const PIECE: u64 = 64 << 10;
-/// The delay that a paced body may catch up.
+/// The longest delay that a rate-limited body may make up for by sending faster.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The end of a body.
@@ -38,7 +38,7 @@ pub(super) struct BodySender {
     pace: Option<BodyPace>,
     at: u64,
     end: u64,
-    /// The numbers of the plan's breaks that this body has not reached; a stall that is over does
+    /// The numbers of the plan's breaks that this body has not reached; a stall that has ended does
     /// not happen again.
     breaks: Vec<usize>,
     piece: Vec<u8>,
@@ -46,7 +46,7 @@ pub(super) struct BodySender {
 
 /// The next piece of a body.
 pub(super) enum SendStep {
-    /// The next bytes, not before this time.
+    /// The next bytes, which may not be sent before this time.
     Piece(Instant),
     /// The body breaks here.
     Break(BreakKind),
@@ -55,7 +55,8 @@ pub(super) enum SendStep {
 }
 
 impl BodySender {
-    /// `chunks`: in the chunks of HTTP/1 where the body has no length; HTTP/2 has its own frames.
+    /// Creates a sender. With `chunks`, a body without a length is sent in the chunks of HTTP/1;
+    /// HTTP/2 has its own frames.
     pub(super) fn new(resource: &Arc<FaultyResource>, send: BodyToSend, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
         BodySender {
@@ -71,7 +72,7 @@ impl BodySender {
         }
     }
 
-    /// Adds the next bytes to `out`, or says what happens instead.
+    /// Appends the next bytes to `out`, or returns the break that happens instead.
     pub(super) fn step(&mut self, out: &mut Vec<u8>) -> SendStep {
         if self.at >= self.end {
             self.coder.finish(out);
@@ -98,15 +99,15 @@ impl BodySender {
         SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.pass(bytes.len())))
     }
 
-    /// The first break that this body has not met: its place and its number.
+    /// Returns the first break that this body has not reached: its offset and its number.
     fn next_break(&self) -> Option<(u64, usize)> {
         let place = |number: usize| self.resource.plan.breaks[number].within(self.send.start, self.end);
         self.breaks.iter().filter_map(|&number| Some((place(number)?, number))).min()
     }
 }
 
-/// Sends a body over HTTP/1 into `wire`. `stall` waits as long as the plan says and returns whether
-/// the client is still there.
+/// Sends a body over HTTP/1 to `wire`. `stall` waits as long as the plan says and returns whether
+/// the client is still connected.
 pub(super) fn body<W: Write>(
     wire: &mut W,
     resource: &Arc<FaultyResource>,
@@ -171,7 +172,8 @@ impl BodyCoder {
         }
     }
 
-    /// An empty chunk would be the last one, so none is made if there are no bytes.
+    /// Appends the bytes in their framing. Appends nothing for no bytes, since an empty chunk would
+    /// be the last one.
     fn frame(&self, bytes: &[u8], out: &mut Vec<u8>) {
         if !self.chunks {
             out.extend(bytes);

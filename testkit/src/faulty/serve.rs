@@ -1,4 +1,4 @@
-//! Accepting, and one thread a connection.
+//! Accepts connections and serves each on a thread of its own.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -30,12 +30,12 @@ pub(super) struct FaultyState {
     pub(super) accepted: AtomicU64,
     pub(super) limit: Option<usize>,
     pub(super) stop: AtomicBool,
-    /// The sockets of the connections that are open, to end them when the origin stops.
+    /// The sockets of the open connections, by which the origin ends them when it stops.
     pub(super) open: Mutex<HashMap<u64, TcpStream>>,
 }
 
 impl FaultyState {
-    /// The name keeps the plan of its first request.
+    /// Returns the resource of this name. The first request for a name determines its plan.
     pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<FaultyResource>, String> {
         let mut resources = lock(&self.resources);
         if let Some(known) = resources.get(name) {
@@ -59,7 +59,7 @@ impl FaultyState {
         lock(&self.resources).remove(name);
     }
 
-    /// A connection is no longer open.
+    /// Records that a connection has been closed.
     pub(super) fn closed(&self, number: u64) {
         lock(&self.open).remove(&number);
     }
@@ -104,7 +104,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
 struct FaultyConnection<'a> {
     wire: PeerStream,
     number: u64,
-    /// Received, but not part of an answered head yet.
+    /// Received bytes after the last answered head.
     ahead: Vec<u8>,
     shared: &'a FaultyState,
 }
@@ -149,7 +149,7 @@ impl FaultyConnection<'_> {
         self.wire.reset()
     }
 
-    /// The next request's head; `None` if the client has closed.
+    /// Reads the head of the next request; `None` if the client has closed.
     fn head(&mut self) -> io::Result<Option<String>> {
         loop {
             if let Some(at) = self.ahead.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -200,7 +200,8 @@ impl FaultyConnection<'_> {
     }
 }
 
-/// Waits for `time`, or for ever; false if the client closed meanwhile, or the origin stops.
+/// Waits for `time`, or without a limit; returns `false` if the client closed meanwhile, or the
+/// origin stops.
 fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];

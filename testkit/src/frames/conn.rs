@@ -10,7 +10,7 @@ use crate::scripted::PeerState;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A script's view of its connection.
+/// A connection, as the script that serves it sees it.
 pub struct FrameConnection {
     wire: Option<PeerStream>,
     number: usize,
@@ -19,26 +19,26 @@ pub struct FrameConnection {
     decoder: loona_hpack::Decoder<'static>,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct FrameRequest {
     /// The number of its connection.
     pub connection: usize,
     /// The stream.
     pub stream: u32,
-    /// All fields, the pseudo-fields among them, in order.
+    /// All fields in order, including the pseudo-fields.
     pub fields: Vec<(String, String)>,
     /// True if the request has no body.
     pub ends: bool,
 }
 
 impl FrameRequest {
-    /// The first field of this name; pseudo-fields begin with a colon.
+    /// Returns the first field of this name; pseudo-fields begin with a colon.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns `:path`, or an empty text.
+    /// Returns `:path`, or an empty string.
     pub fn path(&self) -> &str {
         self.get(":path").unwrap_or_default()
     }
@@ -49,10 +49,11 @@ impl FrameConnection {
         FrameConnection { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
     }
 
-    /// Reads the client's preface and its SETTINGS, sends these settings and an acknowledgement.
+    /// Reads the client's preface and its SETTINGS, then sends SETTINGS with these values and an
+    /// acknowledgement.
     ///
     /// # Errors
-    /// The socket's, or that the client begins differently.
+    /// If the socket fails or the client begins differently.
     pub fn greet(&mut self, values: &[(u16, u32)]) -> io::Result<()> {
         self.preface()?;
         if self.next_frame()?.kind != Frame::SETTINGS {
@@ -64,15 +65,15 @@ impl FrameConnection {
     /// Reads the client's preface without answering.
     ///
     /// # Errors
-    /// The socket's, or that the client begins differently.
+    /// If the socket fails or the client begins differently.
     pub fn preface(&mut self) -> io::Result<()> {
         if self.take(PREFACE.len())? == PREFACE { Ok(()) } else { Err(io::Error::other("no HTTP/2 preface")) }
     }
 
-    /// The next frame, whichever.
+    /// Reads the next frame of any type.
     ///
     /// # Errors
-    /// The socket's, also at its end.
+    /// If the socket fails or the client has closed.
     pub fn next_frame(&mut self) -> io::Result<Frame> {
         let head = self.take(9)?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -82,10 +83,10 @@ impl FrameConnection {
         Ok(frame)
     }
 
-    /// The next frame of this type; earlier ones are only recorded.
+    /// Reads up to the next frame of this type; earlier frames are only recorded.
     ///
     /// # Errors
-    /// The socket's, also at its end.
+    /// If the socket fails or the client has closed.
     pub fn frame_of(&mut self, kind: u8) -> io::Result<Frame> {
         loop {
             let frame = self.next_frame()?;
@@ -95,10 +96,10 @@ impl FrameConnection {
         }
     }
 
-    /// The next request; frames before it are only recorded.
+    /// Reads up to the next request; frames before it are only recorded.
     ///
     /// # Errors
-    /// The socket's, also at its end, and for a head that cannot be decoded.
+    /// If the socket fails, the client has closed, or a head cannot be decoded.
     pub fn request(&mut self) -> io::Result<FrameRequest> {
         let first = self.frame_of(Frame::HEADERS)?;
         let (mut block, mut flags) = (first.payload, first.flags);
@@ -119,15 +120,14 @@ impl FrameConnection {
     /// Sends these bytes in one write.
     ///
     /// # Errors
-    /// The socket's.
+    /// If the socket fails.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         let wire = self.wire()?;
         wire.write_all(bytes.as_ref())?;
         wire.flush()
     }
 
-    /// Sends a frame of this type repeatedly, at most this often, until a write fails; returns how
-    /// often it was sent.
+    /// Sends a frame up to `times` times, or until a write fails; returns how often it was sent.
     pub fn flood(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8], times: u64) -> u64 {
         let bytes = frame(kind, flags, stream, payload);
         (0..times).take_while(|_| self.send(&bytes).is_ok()).count() as u64
@@ -136,14 +136,14 @@ impl FrameConnection {
     /// Reads everything from the client until it closes.
     ///
     /// # Errors
-    /// None: it waits for the client to disconnect.
+    /// Never: a read error counts as the end of the client's data.
     pub fn drain(&mut self) -> io::Result<()> {
         while self.next_frame().is_ok() {}
         Ok(())
     }
 
-    /// Waits until [`super::FramePeer::release`] was called this often: a test decides the order,
-    /// not a clock.
+    /// Waits until [`super::FramePeer::release`] was called this many times, so that a test decides
+    /// the order, not a clock.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.released >= count);
     }
@@ -151,7 +151,7 @@ impl FrameConnection {
     /// Closes without close_notify.
     ///
     /// # Errors
-    /// The socket's.
+    /// If the socket fails.
     pub fn cut(&mut self) -> io::Result<()> {
         self.wire.take().map_or(Ok(()), PeerStream::cut)
     }
@@ -159,7 +159,7 @@ impl FrameConnection {
     /// Closes with a reset.
     ///
     /// # Errors
-    /// The socket's.
+    /// If the socket fails.
     pub fn reset(&mut self) -> io::Result<()> {
         self.wire.take().map_or(Ok(()), PeerStream::reset)
     }

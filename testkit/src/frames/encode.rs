@@ -1,4 +1,4 @@
-//! Frames as bytes (RFC 9113 §4.1, §6).
+//! Encodes frames (RFC 9113 §4.1, §6).
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,14 +35,14 @@ impl Frame {
     /// CONTINUATION.
     pub const CONTINUATION: u8 = 9;
 
-    /// The flag END_STREAM, and ACK.
+    /// The flag END_STREAM of DATA and HEADERS, which in SETTINGS and PING is ACK.
     pub const END_STREAM: u8 = 1;
     /// The flag END_HEADERS.
     pub const END_HEADERS: u8 = 4;
     /// The flag PADDED.
     pub const PADDED: u8 = 8;
 
-    /// The error code of RST_STREAM or GOAWAY.
+    /// Returns the error code of RST_STREAM or GOAWAY.
     pub fn code(&self) -> Option<u32> {
         let at = match self.kind {
             Frame::RST_STREAM => 0,
@@ -53,7 +53,7 @@ impl Frame {
     }
 }
 
-/// Any frame.
+/// Encodes any frame.
 ///
 /// # Panics
 /// If the payload does not fit a frame (16 MiB).
@@ -66,19 +66,20 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// SETTINGS of these identifiers and values.
+/// Encodes SETTINGS with these identifiers and values.
 pub fn settings(values: &[(u16, u32)]) -> Vec<u8> {
     let payload: Vec<u8> =
         values.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat()).collect();
     frame(Frame::SETTINGS, 0, 0, &payload)
 }
 
-/// The acknowledgement of SETTINGS.
+/// Encodes the acknowledgement of SETTINGS.
 pub fn settings_ack() -> Vec<u8> {
     frame(Frame::SETTINGS, 1, 0, &[])
 }
 
-/// A header block, each field a literal that is not indexed (RFC 7541 §6.2.2); nothing is checked.
+/// Encodes a header block, each field a literal that is not indexed (RFC 7541 §6.2.2), without
+/// checks.
 ///
 /// # Panics
 /// If a name or value is longer than 16 KiB.
@@ -101,20 +102,20 @@ pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// HEADERS with a whole block.
+/// Encodes HEADERS with a whole block; `ends` ends the stream.
 ///
 /// # Panics
-/// As [`block`].
+/// If a name or value is longer than 16 KiB.
 pub fn headers(stream: u32, ends: bool, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(Frame::HEADERS, Frame::END_HEADERS | u8::from(ends), stream, &block(fields))
 }
 
-/// HEADERS whose block goes on in CONTINUATION.
+/// Encodes HEADERS whose block continues in CONTINUATION.
 pub fn headers_open(stream: u32, block: &[u8]) -> Vec<u8> {
     frame(Frame::HEADERS, 0, stream, block)
 }
 
-/// CONTINUATION, the last one or not.
+/// Encodes CONTINUATION; `last` ends the block.
 pub fn continuation(stream: u32, last: bool, block: &[u8]) -> Vec<u8> {
     frame(Frame::CONTINUATION, if last { Frame::END_HEADERS } else { 0 }, stream, block)
 }

@@ -1,6 +1,6 @@
-//! A scripted HTTP/2 peer on plain threads: it sends exactly the frames it is told to, and keeps
-//! those it received. For frames that no honest server sends, and for those sent at a moment of the
-//! test's choice.
+//! A scripted HTTP/2 peer on plain threads: it sends exactly the frames of its script and records
+//! those it receives. For frames that no honest server sends, and for frames sent at a moment that
+//! the test chooses.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -44,8 +44,7 @@ use crate::identity::Identity;
 use crate::peer_stream::PeerStream;
 use crate::scripted::{PeerState, ScriptedPeer};
 
-/// A running peer. Dropping it stops it from accepting; scripts under way end with their
-/// connections.
+/// A running peer. Dropping it stops it from accepting; running scripts end with their connections.
 pub struct FramePeer(ScriptedPeer<FrameScriptState>);
 
 #[derive(Default)]
@@ -57,8 +56,9 @@ struct FrameScriptState {
 }
 
 impl FramePeer {
-    /// Runs `serve` on each connection, with its number (from 0). An error, such as a client that
-    /// disconnects, cuts the connection; at the end of the script it is closed properly.
+    /// Runs the script `serve` on each connection, with the connection's number (from 0). An error,
+    /// such as a client that disconnects, cuts the connection; at the end of the script it is
+    /// closed properly.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -96,12 +96,12 @@ impl FramePeer {
         self.0.addr
     }
 
-    /// `http://ADDRESS` and `path`, which starts with a slash.
+    /// Returns `http://ADDRESS` with `path`, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr())
     }
 
-    /// `https://localhost:PORT` and `path`, which starts with a slash.
+    /// Returns `https://localhost:PORT` with `path`, which starts with a slash.
     pub fn https_url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.addr().port())
     }
@@ -111,19 +111,19 @@ impl FramePeer {
         self.0.shared.lock().connections
     }
 
-    /// The requests that scripts read so far, of all connections, in order.
+    /// Returns the requests that scripts read so far, of all connections, in order.
     pub fn requests(&self) -> Vec<FrameRequest> {
         self.0.shared.wait(|state| !state.requests.is_empty());
         self.0.shared.lock().requests.clone()
     }
 
-    /// The frames that scripts read so far, each with the number of its connection.
+    /// Returns the frames that scripts read so far, each with the number of its connection.
     pub fn frames(&self) -> Vec<(usize, Frame)> {
         self.0.shared.lock().frames.clone()
     }
 
-    /// Waits until a frame arrived for which `wanted` is true; false if that takes longer than 30
-    /// seconds.
+    /// Waits until a frame arrives for which `wanted` is true; returns `false` if that takes longer
+    /// than 30 seconds.
     pub fn saw(&self, wanted: impl Fn(usize, &Frame) -> bool) -> bool {
         self.0.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }

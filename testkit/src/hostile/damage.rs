@@ -1,4 +1,4 @@
-//! Damage to bytes, as by bad links, faulty memory and people who search for flaws.
+//! Damages bytes as bad links, faulty memory and attackers do.
 
 use super::draft::{ReplyDraft, one};
 use super::{HostileProtocol, ReplyPiece};
@@ -43,7 +43,7 @@ const FRAMES: &[&[u8]] = &[
     b"\0\0\0\xff\0\0\0\0\0",
 ];
 
-/// The most bytes after all damage, not counting repeated ones.
+/// The largest number of bytes after all damage, not counting repeated ones.
 const MOST: usize = 2 << 20;
 
 pub(super) fn damage(draft: &mut ReplyDraft, rng: &mut Rng) {

@@ -1,10 +1,10 @@
-//! A reply being made, and what the grammar has promised about its parts so far.
+//! A reply under construction, and what the grammar knows about the validity of its parts so far.
 
 use super::{AllowedResult, HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 use crate::pattern::Pattern;
 use crate::rng::Rng;
 
-/// The most writes for one piece.
+/// The largest number of writes for one piece.
 const MOST_CUTS: u64 = 12;
 
 pub(super) struct ReplyDraft {
@@ -12,11 +12,11 @@ pub(super) struct ReplyDraft {
     pub(super) pieces: Vec<ReplyPiece>,
     pub(super) end: ReplyEnd,
     pub(super) body: Vec<u8>,
-    /// The head is clearly invalid.
+    /// True if the head is clearly invalid.
     pub(super) head_is_broken: bool,
-    /// The body is clearly incomplete. Ignored if there may be no body.
+    /// True if the body is clearly incomplete. Ignored if there may be no body.
     pub(super) body_is_broken: bool,
-    /// The result is up to the client.
+    /// True if a client may accept or refuse the reply.
     pub(super) is_unsure: bool,
     /// True if the reply was damaged after the grammar had made it.
     pub(super) is_damaged: bool,
@@ -42,7 +42,7 @@ impl ReplyDraft {
         self.made_of.push(what);
     }
 
-    /// Sends this after everything before.
+    /// Appends bytes to send.
     pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         match self.pieces.last_mut() {
             Some(ReplyPiece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
@@ -54,7 +54,7 @@ impl ReplyDraft {
         self.pieces.push(ReplyPiece::Repeat(bytes.into(), times));
     }
 
-    /// Chooses the end, if nothing depends on it.
+    /// Chooses how the connection ends, if the reply does not depend on that.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {
@@ -110,7 +110,7 @@ impl ReplyDraft {
     }
 }
 
-/// A body of one of the lengths at which programs change their behaviour.
+/// Returns a body of one of the lengths at which programs change their behaviour.
 pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     let length = match rng.below(8) {
         0 => 0,
@@ -124,7 +124,7 @@ pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     Pattern::new(rng.next()).slice(0, length as usize)
 }
 
-/// Returns one of the choices.
+/// Returns one of the choices at random.
 pub(super) fn one<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }

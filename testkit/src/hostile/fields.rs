@@ -1,11 +1,11 @@
-//! Fields of responses with values that may trip their readers.
+//! Response fields with values that may confuse a client.
 //!
-//! Nothing here changes the body of a 200: that is in the two grammars.
+//! None of them changes the body of a 200: the two grammars have those fields.
 
 use super::draft::one;
 use crate::rng::Rng;
 
-/// A name in lower case, as HTTP/2 requires, and a value that is valid as such.
+/// A name in lower case, as HTTP/2 requires, and a value in valid syntax.
 pub(super) type Field = (&'static str, String);
 
 /// Names and values.

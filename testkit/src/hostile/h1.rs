@@ -82,7 +82,7 @@ const BAD_CHUNKS: &[&[u8]] = &[
 /// Ends of the lines of a chunked body.
 const LINE_ENDS: &[&str] = &["\r\n", "\r\n", "\r\n", "\n"];
 
-/// Statuses whose meaning is for the client's options to decide.
+/// Statuses whose treatment depends on the client's options.
 const STATUSES: &[&str] = &[
     "101 Switching Protocols",
     "204 No Content",
@@ -114,7 +114,7 @@ const STATUSES: &[&str] = &[
     "000 x",
 ];
 
-/// Fields that change what a response means, or not.
+/// Fields that may or may not change what a response means.
 const UNSURE: &[&str] = &[
     "Location: /next",
     "Location: http://[",
@@ -150,7 +150,7 @@ const UNSURE: &[&str] = &[
     "Proxy-Connection: close",
 ];
 
-/// Repetitions of a flood: more than any limit allows.
+/// The number of repetitions in a flood, which is more than any limit allows.
 const FLOOD: u32 = 20_000;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {

@@ -8,9 +8,11 @@ use crate::frames::{
 };
 use crate::rng::Rng;
 
+/// A description, and the function that encodes the frame.
+type NamedFrame = (&'static str, fn() -> Vec<u8>);
+
 /// Frames that a server must not send during a response: each ends the connection or the stream
 /// (RFC 9113 §5, §6).
-type NamedFrame = (&'static str, fn() -> Vec<u8>);
 const BREACHES: &[NamedFrame] = &[
     ("a window raised by nothing", || window_update(0, 0)),
     ("a window above 2^31-1", || window_update(0, 0x7fff_ffff)),
@@ -72,13 +74,13 @@ const BAD_HEADS: &[&[(&str, &str)]] = &[
     &[OK, ("content-length", "18446744073709551616")],
 ];
 
-/// Statuses whose meaning is for the client's options to decide.
+/// Statuses whose treatment depends on the client's options.
 const STATUSES: &[&str] = &[
     "101", "204", "206", "301", "302", "304", "307", "401", "404", "407", "416", "421", "429", "503", "599", "999",
     "000",
 ];
 
-/// Frames without purpose, often enough to be a flood (see `Floods`).
+/// Useless frames, sent often enough to be a flood (RFC 9113 §10.5).
 const FLOODS: &[NamedFrame] = &[
     ("flood of PING", || ping([7; 8])),
     ("flood of SETTINGS", || settings(&[(4, 65_535)])),
@@ -120,7 +122,7 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     draft
 }
 
-/// SETTINGS, the acknowledgement, and frames without consequences (RFC 9113 §3.4, §5.5).
+/// Adds SETTINGS, the acknowledgement, and frames without consequences (RFC 9113 §3.4, §5.5).
 fn greeting(draft: &mut ReplyDraft, rng: &mut Rng) {
     if rng.below(20) == 0 {
         draft.head_is_broken = true;

@@ -1,13 +1,13 @@
 //! Replies that no honest server sends: sessions of HTTP/1 and HTTP/2 that a grammar makes from a
-//! seed, half of them damaged afterwards, and a server that plays one to whoever connects.
+//! seed, half of them damaged afterwards, and a server that plays one on each connection.
 //!
 //! ```text
 //! seed ──▶ grammar (h1, h2) ──▶ ReplyDraft ──▶ damage ──▶ cuts ──▶ HostileReply ──▶ HostileServer
 //! ```
 //!
 //! A reply that was not damaged has an [`AllowedResult`]: the grammar marked each of its parts as
-//! harmless, as a breach, or as uncertain. So a test can require more than that nothing panics or
-//! hangs.
+//! harmless, as a violation, or as uncertain. A test can therefore require more than that nothing
+//! panics or hangs.
 //!
 //! ```
 //! use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply};
@@ -35,7 +35,7 @@ use crate::rng::{Rng, mix};
 pub enum HostileProtocol {
     /// HTTP/1.1 or HTTP/1.0.
     Http1,
-    /// HTTP/2, known beforehand.
+    /// HTTP/2 with prior knowledge.
     Http2,
 }
 
@@ -65,7 +65,7 @@ pub enum ReplyEnd {
 /// The allowed results of a client that sends one GET, for all of the content and unconditionally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedResult {
-    /// A complete response with this body, despite all around it.
+    /// A complete response with this body, whatever else the reply contains.
     Body(Vec<u8>),
     /// A failure: the reply breaks a rule that must not be overlooked.
     Failure,
@@ -84,12 +84,12 @@ pub struct HostileReply {
     pub end: ReplyEnd,
     /// The allowed result.
     pub promise: AllowedResult,
-    /// The productions that made the reply, to help with a failure.
+    /// The rules of the grammar that made the reply, to help with a failure.
     pub made_of: Vec<&'static str>,
 }
 
 impl HostileReply {
-    /// The reply of this seed, always the same one.
+    /// Returns the reply of this seed, always the same one.
     pub fn of(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
         let mut draft = if rng.below(2) == 0 { h1::reply(&mut rng) } else { h2::reply(&mut rng) };
@@ -100,8 +100,8 @@ impl HostileReply {
         draft.finish()
     }
 
-    /// Returns `true` if the session may end with the connection open, so that only a time limit
-    /// ends the wait for more.
+    /// Returns `true` if the session may leave the connection open, so that only a time limit ends
+    /// the client's wait.
     pub fn may_stall(&self) -> bool {
         self.end == ReplyEnd::Stall
     }

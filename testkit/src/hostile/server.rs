@@ -1,4 +1,4 @@
-//! Plays a reply on each connection.
+//! A server that plays a reply on each connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -16,11 +16,10 @@ use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time to wait for a second request: most replies give no reason to send one.
 const MOMENT: Duration = Duration::from_millis(50);
-/// The first bytes of an HTTP/2 connection.
+/// The length of the preface of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// A running server. Dropping it stops it from accepting; sessions under way end with their
-/// clients.
+/// A running server. Dropping it stops it from accepting; running sessions end with their clients.
 pub struct HostileServer {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -28,7 +27,7 @@ pub struct HostileServer {
 }
 
 impl HostileServer {
-    /// A server of this reply, on a port of its own.
+    /// Starts a server that plays this reply, on any free port.
     ///
     /// # Errors
     /// If no port can be bound on loopback.
@@ -57,7 +56,7 @@ impl HostileServer {
         self.addr
     }
 
-    /// `http://ADDRESS/file`.
+    /// Returns `http://ADDRESS/file`.
     pub fn url(&self) -> String {
         format!("http://{}/file", self.addr)
     }
@@ -125,7 +124,7 @@ fn send(mut stream: &TcpStream, pieces: &[ReplyPiece], heads: &Receiver<()>) -> 
     Ok(())
 }
 
-/// Reads from the client until it leaves, and reports each request head.
+/// Reads from the client until it closes, and reports each request head.
 fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     let mut finder = match protocol {
         HostileProtocol::Http1 => HeadFinder::Lines(0),
@@ -140,11 +139,11 @@ fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     }
 }
 
-/// Finds ends of heads, however the bytes are cut.
+/// Finds the ends of request heads, however the bytes are cut.
 enum HeadFinder {
-    /// The received part of an empty line.
+    /// HTTP/1: the number of bytes received of the empty line.
     Lines(usize),
-    /// The number of bytes to the next frame, and the received part of its header.
+    /// HTTP/2: the number of bytes up to the next frame, and the received part of its header.
     Frames { skip: usize, head: Vec<u8> },
 }
 

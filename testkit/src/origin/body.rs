@@ -1,4 +1,4 @@
-//! The bodies the routes send.
+//! The bodies of the routes' replies.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -11,13 +11,13 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::pattern::Pattern;
 
-/// Bytes made at a time.
+/// The number of bytes made at a time.
 const PIECE: u64 = 64 << 10;
 
 /// A reply's body.
 pub(super) struct ReplyBody {
     source: RouteBodySource,
-    /// True if hyper may know the length; if not, hyper sends chunks, or up to the end of an
+    /// True if the reply announces its length; if not, hyper sends chunks, or up to the end of an
     /// HTTP/1.0 connection.
     sized: bool,
     trailers: Option<HeaderMap>,
@@ -59,7 +59,7 @@ impl ReplyBody {
         ReplyBody { source, sized: true, trailers: None }
     }
 
-    /// The announced length, if there is one.
+    /// Returns the announced length, if there is one.
     pub(super) fn len(&self) -> Option<u64> {
         self.sized.then(|| self.source.left())
     }

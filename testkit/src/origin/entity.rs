@@ -1,5 +1,5 @@
-//! A resource of known length and validator, and the replies that conditions and ranges select from
-//! it.
+//! A resource of known length and validator, and the replies to conditional requests and range
+//! requests for it.
 
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -9,10 +9,10 @@ use super::body::{ReplyBody, RouteBodySource};
 use crate::byte_range::RequestedPart;
 use crate::pattern::Pattern;
 
-/// A resource as a whole.
+/// A resource with its whole content.
 pub(super) struct Entity {
     pub(super) content: EntityContent,
-    /// With its quotes.
+    /// The entity-tag with its quotes.
     pub(super) etag: String,
     pub(super) media_type: &'static str,
 }
@@ -30,7 +30,7 @@ impl Entity {
         }
     }
 
-    /// The reply to a GET or HEAD with these fields.
+    /// Returns the reply to a GET or HEAD with these fields.
     pub(super) fn reply(self, request: &HeaderMap) -> Response<ReplyBody> {
         let len = self.len();
         let etag = HeaderValue::from_str(&self.etag).expect("a validator of plain ASCII");

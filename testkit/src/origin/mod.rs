@@ -1,18 +1,18 @@
-//! An embedded server, plain and TLS, HTTP/1.1 and where asked HTTP/2, that serves a [`Site`] and a
-//! set of routes for tests.
+//! An embedded server that serves a [`Site`] and a set of routes for tests: plain and TLS, HTTP/1.1
+//! and, if enabled, HTTP/2.
 //!
-//! It runs on threads of its own and stops when dropped. It records connections, requests and
+//! The server runs on its own threads and stops when dropped. It records connections, requests and
 //! bodies.
 //!
 //! | route | reply |
 //! |---|---|
-//! | `/1` `/2` `/3` `/AS<number>` | the site; Range, If-Range, If-None-Match; `?enc=CODING[,CODING…]` codes it in that order, `?enc=auto` by Accept-Encoding |
+//! | `/1` `/2` `/3` `/AS<number>` | the site; Range, If-Range, If-None-Match; `?enc=CODING[,CODING…]` encodes it in that order, `?enc=auto` by Accept-Encoding |
 //! | `/bytes/N` | N bytes of [`Pattern`] with Content-Length and the strong ETag `"SEED-N"`; Range (206, 416), If-Range, If-None-Match |
-//! | `/weak/N` | the same with the weak ETag `W/"SEED-N"` |
-//! | `/chunked/N` | the same bytes, chunked; `?trailer=1` adds a trailer `X-Total: N` |
-//! | `/close/N` | the same bytes up to the end of the connection (an HTTP/1.0 reply) |
-//! | `/text/N` | N bytes of [`text`](crate::pattern::text), coded as Accept-Encoding or `?enc=` asks |
-//! | `/gzip/N` `/deflate/N` `/rawdeflate/N` `/br/N` `/zstd/N` | the same text so coded, whatever was asked for |
+//! | `/weak/N` | like `/bytes/N`, but with the weak ETag `W/"SEED-N"` |
+//! | `/chunked/N` | the bytes of `/bytes/N`, chunked; `?trailer=1` adds a trailer `X-Total: N` |
+//! | `/close/N` | the bytes of `/bytes/N` up to the end of the connection (an HTTP/1.0 reply) |
+//! | `/text/N` | N bytes of [`text`](crate::pattern::text), encoded as Accept-Encoding or `?enc=` says |
+//! | `/gzip/N` `/deflate/N` `/rawdeflate/N` `/br/N` `/zstd/N` | the same text in that coding, whatever the request accepts |
 //! | `/bomb/MIB` | that many MiB of zeros as gzip, about 1 KiB each |
 //! | `/small`, `/small/N` | `small\n`, `small N\n` |
 //! | `/status/CODE` | that status with a line of body where the status may have one |
@@ -73,26 +73,26 @@ pub struct OriginBuilder {
 }
 
 impl OriginBuilder {
-    /// The site to serve. Default: `Site::scaled(1, 30)`. Its seed is also that of `/bytes` and
-    /// `/text`.
+    /// Sets the site to serve. Default: `Site::scaled(1, 30)`. The site's seed is also that of
+    /// `/bytes` and `/text`.
     pub fn site(mut self, site: Site) -> OriginBuilder {
         self.site = site;
         self
     }
 
-    /// The address to listen on. Default: 127.0.0.1.
+    /// Sets the address to listen on. Default: 127.0.0.1.
     pub fn ip(mut self, ip: IpAddr) -> OriginBuilder {
         self.ip = ip;
         self
     }
 
-    /// The port for plain HTTP. Default: 0, any free one.
+    /// Sets the port for plain HTTP. Default: 0, any free one.
     pub fn http_port(mut self, port: u16) -> OriginBuilder {
         self.http_port = port;
         self
     }
 
-    /// The port for TLS. Default: 0, any free one.
+    /// Sets the port for TLS. Default: 0, any free one.
     pub fn https_port(mut self, port: u16) -> OriginBuilder {
         self.https_port = port;
         self
@@ -111,16 +111,16 @@ impl OriginBuilder {
         self
     }
 
-    /// Speaks HTTP/2 too, with this many concurrent streams on a connection: on the TLS port where
-    /// ALPN agrees on it, on the plain port with clients that begin with its preface. Default:
-    /// HTTP/1.1 only.
+    /// Enables HTTP/2, with this many concurrent streams on a connection: on the TLS port if ALPN
+    /// selects it, on the plain port with clients that begin with its preface. Default: HTTP/1.1
+    /// only.
     pub fn http2(mut self, max_streams: u32) -> OriginBuilder {
         self.http2 = Some(max_streams);
         self
     }
 
-    /// The certificate authority and server certificate. Default: new ones for localhost, 127.0.0.1
-    /// and ::1.
+    /// Sets the certificate authority and server certificate. Default: new ones for localhost,
+    /// 127.0.0.1 and ::1.
     pub fn identity(mut self, identity: Identity) -> OriginBuilder {
         self.identity = Some(identity);
         self
@@ -129,7 +129,7 @@ impl OriginBuilder {
     /// Binds both ports and starts serving.
     ///
     /// # Errors
-    /// From binding a port or starting a thread.
+    /// If the port cannot be bound or a thread cannot be started.
     pub fn start(self) -> io::Result<Origin> {
         let http = serve::listen(SocketAddr::new(self.ip, self.http_port))?;
         let https = serve::listen(SocketAddr::new(self.ip, self.https_port))?;
@@ -171,7 +171,7 @@ struct OriginState {
     site: Site,
     pattern: Pattern,
     record: OriginRecord,
-    /// Concurrent streams on an HTTP/2 connection, if enabled.
+    /// The limit of concurrent streams on an HTTP/2 connection, if HTTP/2 is enabled.
     http2: Option<u32>,
 }
 
@@ -200,53 +200,54 @@ impl Origin {
         self.https_addr
     }
 
-    /// `http://ADDRESS` and `path`, which starts with a slash.
+    /// Returns `http://ADDRESS` with `path`, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.http_addr)
     }
 
-    /// `https://localhost:PORT` and `path`, which starts with a slash.
+    /// Returns `https://localhost:PORT` with `path`, which starts with a slash.
     pub fn https_url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.https_addr.port())
     }
 
-    /// The certificate of the authority that signed the server's.
+    /// Returns the certificate of the authority that signed the server's.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// The site it serves.
+    /// Returns the site that is served.
     pub fn site(&self) -> &Site {
         &self.state.site
     }
 
-    /// The bytes of `/bytes/N`.
+    /// Returns the bytes of `/bytes/N`.
     pub fn pattern(&self) -> Pattern {
         self.state.pattern
     }
 
-    /// Connections accepted so far, plain and TLS (also those whose handshake failed).
+    /// Returns the number of connections accepted so far, plain and TLS (also those whose handshake
+    /// failed).
     pub fn connections(&self) -> u64 {
         self.state.record.connections()
     }
 
-    /// Connections open now.
+    /// Returns the number of open connections.
     pub fn open_connections(&self) -> u64 {
         self.state.record.open_connections()
     }
 
-    /// The most connections that were open at once.
+    /// Returns the largest number of connections that were open at once.
     pub fn peak_connections(&self) -> u64 {
         self.state.record.peak_connections()
     }
 
-    /// Requests whose head was read so far.
+    /// Returns the number of requests whose head was read so far.
     pub fn requests(&self) -> u64 {
         self.state.record.requests()
     }
 
-    /// The most requests that were being answered at once (from the head's arrival to the reply's
-    /// head).
+    /// Returns the largest number of requests that were being answered at once (from the arrival of
+    /// the head to the head of the reply).
     pub fn peak_requests(&self) -> u64 {
         self.state.record.peak_requests()
     }
@@ -256,7 +257,7 @@ impl Origin {
         self.state.record.hits(path)
     }
 
-    /// Every request so far, in order of arrival.
+    /// Returns every request so far, in order of arrival.
     pub fn log(&self) -> Vec<LoggedRequest> {
         self.state.record.log()
     }

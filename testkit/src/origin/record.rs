@@ -1,4 +1,4 @@
-//! A record of the received requests: counters, hits for each path, a log.
+//! Records the received requests: counters, hits for each path, and a log.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -23,18 +23,18 @@ pub struct LoggedRequest {
     pub headers: Vec<(String, String)>,
     /// The whole body, after the chunked coding.
     pub body: Bytes,
-    /// The trailer section, as `headers`.
+    /// The trailer section, in the form of `headers`.
     pub trailers: Vec<(String, String)>,
 }
 
 impl LoggedRequest {
-    /// The value of the first field of this name, which is given in lower case.
+    /// Returns the value of the first field of this name, which must be given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 }
 
-/// A count, and its maximum.
+/// A current number, and its largest value so far.
 #[derive(Default)]
 struct Gauge {
     now: AtomicU64,

@@ -1,4 +1,4 @@
-//! The reply for each path; the table is in the parent module's documentation.
+//! Chooses the reply for each path; the table is in the parent module's documentation.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ pub(super) async fn reply(
     }
 }
 
-/// The routes that wait for nothing.
+/// Returns the reply of a route that does not wait.
 fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
     let number = argument.parse::<u64>().ok();
     let coded = route.parse::<ContentCoding>().ok();
@@ -156,8 +156,8 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
     }
 }
 
-/// Coded as `?enc=` says: `auto` by Accept-Encoding, `identity` not at all, else the named codings
-/// in that order.
+/// Returns a reply whose content is encoded as `?enc=` says: `auto` by Accept-Encoding, `identity`
+/// not at all, else by the named codings in that order.
 fn negotiated(
     asked: &RouteRequest,
     default: &str,
@@ -245,8 +245,8 @@ fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 impl RouteRequest {
-    /// A value of the query, percent-decoded. `to` swallows the rest, so that a URL may hold `&` as
-    /// it is.
+    /// Returns a value of the query, percent-decoded. The value of `to` extends to the end of the
+    /// query, so that a URL in it may contain an unencoded `&`.
     fn query(&self, name: &str) -> Option<String> {
         let mut query = self.parts.uri.query()?;
         loop {
@@ -261,7 +261,7 @@ impl RouteRequest {
     }
 }
 
-/// Invalid escapes stay as they are; bytes outside UTF-8 are replaced.
+/// Percent-decodes a text. Invalid escapes stay unchanged; bytes outside UTF-8 are replaced.
 fn percent_decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Listening, accepting, and one task a connection.
+//! Listens, accepts, and serves each connection in a task.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::body::{ReplyBody, RouteBodySource};
 use super::{OriginState, routes};
 
-/// A non-blocking listener with room for a burst of connections.
+/// Creates a non-blocking listener with room for a burst of connections.
 pub(super) fn listen(addr: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;

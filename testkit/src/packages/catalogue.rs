@@ -8,20 +8,20 @@ use aws_lc_rs::digest::{SHA256, digest};
 use crate::pattern::Pattern;
 use crate::rng::Rng;
 
-/// The bytes that a digest in the header is of.
+/// The number of bytes that one digest in a package's header covers.
 pub const BLOCK: usize = 64 << 10;
 
-/// A package.
+/// A package: a gzip file whose header holds the digests of its blocks.
 #[derive(Debug)]
 pub struct Package {
     /// The file name.
     pub name: String,
-    /// All of it.
+    /// All bytes of the package.
     pub bytes: Vec<u8>,
     /// The length of the header, which is the offset of the first block.
     pub header: usize,
-    /// The number of bytes after the header that the reader wants: those of its packing list, or
-    /// all.
+    /// The number of bytes after the header that the reader wants: up to the end of the packing
+    /// list, or all.
     pub wanted: usize,
 }
 
@@ -45,15 +45,16 @@ impl Package {
         Package { name, bytes, header, wanted: wanted.min(size) }
     }
 
-    /// A package with these bytes, such as signify's `-zS` makes.
+    /// Creates a package with these bytes, such as signify's `-zS` makes.
     pub fn of(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
         Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
     }
 
-    /// The fewest bytes that the reader needs before it can stop: the header, the blocks it wants,
-    /// and one more block, at which it notices that its own reader has stopped.
+    /// Returns the fewest bytes that the reader needs before it can stop: the header, the wanted
+    /// blocks, and one more block, because it notices only when it passes that one on that nobody
+    /// reads any more.
     pub fn floor(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
@@ -65,14 +66,15 @@ impl Package {
     }
 }
 
-/// The bytes that a reader wants of a package, without the package: a line of text each.
+/// The number of bytes of a package that a client will read, as passed to the bench programs: one
+/// line `name length wanted`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedFile {
-    /// The file's name; empty is the index.
+    /// The file's name; empty for the index.
     pub name: String,
-    /// All of its bytes.
+    /// The length of the file in bytes.
     pub length: usize,
-    /// The number of bytes wanted after the header.
+    /// The number of bytes that the client will read after the header.
     pub wanted: usize,
 }
 
@@ -90,7 +92,7 @@ impl WantedFile {
     }
 }
 
-/// A block's line in the header, without its end.
+/// Returns the line for a block in the header, without its line end.
 pub(super) fn hex(block: &[u8]) -> String {
     digest(&SHA256, block).as_ref().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -98,7 +100,7 @@ pub(super) fn hex(block: &[u8]) -> String {
     })
 }
 
-/// All packages and the page of their names. Cloning shares it.
+/// All packages and the index page that lists them. Clones share the data.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     inner: Arc<CatalogueInner>,
@@ -110,9 +112,9 @@ struct CatalogueInner {
     index: Vec<u8>,
 }
 
-/// The length of the index, about.
+/// The approximate length of the index in bytes.
 const INDEX: usize = 2_500_000;
-/// One of this many packages is read to its end.
+/// The interval of packages that are read to their end: one of this many.
 const WHOLE: usize = 20;
 
 impl Catalogue {
@@ -146,12 +148,12 @@ impl Catalogue {
         Catalogue { inner: Arc::new(CatalogueInner { packages, index: index.into_bytes() }) }
     }
 
-    /// The packages, in the order in which they are read.
+    /// Returns the packages, in the order in which they are read.
     pub fn packages(&self) -> &[Package] {
         &self.inner.packages
     }
 
-    /// The page that lists them.
+    /// Returns the index page.
     pub fn index(&self) -> &[u8] {
         &self.inner.index
     }
@@ -168,7 +170,7 @@ impl Catalogue {
         [index].into_iter().chain(packages).collect()
     }
 
-    /// A package by its name.
+    /// Returns the package of this name.
     pub fn find(&self, name: &str) -> Option<&Package> {
         self.inner.packages.iter().find(|package| package.name == name)
     }

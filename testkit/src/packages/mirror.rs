@@ -1,5 +1,5 @@
-//! The server of a catalogue: HTTP/1.1 on plain threads, ranges, the index gzipped if accepted; it
-//! counts the bytes that it sends.
+//! The server of a catalogue: HTTP/1.1 on plain threads, with range requests, and the index gzipped
+//! if the client accepts it. It counts the bytes that it sends.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -18,10 +18,9 @@ use crate::identity::Identity;
 use crate::lock::lock;
 use crate::peer_stream::PeerStream;
 
-/// The longest request head.
+/// The longest accepted request head in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
-/// The size of one write, which is the accuracy of the count of bytes sent to a client that has
-/// gone.
+/// The size of one write: the count of bytes sent to a client that has closed is accurate to this.
 const PIECE: usize = 8 << 10;
 
 /// A running mirror. It serves until the process ends: its threads sleep in `accept`.
@@ -36,15 +35,15 @@ struct MirrorState {
     coded_index: Vec<u8>,
     connections: AtomicU64,
     requests: AtomicU64,
-    /// Body bytes written to sockets, by path.
+    /// The number of body bytes written to sockets, by path.
     sent: Mutex<HashMap<String, u64>>,
 }
 
 impl PackageMirror {
-    /// Serves a catalogue on loopback; by TLS if there is an identity.
+    /// Serves a catalogue on loopback, over TLS if there is an identity.
     ///
     /// # Errors
-    /// When no port can be bound.
+    /// If no port can be bound.
     pub fn start(catalogue: Catalogue, identity: Option<&Identity>) -> io::Result<PackageMirror> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let addr = listener.local_addr()?;
@@ -76,37 +75,38 @@ impl PackageMirror {
         self.addr
     }
 
-    /// The URL of a name in it.
+    /// Returns the URL of a file.
     pub fn url(&self, name: &str) -> String {
         self.url_by(self.addr, name)
     }
 
-    /// The URL of a name through a relay at this address.
+    /// Returns the URL of a file through a relay at this address.
     pub fn url_by(&self, addr: SocketAddr, name: &str) -> String {
         format!("{}://{addr}/packages/{name}", self.scheme)
     }
 
-    /// Connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(SeqCst)
     }
 
-    /// Requests received so far.
+    /// Returns the number of requests received so far.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(SeqCst)
     }
 
-    /// Body bytes written for a name so far. A client received at most this many.
+    /// Returns the number of body bytes written for a file so far. Clients received at most this
+    /// many.
     pub fn sent(&self, name: &str) -> u64 {
         self.shared.sent().get(name).copied().unwrap_or(0)
     }
 
-    /// The length of the gzipped index.
+    /// Returns the length of the gzipped index.
     pub fn coded_index(&self) -> u64 {
         self.shared.coded_index.len() as u64
     }
 
-    /// Forgets all counts.
+    /// Sets all counts to zero.
     pub fn forget(&self) {
         self.shared.connections.store(0, SeqCst);
         self.shared.requests.store(0, SeqCst);

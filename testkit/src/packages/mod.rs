@@ -1,15 +1,15 @@
-//! A mirror of packages, and a reader of it that works like OpenBSD's pkg_add: an index, then the
-//! beginnings of many packages, each by a program of its own that is told the URL and writes to a
-//! pipe.
+//! A mirror of packages, and a reader of it that works like OpenBSD's pkg_add. It reads an index,
+//! then the beginnings of many packages; for each file it runs a fetch program with the URL and
+//! reads that program's output from a pipe.
 //!
 //! ```text
 //!  mirror (index 2.5 MB, packages)  ◀── fetcher, one process a file ──▶ pipe ──▶ reader: header, block by block, then it stops
 //! ```
 //!
-//! A package is gzip whose header holds the digests of all following blocks of 64 KiB, as signify's
-//! `-z` writes it. Its reader checks a block before it passes it on, and learns that its own reader
-//! has stopped when it passes on the next: so at least the header and two blocks of a package have
-//! to be fetched.
+//! A package is a gzip file whose header holds the digests of all following blocks of 64 KiB, as
+//! signify's `-z` writes it. The reader checks each block before it passes the block on to the
+//! unpacker. It notices that the unpacker has stopped only when it passes on the next block, so at
+//! least the header and two blocks of a package have to be fetched.
 //!
 //! ```
 //! use testkit::packages::{Catalogue, PackageMirror};

@@ -1,5 +1,5 @@
-//! Reads the mirror: one fetcher for each file, with an empty environment, its output checked block
-//! by block and closed when enough was read.
+//! Reads the mirror: one fetch program for each file, with an empty environment. Its output is
+//! checked block by block, and closed when enough was read.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -12,30 +12,30 @@ use super::{BLOCK, WantedFile};
 /// header.
 const HEADER_READ: usize = 1024;
 
-/// The way in which files are fetched.
+/// A reader of packages, with the program that fetches files.
 pub struct PackageReader<'a> {
-    /// The program and its options, as a `FETCH_CMD` split at blanks.
+    /// The fetch program and its options, as a `FETCH_CMD` split at blanks.
     pub fetcher: &'a [String],
-    /// The URL of the index: names are appended to it.
+    /// The URL of the index; names of packages are appended to it.
     pub base: &'a str,
 }
 
 /// The cost of a run.
 #[derive(Debug, Clone, Default)]
 pub struct ReaderRun {
-    /// From the first call to the end of the last.
+    /// The time from the first start of a fetch program to the end of the last.
     pub wall: Duration,
-    /// Fetchers started.
+    /// The number of fetch programs started.
     pub calls: u64,
-    /// Bytes that the reader read.
+    /// The number of bytes that the reader read.
     pub read: u64,
-    /// The fetchers' standard error.
+    /// The standard error of the fetch programs.
     pub said: String,
 }
 
 impl PackageReader<'_> {
-    /// Reads the index, then each package as far as it is wanted. One is open at a time, and the
-    /// next begins when the last fetcher is gone.
+    /// Reads the index, then each package as far as it is wanted, one at a time: the next begins
+    /// when the fetch program of the last has exited.
     ///
     /// # Errors
     /// If a fetcher cannot be started, or its output is wrong.
@@ -91,7 +91,7 @@ fn read_index(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
     if is_whole { Ok(index.len()) } else { Err(wrong("the index", index.len())) }
 }
 
-/// Reads a package as its checker does; returns how many bytes.
+/// Reads a package and checks its blocks; returns the number of bytes read.
 fn read_package(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.

@@ -1,7 +1,6 @@
-//! The times at which pieces are due: one timer of the system for all connections, waited for in
-//! the runtime's own loop.
+//! Forwards pieces on time: one system timer for all connections, on which the runtime waits.
 //!
-//! The runtime's timers count whole milliseconds and would make 20 ms into 22; and a sleeping
+//! The runtime's own timers count whole milliseconds and would make 20 ms into 22, and a sleeping
 //! thread would have to be woken for each piece.
 
 use std::cmp::{Ordering, Reverse};
@@ -19,9 +18,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::lock::lock;
 
-/// Pieces in flight, and the timer of the first.
+/// The pieces in flight, and the timer of the first.
 pub(super) struct Timer {
-    /// The runtime's pipe readers work with any non-blocking descriptor.
+    /// The timer's descriptor. The runtime's pipe readers work with any non-blocking descriptor.
     clock: Receiver,
     state: Mutex<TimerState>,
 }
@@ -32,24 +31,24 @@ struct TimerState {
     arrived: u64,
 }
 
-/// A piece in flight; an empty one is the end of its direction.
+/// A piece in flight; an empty one marks the end of its direction.
 struct TimedPiece {
     due: Instant,
-    /// Order of arrival, among pieces due at once.
+    /// The order of arrival, which decides between pieces with the same time.
     number: u64,
     bytes: Bytes,
     to: UnboundedSender<Bytes>,
 }
 
 impl Timer {
-    /// Inside a runtime.
+    /// Creates a timer. Must be called inside a runtime.
     pub(super) fn new() -> io::Result<Timer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let clock = Receiver::from_owned_fd_unchecked(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
         Ok(Timer { clock, state: Mutex::default() })
     }
 
-    /// Sends a piece on when it is due.
+    /// Schedules a piece to be sent to `to` at the time `due`.
     pub(super) fn send(&self, due: Instant, bytes: Bytes, to: &UnboundedSender<Bytes>) -> io::Result<()> {
         let mut state = self.state();
         state.arrived += 1;
@@ -59,7 +58,7 @@ impl Timer {
         if is_first { self.set(due) } else { Ok(()) }
     }
 
-    /// Sends on due pieces for as long as it is polled.
+    /// Forwards pieces on time for as long as it is polled.
     pub(super) async fn run(&self) -> io::Result<()> {
         loop {
             self.clock.readable().await?;

@@ -1,14 +1,16 @@
-//! The right answer to the whole job.
+//! The correct output of the first job of the bench, which collects the CIDR blocks of all pages.
 
 use aws_lc_rs::digest;
 
-/// The longest block the expression can find: 15 bytes, a slash, two digits.
+/// The longest CIDR block that the job's regular expression can match: 15 bytes, a slash, two
+/// digits.
 const LONGEST: usize = 18;
 
-/// The output of `… | LC_ALL=C sort -u` if the job is done right.
+/// The correct output of the first job: the distinct blocks of all pages, in byte order (as by
+/// `sort -u`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
-    /// The blocks, one a line, each line ended.
+    /// The blocks, one a line, each with a line feed.
     pub text: Vec<u8>,
     /// The number of blocks.
     pub count: usize,
@@ -16,7 +18,8 @@ pub struct KnownAnswer {
     pub sha256: String,
 }
 
-/// Padded with NUL, which sorts before every byte of a block: array order is byte order.
+/// Collects blocks. They are padded with NUL, which sorts before every byte of a block, so that
+/// arrays sort in byte order.
 #[derive(Default)]
 pub(super) struct BlockCollector {
     blocks: Vec<[u8; LONGEST]>,

@@ -1,5 +1,5 @@
-//! The site of the first job: three index pages that name thousands of AS pages, which hold CIDR
-//! blocks in HTML.
+//! The site of the first job of the bench: three index pages that name thousands of pages of
+//! autonomous systems (AS), which hold CIDR blocks in HTML.
 //!
 //! Every page is a pure function of (seed, number), so the site needs no disk and a test knows the
 //! right answer.
@@ -33,7 +33,7 @@ pub const PAGES: usize = 5_703;
 /// The number of index pages, at `/1`, `/2`, `/3`.
 pub const INDEXES: usize = 3;
 
-/// A site; cloning it shares it.
+/// A generated site; clones share it.
 #[derive(Clone)]
 pub struct Site {
     inner: Arc<SiteInner>,
@@ -47,18 +47,18 @@ struct SiteInner {
 }
 
 impl Site {
-    /// The full site of `seed`: 5,703 pages, about 276 MiB.
+    /// Creates the full site of `seed`: 5,703 pages, about 276 MiB.
     pub fn new(seed: u64) -> Site {
         Site::scaled(seed, PAGES)
     }
 
-    /// A site of `pages` AS pages, with the same distribution of sizes.
+    /// Creates a site of `pages` AS pages, with the same distribution of sizes.
     pub fn scaled(seed: u64, pages: usize) -> Site {
         Site::build(seed, pages, false)
     }
 
-    /// The same site with a cache: each page stays in memory from its first use on (about 276 MiB
-    /// for the full site).
+    /// Returns the same site with a cache: each page stays in memory from its first use on (about
+    /// 276 MiB for the full site).
     pub fn cached(self) -> Site {
         Site::build(self.inner.seed, self.inner.numbers.len(), true)
     }
@@ -70,37 +70,37 @@ impl Site {
         Site { inner: Arc::new(SiteInner { seed, numbers, positions, cache }) }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.inner.seed
     }
 
-    /// The AS numbers in the order in which the index pages first name them.
+    /// Returns the AS numbers in the order in which the index pages first name them.
     pub fn as_numbers(&self) -> &[u32] {
         &self.inner.numbers
     }
 
-    /// The paths of the index pages.
+    /// Returns the paths of the index pages.
     pub fn index_paths(&self) -> Vec<String> {
         (1..=INDEXES).map(|i| format!("/{i}")).collect()
     }
 
-    /// The paths of the AS pages, in index order.
+    /// Returns the paths of the AS pages, in index order.
     pub fn as_paths(&self) -> Vec<String> {
         self.inner.numbers.iter().map(|n| format!("/AS{n}")).collect()
     }
 
-    /// The exact length of an AS page.
+    /// Returns the exact length of an AS page in bytes.
     pub fn page_len(&self, number: u32) -> usize {
         numbers::page_len(self.inner.seed, number)
     }
 
-    /// The bytes of all AS pages together.
+    /// Returns the length of all AS pages together in bytes.
     pub fn total_len(&self) -> u64 {
         self.inner.numbers.iter().map(|n| self.page_len(*n) as u64).sum()
     }
 
-    /// The page at `path`, if the site has it.
+    /// Returns the page at `path`, if the site has it.
     pub fn page(&self, path: &str) -> Option<Bytes> {
         let slot = self.slot(path)?;
         match &self.inner.cache {
@@ -109,8 +109,8 @@ impl Site {
         }
     }
 
-    /// The sorted unique CIDR blocks of all AS pages, from the generator's own record of what it
-    /// wrote.
+    /// Returns the sorted distinct CIDR blocks of all AS pages, from the generator's own record of
+    /// what it wrote.
     pub fn known_answer(&self) -> KnownAnswer {
         let mut answer = answer::BlockCollector::default();
         let mut page = Vec::new();
@@ -121,11 +121,10 @@ impl Site {
         answer.finish()
     }
 
-    /// Lays the site out under `dir` as plain files (`1`, `2`, `3`, `AS…`), for another server to
-    /// serve.
+    /// Writes the site as plain files (`1`, `2`, `3`, `AS…`) into `dir`, for another server.
     ///
     /// # Errors
-    /// From creating the directory or writing a file.
+    /// If the directory cannot be created or a file cannot be written.
     pub fn write_to(&self, dir: &Path) -> io::Result<()> {
         std::fs::create_dir_all(dir)?;
         for path in self.index_paths().into_iter().chain(self.as_paths()) {
@@ -135,7 +134,8 @@ impl Site {
         Ok(())
     }
 
-    /// Index pages first, then AS pages. Numbers have one spelling: `/AS007` is not a page.
+    /// Returns the index of a page in the cache: index pages first, then AS pages. Numbers have one
+    /// spelling: `/AS007` is not a page.
     fn slot(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix('/')?;
         if let Some(digits) = name.strip_prefix("AS") {

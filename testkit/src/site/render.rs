@@ -1,12 +1,12 @@
-//! The HTML of the pages.
+//! Renders the HTML of the pages.
 //!
 //! Rows are assembled from ready-made text and a few numbers, at some GB/s, so that the origin is
-//! never the bottleneck. Around the blocks is what real pages contain and careless expressions trip
-//! over: paths, host names, dates, addresses without a mask, IPv6 prefixes.
+//! never the bottleneck. Around the blocks is text of real pages that an inexact regular expression
+//! would match: paths, host names, dates, addresses without a mask, IPv6 prefixes.
 
 use crate::rng::{Rng, mix};
 
-/// No row is longer, in any kind.
+/// The length of the longest row of any kind.
 const LONGEST_ROW: usize = 640;
 const PAD_OPEN: &[u8] = b"<!-- ";
 const PAD_CLOSE: &[u8] = b" -->\n";
@@ -94,8 +94,8 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// Renders an AS page of exactly its length. Calls `wrote` for every block that the expression will
-/// find.
+/// Renders an AS page of exactly its length. Calls `wrote` for every block that the job's regular
+/// expression matches.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::numbers::page_len(seed, number);
     out.reserve(target);
@@ -249,7 +249,8 @@ impl CidrBlock {
         &self.text[..self.len]
     }
 
-    /// A block of this page's own, or one of the pool; the pool's first is the default route.
+    /// Sets a random block: one of this page's own, or one of the common pool; the pool's first is
+    /// the default route.
     fn draw(&mut self, rng: &mut Rng, seed: u64) {
         const MASKS: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 20, 19, 16, 8];
         let mut random = rng.next();

@@ -1,11 +1,11 @@
-//! A client of plain sockets and a reply read by hand, so that the tests do not depend on an HTTP
-//! library.
+//! A simple client on plain sockets that parses replies itself, so that the tests do not depend on
+//! an HTTP library.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// A reply, with its body still in its framing.
+/// A reply; the body still has its framing.
 pub struct PlainReply {
     pub status: u16,
     pub head: String,
@@ -25,7 +25,8 @@ impl PlainReply {
     }
 }
 
-/// One request on a connection of its own, `fields` each ended by CRLF; reads up to the end.
+/// Sends one request on its own connection, with `fields` that each end with CRLF, and reads up to
+/// the end.
 pub fn get(addr: SocketAddr, target: &str, fields: &str) -> PlainReply {
     let request = format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n{fields}\r\n");
     talk(&mut TcpStream::connect(addr).unwrap(), request.as_bytes())
@@ -46,7 +47,8 @@ pub fn parse(bytes: &[u8]) -> PlainReply {
     PlainReply { status: head[9..12].parse().unwrap(), head, body: bytes[end..].to_vec() }
 }
 
-/// Removes the chunked coding; returns the body and what follows the last chunk's size line.
+/// Removes the chunked coding; returns the body and the bytes after the size line of the last
+/// chunk.
 pub fn unchunked(mut bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut out = Vec::new();
     loop {

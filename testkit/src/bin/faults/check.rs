@@ -8,7 +8,7 @@ use aws_lc_rs::digest::{Context, Digest, SHA256};
 use testkit::faulty::FaultPlan;
 use testkit::pattern::Pattern;
 
-/// Takes output piece by piece and compares it with every content that the source ever had.
+/// Compares output, piece by piece, with every version that the source's content ever had.
 pub(crate) struct ContentChecker {
     contents: Vec<SourceContent>,
     len: u64,
@@ -26,9 +26,9 @@ struct SourceContent {
 /// The result of a comparison.
 pub(crate) struct CheckResult {
     pub(crate) sha256: Digest,
-    /// A prefix of one of the contents, which may be all of it.
+    /// True if the bytes are a prefix of one of the contents, or all of it.
     pub(crate) prefix: bool,
-    /// All of one of the contents.
+    /// True if the bytes are all of one of the contents.
     pub(crate) whole: bool,
 }
 
@@ -80,7 +80,7 @@ impl ContentChecker {
     }
 }
 
-/// SHA-256 of the source itself.
+/// Returns the SHA-256 of the source itself.
 pub(crate) fn source(plan: &FaultPlan) -> Digest {
     let pattern = Pattern::new(plan.seed);
     let mut digest = Context::new(&SHA256);

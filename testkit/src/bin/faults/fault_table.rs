@@ -1,4 +1,4 @@
-//! The faults: what the origin is told to do, and which results are acceptable.
+//! The table of faults: the origin's plan and the acceptable results of each.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use testkit::rng::Rng;
 pub(crate) struct FaultCase {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// Acceptable exit codes besides 0; if there are none, the fault has to be survived.
+    /// Acceptable exit codes besides 0; if there are none, the program must succeed in spite of the
+    /// fault.
     pub(crate) codes: &'static [i32],
     /// The row's own time limit, if that ends the run; otherwise two thirds of the runner's limit
     /// apply.
@@ -37,24 +38,24 @@ impl HttpVersions {
 }
 
 impl FaultCase {
-    /// For a fault that need not be survived, HTTP/2 has two more exit codes: for a connection (16)
-    /// and for a stream (92).
+    /// Returns `true` if the exit code is acceptable. Where a failure is, HTTP/2 has two more exit
+    /// codes: for a connection (16) and for a stream (92).
     pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
         self.codes.contains(&code)
             || http2 && !self.codes.is_empty() && self.max_time.is_none() && [16, 92].contains(&code)
     }
 }
 
-/// The random choices of a try.
+/// The random choices of one run.
 pub(crate) struct TryChoices {
     pub(crate) rng: Rng,
-    /// The offset where this try breaks, below the size.
+    /// The offset at which this run's body breaks, below the size.
     pub(crate) offset: u64,
 }
 
 impl TryChoices {
-    /// An offset of the source: half of them anywhere, the others at or next to the places where
-    /// programs split.
+    /// Chooses an offset of the source: half of them anywhere, the others at or next to the offsets
+    /// where programs split.
     pub(crate) fn new(mut rng: Rng, size: u64) -> TryChoices {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
@@ -68,18 +69,18 @@ impl TryChoices {
         TryChoices { rng, offset: offset.min(size - 1) }
     }
 
-    /// A random number from 1 up to `most`.
+    /// Returns a random number from 1 up to `most`.
     fn some(&mut self, most: u64) -> u64 {
         1 + self.rng.below(most)
     }
 
-    /// A random offset from 1 up to `most`, with a random sign.
+    /// Returns a random offset from 1 up to `most`, with a random sign.
     fn off(&mut self, most: i64) -> i64 {
         let by = self.some(most as u64) as i64;
         if self.rng.below(2) == 0 { by } else { -by }
     }
 
-    /// The first stream ends once at the offset, so that even one stream has to ask for a range.
+    /// Ends the first stream once at the offset, so that even one stream has to request a range.
     fn cut(&self, plan: &mut FaultPlan) {
         plan.breaks.push(BodyBreak::close_at(self.offset).times(1));
     }

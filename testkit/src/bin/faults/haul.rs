@@ -1,4 +1,4 @@
-//! One run of the program, under a hard limit of time.
+//! Runs the program once, under a hard time limit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,7 @@ pub(crate) struct HaulProgram {
     home: PathBuf,
     ca: PathBuf,
     pub(crate) version: String,
-    /// True if the program has `--split`.
+    /// True if the program supports `--split`.
     pub(crate) splits: bool,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct HaulCommand {
     /// `--split 1`.
     pub(crate) one_stream: bool,
     pub(crate) max_time: Duration,
-    /// After this time it counts as hanging and is killed.
+    /// The time after which the program counts as hanging and is killed.
     pub(crate) limit: Duration,
-    /// Bytes a second that the reader of the pipe takes.
+    /// The rate of the pipe's reader, in bytes a second; `None` for no limit.
     pub(crate) reader: Option<u64>,
 }
 
@@ -84,12 +84,12 @@ impl HaulProgram {
         command
     }
 
-    /// Starts it without waiting for it.
+    /// Starts the program without waiting for its end.
     pub(crate) fn spawn(&self, job: &HaulCommand) -> Result<Child> {
         Ok(self.command(job).stderr(Stdio::null()).spawn()?)
     }
 
-    /// Runs it to its end; `take` gets its output.
+    /// Runs the program to its end; `take` gets its output.
     pub(crate) fn run(&self, job: &HaulCommand, mut take: impl FnMut(&[u8])) -> Result<ChildOutcome> {
         let mut command = self.command(job);
         Ok(run(&mut command, job.limit, |bytes| {

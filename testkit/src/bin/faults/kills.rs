@@ -1,11 +1,11 @@
-//! kill -9 at random moments of a download to files, then the same command again until it is done.
+//! Kills downloads to files with SIGKILL at random moments, then runs the same command again until
+//! it succeeds.
 //!
-//! Three kinds in turn: one file in parts, one file in one stream, and many files side by side,
-//! where `--skip-existing` and the notes beside unfinished files are the journal that says what is
-//! done.
+//! Three kinds in turn: one file in parts, one file in one stream, and many files in parallel,
+//! where `--skip-existing` and the checkpoints in unfinished files record which files are complete.
 //!
-//! The moment is a number of bytes sent, not a time, so the load of the machine makes no
-//! difference. The origin limits the rate of each connection, behind a relay with a round trip:
+//! A moment is a number of bytes sent, not a time, so the load of the machine makes no difference.
+//! The origin limits the rate of each connection and is reached through a relay with a round trip:
 //! then little is in flight between the two ends, and the bytes sent are about the bytes fetched.
 
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::check::{self, ContentChecker};
 use crate::haul::HaulCommand;
 use crate::{FaultRunner, Result};
 
-/// The most that a part may hold.
+/// The largest size of a part in bytes.
 const PART: u64 = 16 << 20;
 /// The largest number of bytes in flight on a connection: sent, but not received by the killed
 /// program.
@@ -34,7 +34,7 @@ const GLANCE: Duration = Duration::from_millis(1);
 const MOST_RUNS: u32 = 3;
 /// The kinds of runs that are killed, in turn.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
-/// The number of files that make up "many"; together they are as long as one.
+/// The number of files of a run of "many files"; together they are as long as one.
 const MANY: u64 = 8;
 
 /// The results of all kills.
@@ -43,19 +43,20 @@ pub(crate) struct KillTally {
     pub(crate) tried: u64,
     /// The number of tries of each kind, and of those that survived.
     kinds: [(u64, u64); KINDS.len()],
-    /// Processes killed; some end before that.
+    /// The number of processes killed; some runs end before that.
     pub(crate) killed: u64,
-    /// The hash is equal in the end.
+    /// The number of tries with the right hash in the end.
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// More bytes were fetched twice than one part for each connection and kill.
+    /// The number of tries that fetched more bytes twice than one part for each connection and
+    /// kill.
     pub(crate) over_bound: u64,
-    /// Connections of the runs that were killed.
+    /// The number of connections of the runs that were killed.
     connections: u64,
     pub(crate) twice: u64,
     most_twice: u64,
-    /// The first failures, in full.
+    /// The messages of the first failures.
     pub(crate) failures: Vec<String>,
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<KillTally> {
     Ok(kills.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The files of one try, and what happened to each.
+/// The files of one try, and the result for each.
 struct KilledFiles<'a> {
     bench: &'a FaultRunner,
     files: Vec<(String, FaultPlan, PathBuf)>,
@@ -230,7 +231,8 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     })
 }
 
-/// Starts the program and kills it once this many bytes were sent; false if it ended before.
+/// Starts the program and kills it once this many bytes were sent; returns `false` if it ended
+/// before.
 fn kill_at(bench: &FaultRunner, job: &HaulCommand, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
     let mut child = bench.haul.spawn(job)?;
     let end = Instant::now() + job.limit;

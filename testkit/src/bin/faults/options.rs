@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `faults`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub(crate) struct FaultOptions {
 }
 
 impl FaultOptions {
-    /// The command line without paths, which are specific to this machine.
+    /// Returns the command line without paths, which are specific to this machine.
     pub(crate) fn command(&self) -> String {
         let mut words = format!(
             "faults --seed {} --offsets {} --body {} --rate {} --jobs {} --limit {} --kills {} --kill-body {} --kill-rate {} \
@@ -80,7 +80,7 @@ impl FaultOptions {
     }
 }
 
-/// `None` if help was requested.
+/// Parses the command line; returns `None` if help was requested.
 pub(crate) fn parse() -> Result<Option<FaultOptions>, lexopt::Error> {
     let mut options = FaultOptions {
         haul: PathBuf::new(),
@@ -134,7 +134,7 @@ pub(crate) fn parse() -> Result<Option<FaultOptions>, lexopt::Error> {
     Ok(Some(options))
 }
 
-/// `4.6M` and its like.
+/// Parses a number of bytes such as `4.6M`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 6] =
         [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];

@@ -1,4 +1,4 @@
-//! The printed report, and the file of raw figures.
+//! Prints the report and writes the file of raw figures.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -79,7 +79,7 @@ pub(crate) fn summary(rows: &[RowTally], kills: &KillTally, sizes: &[SizeRun], r
     println!("{}", if right { "all true" } else { "FALSE" });
 }
 
-/// Writes the figures where the options say.
+/// Writes the figures to the file that the options name.
 pub(crate) fn write(options: &FaultOptions, mut value: Value) -> Result<()> {
     let said = |program: &str, argument: &str| -> Result<String> {
         Ok(String::from_utf8(Command::new(program).arg(argument).output()?.stdout)?.trim().to_owned())

@@ -1,4 +1,4 @@
-//! Every fault × HTTP/1 or 2 × plain or TLS × pipe or file × one stream or split, at random
+//! Runs every fault × HTTP/1 or 2 × plain or TLS × pipe or file × one stream or split, at random
 //! offsets.
 
 use std::collections::BTreeMap;
@@ -21,13 +21,13 @@ use crate::{FaultRunner, Result, report};
 const BEFORE: &[u8] = b"what was there before\n";
 /// Makes the random choices of a row over HTTP/2 differ from those over HTTP/1.
 const HTTP2: u64 = 1 << 32;
-/// Failures that are shown in full.
+/// The number of failures that are shown in full.
 const SHOWN: usize = 5;
 
 /// A row: a fault and the conditions of its runs.
 struct FaultRow {
     fault: &'static FaultCase,
-    /// The place of the fault in the table: random choices do not depend on which rows are run.
+    /// The index of the fault in the table: random choices do not depend on which rows are run.
     number: u64,
     http2: bool,
     tls: bool,
@@ -40,21 +40,22 @@ struct FaultRow {
 pub(crate) struct RowTally {
     pub(crate) name: String,
     pub(crate) tried: u64,
-    /// Exit 0 and the right bytes.
+    /// The number of runs with exit code 0 and the right bytes.
     pub(crate) survived: u64,
-    /// An honest error, and a prefix of the source or an untouched file.
+    /// The number of runs with an acceptable error, and a prefix of the source or an unchanged
+    /// file.
     pub(crate) refused: u64,
-    /// Exit 0 and other bytes.
+    /// The number of runs with exit code 0 and other bytes.
     pub(crate) false_successes: u64,
-    /// An error, and bytes that are not a prefix, or a changed file.
+    /// The number of runs with an error, and bytes that are not a prefix, or a changed file.
     pub(crate) wrong_bytes: u64,
-    /// An error that this row does not allow, with right bytes.
+    /// The number of runs with right bytes and an error that this row does not accept.
     pub(crate) unexpected: u64,
     pub(crate) hangs: u64,
-    /// Runs that used several connections at least once to fetch parts.
+    /// The number of runs that fetched parts over several connections.
     pub(crate) parallel: u64,
     codes: BTreeMap<i32, u64>,
-    /// The first failures, in full.
+    /// The messages of the first failures.
     pub(crate) failures: Vec<String>,
 }
 
@@ -152,7 +153,7 @@ impl FaultRow {
         format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
-    /// The try of this number: the same for the same seed, whatever else is run.
+    /// Runs the try with this number: the same for the same seed, whatever else is run.
     fn run(&self, bench: &FaultRunner, number: u64) -> Result<RowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
@@ -235,12 +236,13 @@ impl FaultRow {
     }
 }
 
-/// With several contents, or one cut by its announced length, the comparison byte by byte decides.
+/// Returns `true` if a plan has only one right content, so that its hash can be compared.
 fn one_content(plan: &FaultPlan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
-/// Returns `true` if parts were requested beside a first body, and not only after it broke.
+/// Returns `true` if closed ranges were requested, as for the parts of a split download. (A resumed
+/// stream asks for all the rest.)
 fn overlapped(seen: &testkit::faulty::FaultyRecord) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.

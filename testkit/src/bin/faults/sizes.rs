@@ -1,4 +1,4 @@
-//! SHA-256 and peak memory for bodies of many sizes, and with a slow reader.
+//! Checks SHA-256 and peak memory for bodies of many sizes, and with a slow reader.
 
 use std::thread;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::check::{self, ContentChecker};
 use crate::haul::HaulCommand;
 use crate::{FaultRunner, Result, report};
 
-/// The most memory that a run may have at its peak.
+/// The largest allowed peak memory of a run, in bytes.
 pub(crate) const MOST_RSS: u64 = 32 << 20;
 /// The number of bytes that a slow reader takes in a second.
 const SLOW: u64 = 1_000_000;
@@ -71,7 +71,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<SizeRun>> {
     Ok(out)
 }
 
-/// Bits: 4 TLS, 2 a file, 1 one stream.
+/// Runs once with these conditions: bit 4 is TLS, 2 a file instead of a pipe, 1 a single stream.
 fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<SizeRun> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));

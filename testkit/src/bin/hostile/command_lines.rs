@@ -1,4 +1,4 @@
-//! The command lines that meet hostile replies.
+//! The command lines that are run against hostile replies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use testkit::hostile::HostileProtocol;
 use testkit::rng::Rng;
 
-/// A command line and the place of its output.
+/// A command line, and where its output goes.
 pub(crate) struct HostileCommand {
     pub(crate) args: Vec<String>,
     pub(crate) place: BodyPlace,
@@ -14,15 +14,15 @@ pub(crate) struct HostileCommand {
     pub(crate) may_stall: bool,
 }
 
-/// The place of the body afterwards, if the command line accepts the reply.
+/// The destination of the body, if the command line accepts the reply.
 pub(crate) enum BodyPlace {
     Stdout,
     File(PathBuf),
-    /// The delivered body depends on the options, too.
+    /// No known destination: the delivered body depends on other options.
     Nowhere,
 }
 
-/// A command line whose options take a reply as it is.
+/// Options with which a reply is delivered unchanged.
 const PLAIN: &[&[&str]] = &[
     &[],
     &[],
@@ -37,7 +37,7 @@ const PLAIN: &[&[&str]] = &[
     &["--trace", "trace"],
 ];
 
-/// Options that change how a reply is taken.
+/// Options that change how a reply is processed.
 const OTHER: &[&[&str]] = &[
     &["--compressed"],
     &["-i"],
@@ -66,10 +66,11 @@ const OTHER: &[&[&str]] = &[
     &["--http0.9"],
 ];
 
-/// A random command line. Files that it reads are written into `dir`, where it has to be run.
+/// Returns a random command line. Files that it reads are written into `dir`, in which it must be
+/// run.
 ///
 /// # Errors
-/// The file system's.
+/// If a file cannot be written.
 pub(crate) fn line(rng: &mut Rng, protocol: HostileProtocol, url: &str, dir: &Path) -> io::Result<HostileCommand> {
     std::fs::write(dir.join("partial"), b"a part of something\n")?;
     let mut args: Vec<String> = Vec::new();

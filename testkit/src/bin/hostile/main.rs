@@ -30,7 +30,8 @@ use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// haul's time limit if a reply may end in silence, and otherwise, when it is never reached.
+/// haul's time limit if a reply may end in silence; [`LONG`] applies otherwise and is never
+/// reached.
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(20);
 
@@ -65,7 +66,7 @@ fn main() -> Result<ExitCode> {
     Ok(if tally.is_right() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The try of this number: the same for the same seed.
+/// Runs the try with this number: the same for the same seed.
 fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
     let reply = HostileReply::of(seed);

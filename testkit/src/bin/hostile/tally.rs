@@ -13,7 +13,7 @@ use crate::options::HostileOptions;
 /// The number of failures shown in full.
 const SHOWN: usize = 40;
 
-/// The result of one try.
+/// The verdict on one try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyVerdict {
     Survived,
@@ -25,7 +25,7 @@ pub(crate) enum ReplyVerdict {
     Memory,
     WrongBytes,
     FalseSuccess,
-    /// The command wrote to a forbidden place.
+    /// The command wrote a file outside the allowed directory.
     Escaped,
 }
 
@@ -45,7 +45,7 @@ impl ReplyVerdict {
     }
 }
 
-/// All names, so that zeros are printed, too.
+/// All names of verdicts, so that verdicts that never occurred are printed with 0.
 const NAMES: [&str; 9] =
     ["survived", "refused", "panics", "signals", "hangs", "over_memory", "wrong_bytes", "false_successes", "escaped"];
 
@@ -58,7 +58,7 @@ pub(crate) struct ReplyTry {
     pub(crate) told: String,
 }
 
-/// The sums.
+/// The counts of all tries.
 #[derive(Default)]
 pub(crate) struct ReplyTally {
     tried: u64,
@@ -66,7 +66,7 @@ pub(crate) struct ReplyTally {
     kinds: BTreeMap<String, u64>,
     codes: BTreeMap<i32, u64>,
     rss: u64,
-    /// The run with the largest memory.
+    /// A description of the run with the largest memory.
     largest: String,
     failures: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl ReplyTally {
         println!("{}", if self.is_right() { "all true" } else { "FALSE" });
     }
 
-    /// Writes the figures where the options say.
+    /// Writes the figures to the file that the options name.
     pub(crate) fn write(&self, options: &HostileOptions, version: &str) -> Result<()> {
         let said = |program: &str, args: &[&str]| -> Result<String> {
             Ok(String::from_utf8(Command::new(program).args(args).output()?.stdout)?.trim().to_owned())
