@@ -113,8 +113,8 @@ impl RawPeer {
         RawPeer::run(vec![script], AfterLastScript::Repeat, None)
     }
 
-    /// Like [`start`](RawPeer::start), over TLS with the identity's certificate and these ALPN
-    /// names.
+    /// Does the same as [`start`](RawPeer::start) over TLS, with the identity's certificate and
+    /// these ALPN names.
     ///
     /// # Panics
     /// If no port can be bound on loopback.

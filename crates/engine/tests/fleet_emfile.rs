@@ -32,8 +32,8 @@ fn fleet_without_free_descriptors_loses_no_url() {
     assert!(origin.requests() >= 6 * URLS as u64, "{} requests", origin.requests());
 }
 
-/// The child process; does nothing unless [`fleet_without_free_descriptors_loses_no_url`] starts
-/// it.
+/// Runs the child process of [`fleet_without_free_descriptors_loses_no_url`]; does nothing
+/// otherwise.
 #[test]
 fn child_process_with_few_descriptors_fetches_all() {
     let Ok(port) = env::var(PORT) else { return };
@@ -65,7 +65,8 @@ fn child_process_with_few_descriptors_fetches_all() {
     }
 }
 
-/// A URL on one of forty hosts, so that the fleet wants more connections than the limit allows.
+/// Returns a URL on one of forty hosts, so that the fleet wants more connections than the limit
+/// allows.
 fn url(port: &str, i: usize) -> String {
     format!("http://h{}.test:{port}/small/{i}", i % 40)
 }

@@ -25,7 +25,7 @@ const WORKERS: usize = 2;
 /// to it.
 const OF_ONE_CLIENT: usize = 50;
 
-/// Options for a reply: plain ones, or random ones if the reply promises nothing.
+/// Returns options for a reply: plain ones, or random ones if the reply allows any result.
 fn options(reply: &HostileReply, rng: &mut Rng) -> RequestOptions {
     let mut options = retrying(u32::from(!reply.may_stall()));
     // A server may ask for an hour in Retry-After.

@@ -127,7 +127,7 @@ fn small_request_makes_three_system_calls() {
     }
 }
 
-/// The requests that [`calls`] counts.
+/// Sends the requests whose system calls [`calls`] counts.
 #[test]
 #[ignore = "it is run by another test, under strace"]
 fn requests_counted_by_strace() {

@@ -33,8 +33,8 @@ fn end(of: &mut impl Read) -> io::Result<usize> {
     of.read_to_end(&mut Vec::new())
 }
 
-/// Starts a server for one request. The receiver gets the end of each TLS layer; the outer one
-/// belongs to a proxy.
+/// Starts a server for one request. The receiver gets the result for the end of each TLS layer; the
+/// outer layer belongs to a proxy.
 fn serve(identity: &Identity, is_proxied: bool, reply: &'static str) -> (u16, Receiver<Vec<io::Result<usize>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -14,25 +14,25 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// DATA.
+    /// The type of DATA frames.
     pub const DATA: u8 = 0;
-    /// HEADERS.
+    /// The type of HEADERS frames.
     pub const HEADERS: u8 = 1;
-    /// PRIORITY.
+    /// The type of PRIORITY frames.
     pub const PRIORITY: u8 = 2;
-    /// RST_STREAM.
+    /// The type of RST_STREAM frames.
     pub const RST_STREAM: u8 = 3;
-    /// SETTINGS.
+    /// The type of SETTINGS frames.
     pub const SETTINGS: u8 = 4;
-    /// PUSH_PROMISE.
+    /// The type of PUSH_PROMISE frames.
     pub const PUSH_PROMISE: u8 = 5;
-    /// PING.
+    /// The type of PING frames.
     pub const PING: u8 = 6;
-    /// GOAWAY.
+    /// The type of GOAWAY frames.
     pub const GOAWAY: u8 = 7;
-    /// WINDOW_UPDATE.
+    /// The type of WINDOW_UPDATE frames.
     pub const WINDOW_UPDATE: u8 = 8;
-    /// CONTINUATION.
+    /// The type of CONTINUATION frames.
     pub const CONTINUATION: u8 = 9;
 
     /// The flag END_STREAM of DATA and HEADERS, which in SETTINGS and PING is ACK.
@@ -120,27 +120,27 @@ pub fn continuation(stream: u32, last: bool, block: &[u8]) -> Vec<u8> {
     frame(Frame::CONTINUATION, if last { Frame::END_HEADERS } else { 0 }, stream, block)
 }
 
-/// DATA.
+/// Encodes DATA.
 pub fn data(stream: u32, ends: bool, bytes: &[u8]) -> Vec<u8> {
     frame(Frame::DATA, u8::from(ends), stream, bytes)
 }
 
-/// RST_STREAM.
+/// Encodes RST_STREAM.
 pub fn rst(stream: u32, code: u32) -> Vec<u8> {
     frame(Frame::RST_STREAM, 0, stream, &code.to_be_bytes())
 }
 
-/// GOAWAY.
+/// Encodes GOAWAY.
 pub fn goaway(last: u32, code: u32) -> Vec<u8> {
     frame(Frame::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }
 
-/// PING.
+/// Encodes PING.
 pub fn ping(payload: [u8; 8]) -> Vec<u8> {
     frame(Frame::PING, 0, 0, &payload)
 }
 
-/// WINDOW_UPDATE.
+/// Encodes WINDOW_UPDATE.
 pub fn window_update(stream: u32, by: u32) -> Vec<u8> {
     frame(Frame::WINDOW_UPDATE, 0, stream, &by.to_be_bytes())
 }

@@ -66,8 +66,8 @@ impl FramePeer {
         FramePeer::run(None, serve)
     }
 
-    /// Like [`start`](FramePeer::start), over TLS with the identity's certificate. ALPN selects the
-    /// protocol: a client that offers no HTTP/2 gets HTTP/1.1, if the script speaks it.
+    /// Does the same as [`start`](FramePeer::start) over TLS, with the identity's certificate. ALPN
+    /// selects the protocol: a client that offers no HTTP/2 gets HTTP/1.1, if the script speaks it.
     ///
     /// # Panics
     /// If no port can be bound on loopback.

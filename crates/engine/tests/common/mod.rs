@@ -1,5 +1,5 @@
-//! Helpers of all test programs: one call for both drivers, and fleets with captured output. Every
-//! wait is bounded.
+//! Helpers of all test programs: one function to fetch with either driver, and fleets with captured
+//! output. Every wait is bounded.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::fs;
@@ -242,12 +242,12 @@ pub fn run_reading(
     })
 }
 
-/// An item whose body goes to the output.
+/// Returns a fleet item whose body goes to the output.
 pub fn item(url: impl Into<String>) -> FleetItem {
     FleetItem { url: url.into(), destination: BodyDestination::Output }
 }
 
-/// A single stage without extraction.
+/// Returns a single fleet stage without extraction.
 pub fn single_stage(options: &RequestOptions) -> Vec<FleetStage> {
     vec![FleetStage { options: Arc::new(options.clone()), ..FleetStage::default() }]
 }
@@ -264,7 +264,7 @@ pub fn start_origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// Options that trust this CA, and the CA file, which must outlive them.
+/// Returns options that trust this CA, and the CA file, which must outlive them.
 pub fn trusting_ca(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
     let file = NamedTempFile::new().unwrap();
     fs::write(file.path(), ca_pem).unwrap();
@@ -273,14 +273,14 @@ pub fn trusting_ca(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
     (RequestOptions { tls, ..RequestOptions::default() }, file)
 }
 
-/// Options that follow redirects.
+/// Returns options that follow redirects.
 pub fn following() -> RequestOptions {
     let mut options = RequestOptions::default();
     options.redirects.follow = true;
     options
 }
 
-/// Options with this many retries and no delay.
+/// Returns options with this many retries and no delay.
 pub fn retrying(times: u32) -> RequestOptions {
     let mut options = RequestOptions::default();
     options.retry.max = times;
@@ -288,7 +288,7 @@ pub fn retrying(times: u32) -> RequestOptions {
     options
 }
 
-/// Options with this connect timeout.
+/// Returns options with this connect timeout.
 pub fn with_connect_timeout(limit: Duration) -> RequestOptions {
     let connect = ConnectOptions { timeout: limit, ..ConnectOptions::default() };
     RequestOptions { connect, ..RequestOptions::default() }

@@ -90,8 +90,8 @@ fn alternative_service_connection_is_reused() {
     assert_eq!((two.take_request_counts(), two.other.connections(), two.origin.connections()), ((0, 8), 1, 0));
 }
 
-/// An alternative on the origin's own port needs no second connection; an unsupported protocol is
-/// ignored.
+/// Checks that an alternative on the origin's own port needs no second connection, and that an
+/// unsupported protocol is ignored.
 #[test]
 fn alternatives_to_self_or_h3_are_ignored() {
     for driver in DRIVERS {

@@ -67,7 +67,7 @@ fn unknown_content_coding_is_delivered_undecoded() {
     });
 }
 
-/// Losing one of these bounds would break programs.
+/// Checks bounds of public types on which callers depend.
 #[test]
 fn public_types_are_send_and_sync() {
     fn anywhere<T: Send + Sync + 'static>() {}

@@ -43,7 +43,7 @@ impl Stream for ChannelStream {
     }
 }
 
-/// An origin and options for each version: HTTP/1.1, and HTTP/2 with one shared connection.
+/// Returns an origin and options for each version: HTTP/1.1, and HTTP/2 with one shared connection.
 fn clients() -> [(Origin, RequestOptions); 2] {
     [(start_origin(), RequestOptions::default()), (http2_origin(100), with_prior_knowledge(RequestOptions::default()))]
 }
@@ -319,7 +319,7 @@ fn one_shot_body_waits_for_known_stream_limit() {
     });
 }
 
-/// A request body from a pipe without data, and the write end of the pipe.
+/// Returns a request body from a pipe without data, and the write end of the pipe.
 fn silent_pipe() -> (RequestBody, PipeWriter) {
     let (read, write) = std::io::pipe().unwrap();
     (RequestBody::pieces([BodyPiece::Once(OneShotSource::file(File::from(OwnedFd::from(read))))]), write)

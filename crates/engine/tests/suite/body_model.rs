@@ -72,7 +72,7 @@ fn a_change(rng: &mut Rng, size: u64) -> ContentChange {
     }
 }
 
-/// A random plan of faults for a body.
+/// Returns a random plan of faults for a body.
 fn a_plan(rng: &mut Rng) -> FaultPlan {
     let size = one_of(rng, &[0, 1, 5_000, 200_000, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_000]);
     let mut plan = FaultPlan { size, seed: 1 + rng.below(1 << 40), ..FaultPlan::default() };

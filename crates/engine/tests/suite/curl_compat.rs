@@ -14,7 +14,7 @@ fn reply(status: &str, fields: &str, body: &str) -> Step {
     Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()))
 }
 
-/// A server that redirects to a resource that answers 503 once.
+/// Starts a server that redirects to a resource that answers 503 once.
 fn busy_once() -> RawPeer {
     let moved = || [Step::ReadHead, Step::ReadBytes(3), reply("302 Found", "Location: /b\r\n", "moved")];
     let busy = [Step::ReadHead, reply("503 Busy", "", "busy")];

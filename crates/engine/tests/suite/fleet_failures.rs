@@ -21,7 +21,7 @@ fn plain() -> Vec<FleetStage> {
     single_stage(&RequestOptions::default())
 }
 
-/// The URL of a closed port.
+/// Returns a URL with a closed port.
 fn closed() -> String {
     format!("http://{}/", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap())
 }

@@ -20,7 +20,7 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// Sizes of bodies: most small, some empty, some much larger than a buffer.
+/// Returns sizes of bodies: most small, some empty, some much larger than a buffer.
 fn sizes(count: usize) -> Vec<usize> {
     (0..count)
         .map(|i| match i % 50 {

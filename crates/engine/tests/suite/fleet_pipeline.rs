@@ -175,12 +175,12 @@ enum CloseMode {
     Reset,
     /// Closes in the middle of the body.
     Within,
-    /// Stays open: the response is sent twice, and later ones slowly.
+    /// Stays open: the response is sent twice, and later responses are sent slowly.
     Repeats,
 }
 
 struct PipelineReply {
-    /// `None`: the body `small N`. Empty: no response at all.
+    /// The body; empty for no response at all; `None` for the body `small N`.
     body: Option<Vec<u8>>,
     close: CloseMode,
 }

@@ -223,9 +223,9 @@ fn extraction_faster_than_the_reader_loses_nothing() {
     }
 }
 
-/// A page with this many links on long lines, so that it arrives in several pieces. It ends with
-/// one link repeated often, which fills the memory for values that are not yet known to be
-/// duplicates.
+/// Serves a page with this many links on long lines, so that it arrives in several pieces. The page
+/// ends with one link repeated often, which fills the memory for values that are not yet known to
+/// be duplicates.
 fn page_of_links(count: usize) -> RawPeer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());

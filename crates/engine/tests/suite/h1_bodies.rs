@@ -190,8 +190,8 @@ fn early_error_response_is_delivered() {
     }
 }
 
-/// On a kept connection, an early success does not end the request: the server reads the rest of
-/// the body.
+/// Checks that on a connection that stays open, an early success does not end the request: the
+/// server reads the rest of the body.
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 20 << 20;
@@ -251,8 +251,8 @@ fn fleet_opens_at_most_six_connections_per_host() {
     assert_eq!(origin.connections(), opened, "the blocking driver takes a connection that the fleet left");
 }
 
-/// RFC 9110 section 8.6: methods that define a meaning for a body send a length of 0. A one-shot
-/// body of known length does not wait for 100 (Continue).
+/// Checks that methods that define a meaning for a body send a length of 0 (RFC 9110 section 8.6).
+/// A one-shot body of known length does not wait for 100 (Continue).
 #[test]
 fn empty_post_sends_content_length_zero() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -283,7 +283,7 @@ fn empty_post_sends_content_length_zero() {
     }
 }
 
-/// A sink with a small credit that records the size of each piece.
+/// A sink that accepts few bytes at a time and records the size of each piece.
 #[derive(Clone, Default)]
 struct SmallCreditSink(Arc<Mutex<Vec<usize>>>);
 
@@ -302,7 +302,7 @@ impl Sink for SmallCreditSink {
     }
 }
 
-/// Without this bound, 400 connections held 128 KiB each, whatever the credit.
+/// Checks a memory bound: without it, 400 connections held 128 KiB each, whatever the credit.
 #[test]
 fn body_received_with_head_respects_sink_credit() {
     const LEN: usize = 100_000;

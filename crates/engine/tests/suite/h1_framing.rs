@@ -30,12 +30,12 @@ fn assert_refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delive
     }
 }
 
-/// As [`assert_refused`], for a reply on a connection that stays open.
+/// Does the same as [`assert_refused`] with a reply on a connection that stays open.
 fn assert_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     assert_refused(reply, &[Step::ReadHead, Step::send(reply), Step::ReadToEnd], kind, exit, delivered);
 }
 
-/// As [`assert_refused`], for a reply on a connection that closes.
+/// Does the same as [`assert_refused`] with a reply on a connection that closes.
 fn assert_cut_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     assert_refused(reply, &[Step::ReadHead, Step::send(reply), Step::Close], kind, exit, delivered);
 }

@@ -39,7 +39,7 @@ fn answering() -> (FramePeer, Identity) {
     (peer, identity)
 }
 
-/// A client that resolves these hosts to these addresses.
+/// Creates a client that resolves these hosts to these addresses.
 fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
     let client = Client::new();
     for (host, address) in hosts {

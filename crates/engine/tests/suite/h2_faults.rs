@@ -51,8 +51,8 @@ fn goaway_resends_only_streams_after_its_last() {
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
 }
 
-/// nginx with `keepalive_timeout 0` or few `keepalive_requests`, and a server that announces a low
-/// stream limit late.
+/// Tests servers like nginx with `keepalive_timeout 0` or few `keepalive_requests`, and a server
+/// that announces a low stream limit late.
 #[test]
 fn one_request_per_connection_server_serves_all() {
     const ALL: usize = 12;
@@ -459,8 +459,8 @@ fn response_before_upload_end_is_delivered() {
     }
 }
 
-/// A connection ends during one response and before another. The request without a response is sent
-/// again, and does not fail with 18.
+/// Ends a connection during one response and before another. The request without a response is sent
+/// again, and does not fail with exit code 18.
 #[test]
 fn request_without_response_is_resent_after_connection_loss() {
     let serve = |number: usize, conn: &mut FrameConnection| {
@@ -485,8 +485,8 @@ fn request_without_response_is_resent_after_connection_loss() {
     assert_eq!(exits, [18, 52]);
 }
 
-/// A server that needs no more of a request sends RST_STREAM after its response (RFC 9113 section
-/// 8.1).
+/// Tests a server that sends RST_STREAM after its response because it needs no more of the request
+/// (RFC 9113 section 8.1).
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 2 << 20;

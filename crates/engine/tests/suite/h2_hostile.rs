@@ -18,7 +18,7 @@ use testkit::frames::{
 const OK: (&str, &str) = (":status", "200");
 const FOREVER: u64 = 200_000;
 
-/// A peer that attacks as soon as it has read the request on stream 1.
+/// Starts a peer that attacks as soon as it has read the request on stream 1.
 fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
     FramePeer::start(move |_, conn| {
         conn.greet(&[])?;

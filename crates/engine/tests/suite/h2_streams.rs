@@ -35,8 +35,8 @@ fn http2_interim_responses_are_skipped() {
     }
 }
 
-/// The output is unordered and the memory used up, so one body owns the output and all others wait
-/// for it. When it breaks, its retry goes before requests that come earlier in the input.
+/// Fills the memory of an unordered fleet, so that one body owns the output and all others wait for
+/// it. When that body breaks, its retry is sent before requests that come earlier in the input.
 #[test]
 fn broken_body_owning_the_output_is_retried_first() {
     let peer = FramePeer::start(|_, conn| {
@@ -121,8 +121,8 @@ fn limit_rate_applies_to_each_transfer() {
     assert!(run.output == expected);
 }
 
-/// The initial window is a fraction of a second's rate, until a request without a rate shares the
-/// connection.
+/// Checks that the initial window is a fraction of a second's rate, until a request without a rate
+/// shares the connection.
 #[test]
 fn initial_window_respects_limit_rate() {
     let paced = RequestOptions { limit_rate: Some(400_000), ..defaults() };
@@ -152,8 +152,8 @@ fn initial_window_respects_limit_rate() {
     }
 }
 
-/// Apache sends the end of a stream in an empty DATA frame, and only while the stream's window is
-/// not 0.
+/// Tests a server like Apache, which sends the end of a stream in an empty DATA frame, and only
+/// while the stream's window is not 0.
 #[test]
 fn body_filling_its_window_can_end() {
     for driver in DRIVERS {
@@ -175,8 +175,8 @@ fn body_filling_its_window_can_end() {
     }
 }
 
-/// A window that arrives at once is used up later, at the rate. The client announces the next
-/// window before it waits for data.
+/// Sends a whole window at once; the client consumes it later, at the rate. The client announces
+/// the next window before it waits for data.
 #[test]
 fn rate_limited_window_is_updated_before_receiving() {
     const WINDOWS: usize = 8;
@@ -208,7 +208,7 @@ fn rate_limited_window_is_updated_before_receiving() {
     }
 }
 
-/// As [`FrameConnection::greet`]; returns the initial window of the client's streams.
+/// Does the same as [`FrameConnection::greet`]; returns the initial window of the client's streams.
 fn greet(conn: &mut FrameConnection) -> io::Result<u32> {
     conn.preface()?;
     let Some(ClientFrame::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };

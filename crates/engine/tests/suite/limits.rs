@@ -86,7 +86,8 @@ fn max_size_bounds_every_body() {
     }
 }
 
-/// Programs that pass the rest of a deadline with each request reuse one connection.
+/// Checks that requests with different connect timeouts share a connection, for programs that pass
+/// the rest of a deadline with each request.
 #[test]
 fn different_connect_timeouts_share_a_connection() {
     let exchange = || [Step::ReadHead, Step::send(OK)];

@@ -1,4 +1,4 @@
-//! The connector: races between addresses, with the time as an argument, on loopback.
+//! Tests of the connector: races between addresses on loopback, with the time as an argument.
 
 use std::{
     io::{Read, Write},
@@ -33,7 +33,7 @@ fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(S
     }
 }
 
-/// A listener and its address.
+/// Returns a listener and its address.
 fn open() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -84,8 +84,8 @@ impl BlackHole {
     }
 }
 
-/// Steps the connector at one moment until it is decided or waits for a timer. Adds opened
-/// descriptors to `shown`.
+/// Steps the connector without advancing the time until it is decided or waits for a timer. Adds
+/// opened descriptors to `shown`.
 fn settle(connector: &mut ConnectRace, now: Instant, shown: &mut Vec<i32>) -> RaceStatus {
     for _ in 0..1000 {
         match connector.step(now, &mut |fd: BorrowedFd<'_>| shown.push(fd.as_raw_fd())) {

@@ -22,7 +22,7 @@ const SUITES: [(&str, TlsVersion); 6] = [
     ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", TlsVersion::V1_2),
 ];
 
-/// Bytes without repetition, so that shifted records are noticed.
+/// Returns bytes without repetition, so that shifted records are noticed.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(|place| (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u8).collect()
 }

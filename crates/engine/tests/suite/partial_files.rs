@@ -41,7 +41,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A directory, the path of the downloaded file, and the path of its partial file.
+/// Returns a directory, the path of the downloaded file, and the path of its partial file.
 fn download_paths() -> (TempDir, PathBuf, PathBuf) {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
@@ -257,7 +257,7 @@ fn too_small_disk_fails_before_fetching() {
     assert_eq!((names(dir.path()).len(), origin.seen("huge").requests.len()), (0, 1));
 }
 
-/// A peer that suggests a file name for its five bytes.
+/// Starts a peer that suggests a file name for its five bytes.
 fn peer_suggesting_name(name: &str) -> RawPeer {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\nhello"
@@ -413,7 +413,7 @@ fn old_file_stays_until_replacement_is_whole() {
     assert_eq!((origin.seen("broken").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
 }
 
-/// A peer that announces 1 GiB and breaks off after 20 MiB.
+/// Starts a peer that announces 1 GiB and breaks off after 20 MiB.
 fn peer_announcing_1_gib(etag: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\n{etag}Accept-Ranges: bytes\r\nContent-Length: {}\r\n\r\n", 1_u64 << 30);
     RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])

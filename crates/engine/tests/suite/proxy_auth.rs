@@ -80,7 +80,7 @@ fn digest_answer_uses_new_connection_after_close() {
     }
 }
 
-/// The proxy's Digest challenge for a CONNECT.
+/// Returns the proxy's Digest challenge for a CONNECT.
 fn challenge(nonce: usize, fields: &str) -> Step {
     Step::send(format!(
         "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"{nonce}\", qop=\"auth\"{fields}\r\nContent-Length: 0\r\n\r\n"

@@ -248,7 +248,7 @@ fn bytes_after_connect_response_belong_to_tunnel() {
     }
 }
 
-/// No request may use a connection opened with other proxy settings.
+/// Checks that no request uses a connection opened with other proxy settings.
 #[test]
 fn pool_separates_connections_by_proxy_settings() {
     let origin = start_origin();

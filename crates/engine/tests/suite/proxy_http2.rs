@@ -1,5 +1,5 @@
 //! Tunnels over HTTP/2 (RFC 9113 section 8.5). A scripted proxy plays the origin as well, and
-//! misbehaves. `proxy_third_party.rs` has the same with nghttpx.
+//! misbehaves. `proxy_third_party.rs` tests tunnels through nghttpx.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! SOCKS proxies, and preproxies in front of others.
+//! SOCKS proxies, and preproxies (`--preproxy`) in front of other proxies.
 
 use crate::common;
 use crate::support::proxy;

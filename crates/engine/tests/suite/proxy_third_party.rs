@@ -162,8 +162,8 @@ impl NghttpxFront {
     }
 }
 
-/// nghttpx passes CONNECT on to tinyproxy, and the client speaks HTTP/2 with the origin inside the
-/// tunnel. The connection with nghttpx is HTTP/1.1 or HTTP/2.
+/// Sends requests through nghttpx, which passes CONNECT on to tinyproxy; the client speaks HTTP/2
+/// with the origin inside the tunnel. The connection with nghttpx is HTTP/1.1 or HTTP/2.
 #[test]
 fn http2_goes_through_an_https_proxy() {
     let folder = tempfile::tempdir().unwrap();
@@ -206,8 +206,8 @@ fn http2_goes_through_an_https_proxy() {
     }
 }
 
-/// Forwarded requests to any origin share a connection with the proxy. (Without tinyproxy, which
-/// closes connections that nghttpx wants to reuse.)
+/// Checks that forwarded requests to any origin share a connection with the proxy. (Without
+/// tinyproxy, which closes connections that nghttpx wants to reuse.)
 #[test]
 fn forwarded_requests_share_an_https_proxy_connection() {
     let origin = start_origin();

@@ -153,8 +153,8 @@ fn large_body_is_announced_with_expect_100_continue() {
     }
 }
 
-/// Squid neither reads a refused body nor a later request on that connection. The sockets hold all
-/// of both.
+/// Tests a server like Squid, which reads neither a refused body nor a later request on that
+/// connection. The socket buffers hold both completely.
 #[test]
 fn challenge_with_unread_body_gets_new_connection() {
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
@@ -173,8 +173,8 @@ fn challenge_with_unread_body_gets_new_connection() {
     }
 }
 
-/// NTLM authenticates a connection, so it must stay open: a small refused body does not close it,
-/// even from a reader.
+/// Checks that a small refused body does not close the connection, even from a reader, because NTLM
+/// authenticates a connection.
 #[test]
 fn refused_small_reader_body_keeps_the_connection() {
     let refused = "HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n";
@@ -210,7 +210,7 @@ fn ntlm_legs_with_large_bodies_share_one_connection() {
     }
 }
 
-/// RFC 9112 section 6.1: chunked coding must not be sent to an HTTP/1.0 server.
+/// Checks that chunked coding is not sent to an HTTP/1.0 server (RFC 9112 section 6.1).
 #[test]
 fn chunked_body_is_not_sent_to_http10_server() {
     let challenge = "HTTP/1.0 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\

@@ -28,13 +28,13 @@ fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, ba
     assert!(output == expected.as_bytes(), "{reports:?}");
 }
 
-/// Disables retries; only resending that costs none remains.
+/// Disables retries; only resending that counts as no retry remains.
 fn once(mut options: RequestOptions) -> RequestOptions {
     options.retry.max = 0;
     options
 }
 
-/// Answers `count` requests one at a time; `says` announces the last by GOAWAY.
+/// Answers `count` requests one at a time. With `says`, a GOAWAY announces the last one.
 fn answer_few(conn: &mut FrameConnection, at_once: u32, count: usize, says: bool) -> io::Result<()> {
     conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
     for n in 1..=count {
@@ -97,7 +97,7 @@ fn lost_requests_share_the_next_connection() {
     assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
 }
 
-/// The server starts with a limit of 0 streams, and lowers its limit a few times.
+/// Starts a server with a limit of 0 streams, which it raises and lowers a few times.
 #[test]
 fn zero_stream_limit_is_waited_for() {
     let peer = FramePeer::start(|_, conn| {
@@ -118,8 +118,8 @@ fn zero_stream_limit_is_waited_for() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, MANY));
 }
 
-/// Graceful shutdown (RFC 9113 section 6.8): a GOAWAY with the highest number, then one with the
-/// last stream.
+/// Tests a graceful shutdown (RFC 9113 section 6.8): a GOAWAY with the highest number, then one
+/// with the last stream.
 #[test]
 fn two_step_goaway_answers_what_was_read() {
     const TAKES: usize = 100;

@@ -184,8 +184,8 @@ fn resume_from_delivers_the_rest() {
     assert_eq!(origin.seen("broken").twice(), 0);
 }
 
-/// Apache and lighttpd send 416 without Content-Range. A request for the last byte tells the
-/// length.
+/// Tests a server like Apache and lighttpd, which send 416 without Content-Range. A request for the
+/// last byte reveals the length.
 #[test]
 fn status_416_without_length_probes_the_last_byte() {
     let refused = Step::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
@@ -210,7 +210,7 @@ fn status_416_without_length_probes_the_last_byte() {
     }
 }
 
-/// A server that redirects to these URLs in turn, one on each connection.
+/// Starts a server that redirects to these URLs in turn, one on each connection.
 fn redirecting(to: &[String]) -> RawPeer {
     let script = |to: &String| {
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -225,7 +225,7 @@ fn following(retries: u32) -> RequestOptions {
     options
 }
 
-/// A response that announces ten bytes and sends `body`.
+/// Returns a response that announces ten bytes and sends `body`.
 fn ten(status: &str, fields: &str, body: &str) -> Step {
     Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
 }

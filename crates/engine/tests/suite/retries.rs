@@ -122,7 +122,8 @@ fn broken_response_is_retried_when_retries_are_set() {
     }
 }
 
-/// Without a validator the body restarts from zero, and progress does not restore the retries.
+/// Checks that a body without a validator restarts from zero, and that its progress does not
+/// restore the retries.
 #[test]
 fn body_that_always_breaks_off_exhausts_retries() {
     let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();

@@ -1,6 +1,6 @@
 //! Secrets on every route: direct, forwarded, tunnelled, TLS to the proxy and SOCKS 4 to 5h, with
 //! HTTP/1.1 and HTTP/2. Random sequences of redirects run over real connections of one client.
-//! Servers and proxies record what they receive, and the seed says what each may receive.
+//! Servers and proxies record what they receive, and the seed determines what each may receive.
 
 use crate::common;
 use crate::support::proxy;
@@ -86,7 +86,7 @@ impl OriginsAndProxies {
         url
     }
 
-    /// Returns the origin of a forwarded request, by its port.
+    /// Returns the origin of a forwarded request, which its port determines.
     fn place_of(&self, target: &str) -> OriginPort {
         let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
         (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)

@@ -237,8 +237,8 @@ fn fleet_splices_bodies_to_files_and_devices() {
     }
 }
 
-/// A script that sends fast at first, then one byte, and the rest only after that byte has been
-/// received.
+/// Returns a script that sends fast at first, then one byte, and the rest only after that byte has
+/// been received.
 fn pausing_script(first: usize, rest: usize) -> Vec<Step> {
     let all = body(first + 1 + rest);
     vec![

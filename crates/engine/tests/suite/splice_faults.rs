@@ -14,7 +14,7 @@ use splice::{MIB, body, fetch, head, head_then_body, pipe_read_by, read_all, wai
 use tempfile::TempDir;
 use testkit::raw::{RawPeer, Script, Step};
 
-/// A response that announces 3 MiB, sends `sent` bytes and then does `end`.
+/// Returns a response that announces 3 MiB, sends `sent` bytes and then does `end`.
 fn broken_off(sent: usize, end: Step) -> Script {
     vec![Step::ReadHead, head(3 * MIB), Step::Await(1), Step::Send(body(sent)), end]
 }

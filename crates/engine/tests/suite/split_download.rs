@@ -97,7 +97,8 @@ fn single_connection_requests_no_range() {
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
 }
 
-/// Faulty answers to ranges. The first stream delivers the whole body, and it is sent once.
+/// Returns plans with faulty answers to ranges. With each, the first stream delivers the whole
+/// body, which is sent once.
 fn refusals() -> Vec<(&'static str, FaultPlan)> {
     vec![
         ("ignores Range", FaultPlan { ignore_range: true, ..rate_limited_plan() }),

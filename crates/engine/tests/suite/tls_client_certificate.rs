@@ -105,7 +105,8 @@ fn client_certificate_is_sent_when_requested() {
     }
 }
 
-/// In TLS 1.3 the refusal arrives after the handshake; a retry would be refused as well.
+/// Checks that a refusal is not retried: in TLS 1.3 it arrives after the handshake, and a retry
+/// would be refused as well.
 #[test]
 fn refused_client_certificate_is_not_retried() {
     let rig = ClientAuthServer::start();

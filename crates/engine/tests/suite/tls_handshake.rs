@@ -13,8 +13,8 @@ use rustls::ServerConnection;
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
 
-/// RFC 8446 section 4.6.3: the server requests a key update in the middle of a body, and continues
-/// after the answer.
+/// Requests a key update in the middle of a body (RFC 8446 section 4.6.3); the server continues
+/// after the client's answer.
 #[test]
 fn key_update_is_answered_while_awaiting_response() {
     let identity = Identity::for_names(&["localhost"]);

@@ -35,12 +35,12 @@ impl CertificateAuthority {
         Self::with(name, |_| {})
     }
 
-    /// An authority constrained to names below this domain.
+    /// Creates an authority constrained to names below this domain.
     pub(crate) fn bound_to(domain: &str) -> Self {
         Self::with("bound", |params| params.name_constraints = Some(permitting(domain)))
     }
 
-    /// An authority whose certificate parameters are changed.
+    /// Creates an authority whose certificate parameters `change` modifies.
     pub(crate) fn with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = Self::params(name);
         change(&mut params);
@@ -121,7 +121,7 @@ impl CertificateAuthority {
     }
 }
 
-/// Name constraints that permit names below this domain.
+/// Returns name constraints that permit names below this domain.
 pub(crate) fn permitting(domain: &str) -> NameConstraints {
     NameConstraints {
         permitted_subtrees: vec![GeneralSubtree::DnsName(domain.to_owned())],
@@ -129,7 +129,7 @@ pub(crate) fn permitting(domain: &str) -> NameConstraints {
     }
 }
 
-/// Options that trust only this authority.
+/// Returns options that trust only this authority.
 pub(crate) fn options(authority: &CertificateAuthority) -> TlsOptions {
     let mut options = TlsOptions::default();
     options.ca_file = Some(authority.file.path().to_owned());
@@ -179,7 +179,7 @@ impl ServerIdentity {
         self
     }
 
-    /// Options that trust only this certificate.
+    /// Returns options that trust only this certificate.
     pub(crate) fn trusted(&self) -> TlsOptions {
         let mut options = TlsOptions::default();
         options.ca_file = Some(PathBuf::from(self.file.path()));
@@ -204,7 +204,7 @@ pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> ServerIdent
     })
 }
 
-/// A self-signed certificate whose parameters are changed.
+/// Creates a self-signed certificate whose parameters `change` modifies.
 pub(crate) fn self_signed_with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerIdentity {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     change(&mut params);
@@ -285,7 +285,7 @@ pub(crate) struct TlsPair {
     pub(crate) client: TlsConnection,
     pub(crate) server: ServerConnection,
     pub(crate) to_server: Vec<u8>,
-    /// Bytes received by the client and not yet used.
+    /// The bytes received by the client and not yet used.
     pub(crate) inbox: Vec<u8>,
     /// The number of bytes that the client receives at a time.
     pub(crate) piece: usize,

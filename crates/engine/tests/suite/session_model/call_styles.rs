@@ -1,4 +1,4 @@
-//! Styles of the API: the ways to send a request and read its response, and a runner of whole
+//! The ways to use the API: how a request is sent and its response is read, and a runner of whole
 //! sessions.
 
 use std::future::{Future, poll_fn};

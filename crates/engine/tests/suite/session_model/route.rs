@@ -39,7 +39,7 @@ pub(crate) enum ProxyLogin {
     Digest,
 }
 
-/// A number of answers that no test reaches.
+/// A count that no test reaches, in place of no limit.
 const FOR_EVER: u64 = 1000;
 
 #[derive(Clone, Debug)]

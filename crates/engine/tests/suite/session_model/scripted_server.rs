@@ -35,7 +35,7 @@ pub(crate) enum ConnectionEnd {
     Say,
     /// Closed without notice.
     Silent,
-    /// Open, with an additional response that no request asked for.
+    /// Open, with a further response that no request asked for.
     Forged,
 }
 
@@ -225,7 +225,8 @@ impl ScriptedServer {
         if is_right { Ok(Some(asked)) } else { Err(self.note(format!("{authority} {:?}: {asked:?}", line.host))) }
     }
 
-    /// Sends the proxy's refusal of a forwarded request. `None`: the request passes.
+    /// Checks a forwarded request as the proxy does. Sends a refusal and returns whether another
+    /// request may follow; returns `None` if the proxy does not refuse.
     fn refusal(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<Option<bool>> {
         if self.route().via != RouteKind::Forward {
             return Ok(None);
@@ -356,7 +357,7 @@ struct ReceivedRequest {
 }
 
 impl ReplyScript {
-    /// Returns the whole response, with a forged one after it if the script says so.
+    /// Returns the whole response, followed by a forged one if the script says so.
     fn reply(&self, asked: &ReceivedRequest, route: &SessionRoute, port: u16) -> Vec<u8> {
         let mut out = Vec::new();
         for status in &self.interim {

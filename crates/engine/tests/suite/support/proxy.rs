@@ -311,7 +311,7 @@ pub(crate) fn assert_fails(got: &FetchOutcome, kind: ErrorKind, exit: u8, says: 
     assert!(!got.message.contains("secret"), "{}", got.message);
 }
 
-/// A client that resolves names under `.test` to this machine.
+/// Creates a client that resolves names under `.test` to this machine.
 pub(crate) fn client() -> Client {
     Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |name| {
         if name.ends_with(".test") { Ok(vec!["127.0.0.1".parse().unwrap()]) } else { Ok(Vec::new()) }

@@ -21,7 +21,7 @@ pub(crate) fn origin() -> FaultyOrigin {
     FaultyOrigin::builder().start().expect("an origin")
 }
 
-/// A plan with a rate limit for each connection.
+/// Returns a plan with a rate limit for each connection.
 pub(crate) fn rate_limited_plan() -> FaultPlan {
     FaultPlan { size: SIZE, rate: Some(RATE), ..FaultPlan::default() }
 }
@@ -31,12 +31,13 @@ pub(crate) fn content(plan: &FaultPlan, version: u64) -> Vec<u8> {
     Pattern::new(plan.seed + version).slice(0, plan.size as usize)
 }
 
-/// Options with up to six connections and a few retries without delay.
+/// Returns options with up to six connections and a few retries without delay.
 pub(crate) fn splitting() -> RequestOptions {
     RequestOptions { split: SplitOptions { connections: 6, ..SplitOptions::default() }, ..retrying(3) }
 }
 
-/// As [`splitting`], for the origin's TLS port, with the CA file, which must outlive them.
+/// Returns the options of [`splitting`] for the origin's TLS port, and the CA file, which must
+/// outlive them.
 pub(crate) fn splitting_over_tls(origin: &FaultyOrigin) -> (RequestOptions, tempfile::NamedTempFile) {
     let (trusting, file) = trusting_ca(origin.ca_pem());
     (RequestOptions { tls: trusting.tls, ..splitting() }, file)

@@ -1,4 +1,4 @@
-//! Support of the splice tests: known bodies, sinks that count spliced and copied bytes, and peers.
+//! Helpers of the splice tests: known bodies, sinks that count spliced and copied bytes, and peers.
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
@@ -29,7 +29,7 @@ pub(crate) fn head(len: impl Display) -> Step {
     Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
 }
 
-/// A script that sends the head, and the body once the sink has received the head
+/// Returns a script that sends the head, and the body once the sink has received the head
 /// ([`WatchedSink::begin`]).
 pub(crate) fn head_then_body(len: usize) -> Script {
     vec![Step::ReadHead, head(len), Step::Await(1), Step::Send(body(len))]
@@ -40,7 +40,7 @@ pub(crate) struct WatchedSink<S> {
     sink: S,
     counts: SpliceCounts,
     peer: Arc<RawPeer>,
-    /// Sizes at which the peer's next step is released.
+    /// The sizes of the received body at which the peer's next step is released.
     marks: Vec<u64>,
 }
 
@@ -52,19 +52,20 @@ pub(crate) struct SpliceCounts {
 }
 
 impl SpliceCounts {
-    /// Returns the copied bytes.
+    /// Returns the number of copied bytes.
     pub(crate) fn written(&self) -> usize {
         self.written.load(SeqCst) as usize
     }
 
-    /// Returns the spliced bytes.
+    /// Returns the number of spliced bytes.
     pub(crate) fn moved(&self) -> usize {
         self.moved.load(SeqCst) as usize
     }
 }
 
 impl<S: Sink> WatchedSink<S> {
-    /// Wraps a sink. Releases `peer` when the head arrives and at each of these sizes.
+    /// Wraps a sink. Releases the next step of `peer` when the head arrives, and when the body
+    /// reaches each of these sizes.
     pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, SpliceCounts) {
         let counts = SpliceCounts::default();
         let marks = marks.iter().rev().map(|&mark| mark as u64).collect();
@@ -158,7 +159,7 @@ pub(crate) fn fetch(
     fetch_with_marks(client, peer, sink, options, &[])
 }
 
-/// As [`fetch`]; the peer is released at these sizes.
+/// Fetches like [`fetch`]; the peer is released when the sink has received each of these sizes.
 pub(crate) fn fetch_with_marks(
     client: &Client,
     peer: &Arc<RawPeer>,
@@ -174,12 +175,12 @@ pub(crate) fn fetch_with_marks(
     SpliceOutcome::of(outcome, counts)
 }
 
-/// A sink that writes to a descriptor and waits until it is writable.
+/// Creates a sink that writes to a descriptor and waits until it is writable.
 pub(crate) fn waiting_output(fd: impl Into<std::os::fd::OwnedFd>) -> BlockingOutputSink {
     BlockingOutputSink::new(DescriptorWriter::new(fd.into()), None)
 }
 
-/// A pipe whose read end is read by a thread.
+/// Creates a pipe whose read end is read by a thread.
 pub(crate) fn pipe_read_by<T: Send + 'static>(
     read: impl FnOnce(io::PipeReader) -> T + Send + 'static,
 ) -> (io::PipeWriter, JoinHandle<T>) {
