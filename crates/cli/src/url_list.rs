@@ -1,7 +1,8 @@
-//! The sources of the URLs of one operation, millions of them in little memory.
+//! The sources of an operation's URLs, stored compactly.
 //!
-//! A config file may name millions of URLs. They lie in one buffer behind a table of ends: 8 bytes
-//! a URL beside its text. A `String` each would cost 24 bytes and an allocation.
+//! A config file may name millions of URLs. They are stored in one buffer with a table of end
+//! offsets, which costs 8 bytes per URL besides its text. A `String` for each would cost 24 bytes
+//! and an allocation.
 //!
 //! ```
 //! use haul_cli::url_list::{UrlList, UrlSource};
@@ -18,22 +19,22 @@ use std::borrow::Cow;
 
 use haul_policy::urlencode::percent;
 
-/// Set in an end that closes the name of an input file.
+/// A bit that marks an end offset as that of an input file's name.
 const FILE_BIT: u64 = 1 << 63;
 
-/// Set in an end that closes a URL of a list. Such a URL is no glob, and its path names the output
-/// file unless `-o` says otherwise.
+/// A bit that marks an end offset as that of a URL from a list. Such a URL is no glob, and its path
+/// names the output file unless `-o` is given.
 const LISTED_BIT: u64 = 1 << 62;
 
 const BITS: u64 = FILE_BIT | LISTED_BIT;
 
-/// The URL in a line of a list, without blanks around it; `None` for an empty line or a comment.
+/// Returns the URL in a line of a list, without surrounding blanks. Returns `None` for an empty
+/// line or a comment.
 pub fn in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
 }
 
-/// Returns a URL as text. Bytes that are no UTF-8 (names in Latin-1) are percent-encoded, as in a
-/// path or query.
+/// Converts a URL to text. Bytes that are not UTF-8 (such as names in Latin-1) are percent-encoded.
 pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return text.into();
@@ -69,7 +70,7 @@ impl UrlList {
         self.ends.push(self.text.len() as u64);
     }
 
-    /// Adds a URL of a list that was read while the command line was.
+    /// Adds a URL from a list that the parser has read (`--url @FILE`).
     pub fn push_listed(&mut self, url: &str) {
         self.text.push_str(url);
         self.ends.push(self.text.len() as u64 | LISTED_BIT);
@@ -96,7 +97,7 @@ impl UrlList {
         self.ends.is_empty()
     }
 
-    /// The source at an index.
+    /// Returns the source at an index.
     pub fn get(&self, index: usize) -> Option<UrlSource<'_>> {
         let end = *self.ends.get(index)?;
         let start = match index {
@@ -107,7 +108,7 @@ impl UrlList {
         Some(if end & FILE_BIT == 0 { UrlSource::Argument(text) } else { UrlSource::InputFile(text) })
     }
 
-    /// All sources in order.
+    /// Returns all sources in order.
     pub fn iter(&self) -> impl Iterator<Item = UrlSource<'_>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }

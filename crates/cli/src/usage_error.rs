@@ -1,7 +1,8 @@
-//! The errors of a command line, in curl's words.
+//! The errors of a command line, with curl's wording.
 //!
-//! A flag only knows *why* it refuses a value ([`UsageReason`]); the parser adds *where* that
-//! happened ([`UsageError`]): which option of the command line, or which line of which config file.
+//! A flag knows only *why* it refuses a value ([`UsageReason`]). The parser adds *where* this
+//! happened ([`UsageError`]): at which option of the command line, or in which line of which config
+//! file.
 //!
 //! ```
 //! use haul_cli::usage_error::{ArgPosition, UsageReason, UsageError};
@@ -22,7 +23,7 @@ use haul_policy::secrets::without_userinfo;
 use crate::config_file::DEPTH_MAX;
 use crate::persona::{Persona, VERSION};
 
-/// The length limit of foreign text in a message.
+/// The length limit for text of the user in a message.
 const PRINTABLE_MAX: usize = 120;
 
 /// The reason why an option, or the command line as a whole, is refused.
@@ -32,9 +33,9 @@ pub enum UsageReason {
     Unknown,
     /// The option needs a value and none follows.
     RequiresParameter,
-    /// A value was glued to an option that takes none.
+    /// A value was attached to an option that takes none.
     TrailingGarbage,
-    /// `--no-` in front of an option that takes a value, or cannot be taken back.
+    /// `--no-` before an option that takes a value or cannot be negated.
     NotReversible,
     /// The value is not a number.
     BadNumber,
@@ -46,58 +47,59 @@ pub enum UsageReason {
     Blank,
     /// The value is not valid UTF-8.
     NotUtf8,
-    /// `--next` with nothing before it to close.
+    /// `--next` after a group without a URL.
     MissingUrlBeforeNext,
-    /// `--help` for an unknown option.
+    /// The subject of `--help` is not an option.
     NoSuchHelp,
-    /// A group of options names no URL at all.
+    /// A group of options names no URL.
     NoUrl,
-    /// The command line has no argument at all. curl then prints only the hint at its help.
+    /// The command line is empty. curl then prints only the line that names `--help`.
     NothingAsked,
-    /// Config files include each other, or too deeply.
+    /// Config files include each other in a loop, or too deeply.
     TooDeep,
     /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
     BadSyntax(&'static str),
-    /// The text given for a proxy is not valid; curl notices this when it connects.
+    /// The value of a proxy option is invalid; curl notices this when it connects.
     Proxy {
-        /// curl's code: 5, or 7 for an unknown scheme.
+        /// curl's exit code: 5, or 7 for an unknown scheme.
         code: u8,
-        /// The error; never the text itself, which may hold a password.
+        /// The error message. It does not contain the value, which may hold a password.
         text: String,
     },
     /// `--proto-default` with a scheme that haul does not support.
     Protocol,
-    /// An option of curl that haul does not support, and why.
+    /// An option of curl that haul does not support, with the reason.
     Refused(&'static str),
-    /// An output file is named like a directory; curl finds this when it opens the file.
+    /// An output file has a name that only a directory can have; curl finds this when it opens the
+    /// file.
     Directory,
-    /// An output names a glob that does not exist.
+    /// An output file name contains the name of a glob that does not exist.
     GlobName {
-        /// The output as it was given.
+        /// The output file name as given.
         template: String,
         /// The position of the byte after the name.
         position: usize,
     },
     /// `-F` names an encoder that does not exist; curl finds this when it makes the form.
     Encoder,
-    /// The use of the option has no meaning; the text explains why.
+    /// The option is used wrongly; the text explains why.
     BadUse(String),
     /// A file that an option names cannot be read.
     Read {
-        /// The file as it was written.
+        /// The file name as given.
         path: String,
-        /// The error of the system.
+        /// The error of the system call.
         error: String,
     },
 }
 
 impl UsageReason {
-    /// A [`UsageReason::BadUse`] with this explanation.
+    /// Returns a [`UsageReason::BadUse`] with this explanation.
     pub fn bad_use(text: impl Into<String>) -> Self {
         UsageReason::BadUse(text.into())
     }
 
-    /// A [`UsageReason::Read`] for this file.
+    /// Returns a [`UsageReason::Read`] for this file.
     pub fn read(path: &std::path::Path, error: &std::io::Error) -> Self {
         UsageReason::Read { path: printable(path.as_os_str().as_encoded_bytes()), error: error.to_string() }
     }
@@ -133,27 +135,27 @@ impl fmt::Display for UsageReason {
     }
 }
 
-/// The place where a [`UsageReason`] arose.
+/// Where on the command line or in a config file an error is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgPosition {
     /// The command line as a whole.
     Whole,
-    /// One option of the command line, as written but without its value (which may be a secret).
+    /// An option of the command line as written, without its value, which may be a secret.
     Option(String),
     /// One line of a config file.
     Config {
         /// The option that named the file.
         by: Option<Box<str>>,
-        /// The file as it was named; `<stdin>` for `-`.
+        /// The file name as given; `<stdin>` for `-`.
         file: Box<str>,
-        /// Line number, from 1.
+        /// The line number, from 1.
         line: u64,
         /// The option as written, without its value.
         option: String,
     },
 }
 
-/// A command line that cannot be carried out.
+/// The error of a command line that cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
     place: ArgPosition,
@@ -161,7 +163,7 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    /// Returns the error of a reason at a position.
+    /// Creates an error from a reason and its position.
     pub fn new(place: ArgPosition, reason: UsageReason) -> Self {
         UsageError { place, reason }
     }
@@ -171,9 +173,9 @@ impl UsageError {
         &self.reason
     }
 
-    /// The process' exit code: curl's 1 (`UNSUPPORTED_PROTOCOL`), 2 (`FAILED_INIT`), 5
-    /// (`COULDNT_RESOLVE_PROXY`), 7 (`COULDNT_CONNECT`), 23 (`WRITE_ERROR`), 26 (`READ_ERROR`), 43
-    /// (`BAD_FUNCTION_ARGUMENT`) or 49 (`SETOPT_OPTION_SYNTAX`).
+    /// Returns the exit code of the process, which is one of curl's: 1 (`UNSUPPORTED_PROTOCOL`), 2
+    /// (`FAILED_INIT`), 5 (`COULDNT_RESOLVE_PROXY`), 7 (`COULDNT_CONNECT`), 23 (`WRITE_ERROR`), 26
+    /// (`READ_ERROR`), 43 (`BAD_FUNCTION_ARGUMENT`) or 49 (`SETOPT_OPTION_SYNTAX`).
     pub fn exit_code(&self) -> u8 {
         match self.reason {
             UsageReason::NoSuchHelp => 0,
@@ -189,7 +191,8 @@ impl UsageError {
 }
 
 impl UsageError {
-    /// Returns the message, of several lines, in the name of this program, with a hint at the help.
+    /// Returns the message. It has several lines, begins with the name of the program, and ends
+    /// with a line that names `--help`.
     pub fn message_for(&self, program: &str) -> String {
         let is_curl = program == Persona::Curl.name();
         match &self.reason {
@@ -207,7 +210,7 @@ impl UsageError {
         }
     }
 
-    /// Returns the message without the hint at the help.
+    /// Returns the message without the line that names `--help`.
     pub fn message_without_hint(&self, program: &str) -> String {
         let is_curl = program == Persona::Curl.name();
         let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
@@ -242,8 +245,8 @@ impl UsageError {
         said
     }
 
-    /// In curl's place: the error of the option that named the config file. No option names the
-    /// default one.
+    /// Returns curl's message for an error in a config file, which is about the option that named
+    /// the file. Returns `None` for the default file.
     fn of_config(&self) -> Option<String> {
         let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
         let reason = match &self.reason {
@@ -255,7 +258,7 @@ impl UsageError {
     }
 }
 
-/// Returns the line that names the help.
+/// Returns the line that names `--help`.
 fn hint(program: &str) -> String {
     let manual = if program == Persona::Curl.name() { " or 'curl --manual'" } else { "" };
     format!("{program}: try '{program} --help'{manual} for more information")
@@ -269,8 +272,8 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Returns bytes as text that is safe on a terminal: without control characters, and bounded in
-/// length.
+/// Converts bytes to text that is safe to print on a terminal: without control characters, and cut
+/// at a length limit.
 pub fn printable(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(PRINTABLE_MAX)];
     let mut text = sanitized(&String::from_utf8_lossy(cut));
@@ -280,28 +283,28 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns a text with control characters and marks of text direction replaced by `?`.
+/// Replaces control characters and marks of text direction with `?`.
 pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
 }
 
-/// The longest text that is marked at a position, as in curl.
+/// The length limit of a message with a marked position, as in curl.
 const MARKED_MAX: usize = 511;
 
-/// Returns the error, the text that has it, and a mark below the position.
+/// Returns a message with the text below it, and a mark below the position in the text.
 pub fn mark_position(what: &str, position: usize, text: &str) -> String {
     let pointed = format!("{what}:\n{}\n{}^", sanitized(text), " ".repeat(position.saturating_sub(1).max(1)));
     pointed.chars().take(MARKED_MAX).collect()
 }
 
-/// Joins the lines of a message, without control characters.
+/// Joins the lines of a message, and replaces control characters.
 pub fn one_line(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| sanitized(line.trim())).filter(|line| !line.is_empty()).collect();
     lines.join(" ")
 }
 
-/// Returns the printable form of a URL that cannot be parsed, [without what may have been meant as
-/// a user](without_userinfo).
+/// Returns the printable form of an invalid URL, [without anything that may have been meant as a
+/// user](without_userinfo).
 pub fn shown_url(url: &str) -> String {
     sanitized(&without_userinfo(url))
 }

@@ -34,7 +34,8 @@ impl Flag for CertFlag {
     }
 }
 
-/// A file's name and the password behind its first colon that no backslash protects.
+/// Splits a value into a file name and a password, at the first colon without a backslash before
+/// it.
 pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), UsageReason> {
     if text.starts_with(b"pkcs11:") {
         return Err(UsageReason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));

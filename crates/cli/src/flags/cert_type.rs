@@ -27,7 +27,7 @@ impl Flag for CertTypeFlag {
     }
 }
 
-/// PEM or DER.
+/// Parses `PEM` or `DER`.
 pub(super) fn format(value: FlagValue<'_>) -> Result<CertFormat, UsageReason> {
     match value.content()?.to_ascii_uppercase().as_str() {
         "PEM" => Ok(CertFormat::Pem),

@@ -1,4 +1,4 @@
-//! curl's options beside haul's: `docs/curl-compat.md`, made from the table of flags.
+//! Generates `docs/curl-compat.md`, which lists all options of curl and what haul does with them.
 //!
 //! ```
 //! use haul_cli::flags::compat;
@@ -8,7 +8,7 @@
 
 use super::{FLAGS, find_long, unsupported};
 
-/// Options of haul that curl does not have.
+/// The options of haul that curl does not have.
 const OWN: &[&str] = &[
     "agent",
     "agent-idle",
@@ -30,7 +30,7 @@ const OWN: &[&str] = &[
     "unordered",
 ];
 
-/// Options without an effect, and why.
+/// The options that haul accepts without an effect, with the reasons.
 const INERT: &[(&str, &str)] = &[
     ("append", "concerns FTP only"),
     ("crlf", "meant for FTP and SMTP; content is sent unchanged, where curl 8.22 makes CRLF of LF over HTTP, too"),
@@ -71,7 +71,7 @@ const INERT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options that work differently from curl's in curl's place, and how.
+/// The options that work differently for the curl persona than in curl, with the differences.
 const DIFFERS: &[(&str, &str)] = &[
     ("alt-svc", "if the alternative cannot be reached, the origin is asked; not used with -k"),
     ("anyauth", "with -T - a request without a body is sent first, to learn which scheme the server wants"),
@@ -130,7 +130,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the support of a curl option: refused, no effect, differs, or works.
+/// Returns what haul does with a curl option: refused, no effect, differs, or works.
 fn status_of(name: &str) -> String {
     if let Some(why) = unsupported::why(name.as_bytes()) {
         return format!("refused: {why}");
@@ -149,7 +149,7 @@ pub fn is_curls(name: &str) -> bool {
     !OWN.contains(&name)
 }
 
-/// The page.
+/// Returns the text of the page.
 pub fn page() -> String {
     let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.spec().long).filter(|name| is_curls(name)).collect();
     names.extend(unsupported::all().map(|(name, _)| name));
@@ -185,8 +185,7 @@ mod tests {
         crate::generated_files::assert_is(&path, &page());
     }
 
-    /// The options of the installed curl: they change with its version, so each of them has to be
-    /// on the page.
+    /// The options of the installed curl change with its version. Each of them must be on the page.
     #[test]
     fn compat_page_has_every_option_of_installed_curl() {
         let Ok(output) = std::process::Command::new("curl").args(["--help", "all"]).output() else { return };

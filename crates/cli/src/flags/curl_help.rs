@@ -1,4 +1,4 @@
-//! The categories and `--no-` lines of curl's help that haul's own help lacks. Scripts search
+//! The categories of curl's help, and the options that curl's help lists as `--no-`. Scripts search
 //! curl's help for an option before they use it (`curl --help curl | grep -e --parallel`).
 //!
 //! ```
@@ -96,7 +96,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Options that are on by default, and so listed in curl's help with `--no-`.
+/// The options that are on by default, which curl's help therefore lists as `--no-`.
 const OFF: &[(&str, &str)] = &[
     ("alpn", "Agree on no HTTP version in TLS"),
     ("clobber", "Do not replace files that exist"),
@@ -111,7 +111,7 @@ pub fn categories() -> impl Iterator<Item = (&'static str, &'static str)> {
     CATEGORIES.iter().map(|&(name, about, _)| (name, about))
 }
 
-/// Returns true if the option of this long name is in that category.
+/// Returns true if the option with this long name is in that category.
 pub fn has(category: &str, long: &str) -> bool {
     let names = CATEGORIES.iter().find(|(name, ..)| *name == category).map(|&(.., names)| names);
     names.is_some_and(|names| names.split_ascii_whitespace().any(|name| name == long))

@@ -4,7 +4,7 @@ use super::prelude::*;
 use haul::net::connect::ConnectOptions;
 use std::time::Duration;
 
-/// A day, in milliseconds.
+/// The longest accepted timeout: one day, in milliseconds.
 const MAX: u64 = 86_400_000;
 
 pub(super) struct HappyEyeballsTimeoutMsFlag;

@@ -34,7 +34,8 @@ impl Flag for HeaderFlag {
     }
 }
 
-/// The value of `-H` or `--proxy-header`; one that is no header is warned about.
+/// Reads the value of `-H` or `--proxy-header`. Returns `None` and adds a warning if it is no
+/// header.
 pub(super) fn read(
     value: FlagValue<'_>,
     args: &mut ParsedArgs,

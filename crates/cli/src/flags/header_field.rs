@@ -1,4 +1,5 @@
-//! Checks of the text in a request: tokens, field values, the forms of `-H`, and credentials.
+//! Checks text that becomes part of a request: tokens, field values, the forms of `-H`,
+//! credentials.
 
 use haul_policy::auth::AllowedSchemes;
 use haul_policy::field::{is_token, is_value};
@@ -6,11 +7,11 @@ use haul_policy::field::{is_token, is_value};
 use crate::plan::FieldArg;
 use crate::usage_error::UsageReason;
 
-/// The empty set of schemes, to which the first `--basic` or `--digest` adds its own.
+/// No scheme: the set to which `--basic`, `--digest` and similar options add theirs.
 pub(super) const NONE: AllowedSchemes = AllowedSchemes { basic: false, digest: false, bearer: false };
 
-/// Refuses CR, LF and NUL, by which a value would become another field or request
-/// (RFC 9110 section 5.5).
+/// Refuses CR, LF and NUL, with which a value could add another field or request (RFC 9110 section
+/// 5.5).
 pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageReason> {
     match is_value(bytes) {
         true => Ok(()),
@@ -18,7 +19,7 @@ pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageReason> {
     }
 }
 
-/// Reads `Name: value`, `Name:` or `Name;`; `None` is no header at all.
+/// Parses `Name: value`, `Name:` or `Name;`. Returns `None` if the text is no header.
 pub(crate) fn parse(text: &[u8]) -> Result<Option<FieldArg>, UsageReason> {
     refuse_controls(text)?;
     let text = text.trim_ascii();

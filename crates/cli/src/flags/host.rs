@@ -1,6 +1,7 @@
-//! `HOST:PORT:` lists, as `--resolve` and `--connect-to` take them.
+//! Parses the `HOST:PORT:` lists of `--resolve` and `--connect-to`.
 
-/// Splits off the part before the next colon. An address in brackets is one part and loses them.
+/// Splits off the part before the next colon. An address in brackets is one part, and is returned
+/// without brackets.
 pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
     let Some(bracketed) = text.strip_prefix('[') else {
         return Some(match text.split_once(':') {
@@ -15,7 +16,7 @@ pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// A port, or `Some(None)` for an empty one.
+/// Parses a port. An empty text is `Some(None)`.
 pub(super) fn port(text: &str) -> Option<Option<u16>> {
     match text {
         "" => Some(None),

@@ -28,7 +28,7 @@ impl Flag for HstsFlag {
     }
 }
 
-/// A file, or memory where its name is empty.
+/// Parses the name of a state file. An empty name keeps the state in memory.
 pub(super) fn store(value: FlagValue<'_>) -> Result<StoreArg, UsageReason> {
     match value.bytes() {
         b"" => Ok(StoreArg::Memory),

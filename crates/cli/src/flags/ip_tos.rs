@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 
-/// Names of the type of service: DSCPs with their bits in place (RFC 2474, RFC 2597, RFC 3246, RFC
-/// 5865, RFC 8622), those of ECN (RFC 3168 section 5) and the older ones of RFC 1349. Sorted.
+/// Names for the type of service, with their values: DSCPs (RFC 2474, RFC 2597, RFC 3246, RFC 5865,
+/// RFC 8622), ECN (RFC 3168 section 5) and the older names of RFC 1349. Sorted.
 const NAMES: [(&str, u8); 31] = [
     ("AF11", 0x28),
     ("AF12", 0x30),

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;
 
-/// The most that Linux takes.
+/// The largest number that Linux accepts.
 const MAX: u64 = 127;
 
 pub(super) struct KeepaliveCntFlag;

@@ -4,7 +4,7 @@ use super::prelude::*;
 use crate::plan::KeepaliveArgs;
 use std::time::Duration;
 
-/// The longest time that Linux takes, in seconds.
+/// The longest time that Linux accepts, in seconds.
 const MAX: u64 = 32_767;
 
 pub(super) struct KeepaliveTimeFlag;
@@ -34,7 +34,7 @@ impl Flag for KeepaliveTimeFlag {
     }
 }
 
-/// A time between probes; `None` is the default.
+/// Parses a keepalive time. `None` is the default.
 pub(super) fn seconds(value: FlagValue<'_>) -> Result<Option<Duration>, UsageReason> {
     let seconds = value.number_in(0, MAX)?;
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))

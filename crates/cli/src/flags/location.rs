@@ -27,7 +27,7 @@ impl Flag for LocationFlag {
     }
 }
 
-/// The last one of the options that follow redirects counts.
+/// Cancels an earlier `--follow`: the last option about redirects counts.
 pub(super) fn override_follow(args: &mut ParsedArgs) {
     if std::mem::take(&mut args.request().follow) && args.global.persona.is_curl() {
         args.warn("--location overrides --follow");

@@ -229,7 +229,7 @@ mod xattr;
 
 pub use spec::{Flag, FlagSpec, FlagSyntax, HelpCategory};
 
-/// The imports of each flag's file.
+/// The imports that each flag's file needs.
 mod prelude {
     pub(super) use super::{Flag, FlagSpec, FlagSyntax, HelpCategory};
     pub(super) use crate::flag_value::FlagValue;
@@ -476,13 +476,14 @@ pub const FLAGS: &[&dyn Flag] = &[
     &xattr::XattrFlag,
 ];
 
-/// Returns the flag of a long name by binary search. A map would have to be built at every start.
+/// Returns the flag with a long name, by binary search. A map would have to be built at every
+/// start.
 pub fn find_long(name: &[u8]) -> Option<&'static dyn Flag> {
     let found = FLAGS.binary_search_by(|flag| flag.spec().long.as_bytes().cmp(name));
     found.ok().map(|at| FLAGS[at])
 }
 
-/// Returns the flag of a letter.
+/// Returns the flag with a letter.
 pub fn find_short(letter: u8) -> Option<&'static dyn Flag> {
     let letter = Some(char::from(letter));
     FLAGS.iter().copied().find(|flag| flag.spec().short == letter)

@@ -1,5 +1,5 @@
-//! The options that have no effect and are accepted for compatibility with curl. The doc of each
-//! one gives the reason. [`compat`](super::compat) lists them, too.
+//! Options that are accepted without an effect, for compatibility with curl. The `doc` of each
+//! gives the reason. [`compat`](super::compat) lists them, too.
 
 use super::prelude::*;
 
@@ -17,7 +17,8 @@ impl Flag for NoEffectFlag {
     }
 }
 
-/// The common part of the options without effect. Each adds its name, doc, example and `see_also`.
+/// The common fields of the options without effect. Each option adds its name, doc, example and
+/// `see_also`.
 const NOTHING: FlagSpec = FlagSpec {
     long: "",
     short: None,

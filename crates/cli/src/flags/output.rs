@@ -39,7 +39,7 @@ impl Flag for OutputFlag {
     }
 }
 
-/// Returns true if a name can only be that of a directory, so that no body can be written to it.
+/// Returns true if only a directory can have this name, so that no body can be written to it.
 fn names_directory(name: &[u8]) -> bool {
     matches!(name.rsplit(|&byte| byte == b'/').next(), Some(b"" | b"." | b".."))
 }

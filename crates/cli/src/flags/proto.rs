@@ -30,7 +30,7 @@ impl Flag for ProtoFlag {
     }
 }
 
-/// A list of protocols.
+/// Parses a list of protocols.
 pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<ProtocolSet, UsageReason> {
     if value.bytes().is_empty() && args.global.persona.is_curl() {
         return Ok(ProtocolSet::default());

@@ -29,7 +29,8 @@ impl Flag for RateFlag {
     }
 }
 
-/// The least time from one beginning to the next: `N[/[M]UNIT]`, per hour where there is no unit.
+/// Parses `N[/[M]UNIT]`, by default per hour. Returns the least time between the starts of two
+/// transfers.
 fn pace(text: &str) -> Result<Duration, UsageReason> {
     let bad = || UsageReason::bad_use("expected N/UNIT, with s, m, h or d");
     let (count, unit) = text.split_once('/').unwrap_or((text, "h"));

@@ -1,11 +1,10 @@
-//! The parts of a flag: its names and documentation, the value that it takes, its chapter of the
-//! help, and its effect.
+//! The description of a flag: its names, documentation, value, help chapter and effect.
 
 use crate::flag_value::FlagValue;
 use crate::parsed_args::ParsedArgs;
 use crate::usage_error::UsageReason;
 
-/// One flag.
+/// A command line option.
 pub trait Flag: Sync {
     /// Returns the names and the documentation of the flag.
     fn spec(&self) -> &'static FlagSpec;
@@ -14,46 +13,47 @@ pub trait Flag: Sync {
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason>;
 }
 
-/// Names and documentation of a flag.
+/// The names and the documentation of a flag.
 #[derive(Clone, Copy, Debug)]
 pub struct FlagSpec {
-    /// Name after `--`.
+    /// The name after `--`.
     pub long: &'static str,
-    /// Letter after `-`.
+    /// The letter after `-`.
     pub short: Option<char>,
     /// The value that follows the flag, if any.
     pub syntax: FlagSyntax,
     /// The chapter of the help that lists the flag.
     pub category: HelpCategory,
-    /// The short help shows the flag.
+    /// True if the short help (`--help` without a subject) lists the flag.
     pub important: bool,
     /// The effect of the flag, in a few words.
     pub help: &'static str,
     /// The effect of the flag in sentences, with default, unit and hazards.
     pub doc: &'static str,
-    /// A command line that shows it.
+    /// A command line that uses the flag.
     pub example: &'static str,
     /// Long names of related flags.
     pub see_also: &'static [&'static str],
 }
 
-/// The value that a flag expects after its name.
+/// Whether a flag takes a value, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagSyntax {
     /// No value; `--no-` turns the flag off.
     Switch,
     /// No value; there is no `--no-` form.
     Once,
-    /// A value of this kind. A `file` that begins with a dash is warned about.
+    /// A value, described by this word. If the word is `file`, a value that begins with a dash
+    /// causes a warning.
     Value(&'static str),
-    /// A value, only as `--name=value`, or nothing.
+    /// An optional value, only as `--name=value`.
     Optional(&'static str),
-    /// The argument that follows, if there is one.
+    /// The next argument, if there is one.
     Trailing(&'static str),
 }
 
 impl FlagSyntax {
-    /// Returns true if the rest of a bundle of letters is this flag's value.
+    /// Returns true if the letters after this flag's letter are its value.
     pub fn is_glued(self) -> bool {
         matches!(self, FlagSyntax::Value(_) | FlagSyntax::Optional(_) | FlagSyntax::Trailing(_))
     }
@@ -66,7 +66,7 @@ pub enum HelpCategory {
     Auth,
     /// The connections of a transfer.
     Connection,
-    /// Extraction from pages, and the stages it feeds.
+    /// Extraction of values, and later stages.
     Extract,
     /// The program itself.
     General,
@@ -105,7 +105,7 @@ impl HelpCategory {
         HelpCategory::Verbose,
     ];
 
-    /// The name that `--help` takes.
+    /// Returns the name of the category for `--help`.
     pub fn name(self) -> &'static str {
         match self {
             HelpCategory::Auth => "auth",

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use std::time::Duration;
 
-/// For how long a transfer may be too slow, where only the speed is given.
+/// The default of `--speed-time` if only `--speed-limit` is given.
 const SPEED_TIME: Duration = Duration::from_secs(30);
 
 pub(super) struct SpeedLimitFlag;

@@ -1,4 +1,4 @@
-//! Holds the table together.
+//! Checks the table of flags for consistency.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -9,7 +9,8 @@ use crate::file_access::FileAccess;
 use crate::parse::parse;
 use crate::resolve::resolve;
 
-/// Every file exists and holds a harmless config line, which is also header and data.
+/// File access for which every file exists and contains a harmless config line, which is also valid
+/// as a header and as data.
 struct AnyFile;
 
 impl FileAccess for AnyFile {
@@ -22,7 +23,7 @@ impl FileAccess for AnyFile {
     }
 }
 
-/// Splits as a shell would, as far as the examples go: blanks and quotes.
+/// Splits a line into words as a shell does, with support for blanks and quotes only.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

@@ -1,7 +1,8 @@
-//! Options that curl has and haul does not, and why: they get another message than unknown ones.
+//! Options of curl that haul does not have, with the reasons. Their error message differs from that
+//! for unknown options.
 //!
-//! The table is read only before an option is refused, and for `docs/curl-compat.md`. So plain text
-//! suffices.
+//! The table is used only when an option is refused, and for `docs/curl-compat.md`. So its speed
+//! does not matter, and it is plain text.
 //!
 //! ```
 //! use haul_cli::flags::unsupported;
@@ -12,8 +13,8 @@
 //! assert_eq!(unsupported::letter_of("quote"), Some('Q'));
 //! ```
 
-/// Reasons, each with the long names of curl's options (without `no-`) that are refused for that
-/// reason.
+/// The reasons. Each comes with the long names of curl's options (without `no-`) that are refused
+/// for this reason.
 const REFUSED: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks only HTTP",
@@ -49,7 +50,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("Metalink was removed from curl, too", "metalink"),
 ];
 
-/// Letters of curl with the long names they stand for.
+/// Letters of curl's options that haul does not have, with the long names.
 const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
 /// Returns the reason why haul refuses an option; `None` if haul has it, or if neither program has
@@ -59,7 +60,7 @@ pub fn why(name: &[u8]) -> Option<&'static str> {
     REFUSED.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
 }
 
-/// Every refused name with its reason.
+/// Returns every refused option with the reason.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     REFUSED.iter().flat_map(|&(why, names)| names.split_ascii_whitespace().map(move |name| (name, why)))
 }
@@ -69,12 +70,12 @@ pub fn has_name(name: &[u8]) -> bool {
     why(name).is_some()
 }
 
-/// The letter of one of curl's long names that haul does not have.
+/// Returns the letter of a refused option, given its long name.
 pub fn letter_of(name: &str) -> Option<char> {
     LETTERS.iter().find(|(_, known)| *known == name).map(|&(letter, _)| char::from(letter))
 }
 
-/// The long name of one of curl's letters that haul does not have.
+/// Returns the long name of a refused option, given its letter.
 pub fn of_letter(letter: u8) -> Option<&'static str> {
     LETTERS.iter().find(|(known, _)| *known == letter).map(|&(_, name)| name)
 }

@@ -31,7 +31,7 @@ impl Flag for UserFlag {
     }
 }
 
-/// The value of `-u` and `-U`.
+/// Parses the value of `-u` or `-U`.
 pub(super) fn user(value: FlagValue<'_>) -> Result<ParsedUser, UsageReason> {
     refuse_controls(value.bytes())?;
     let (user, password) = Credentials::split(value.bytes());

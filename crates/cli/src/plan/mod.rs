@@ -372,7 +372,8 @@ pub struct RequestArgs {
     pub method: String,
     /// True if the method comes from `-X`, so that redirects do not change it.
     pub custom_method: bool,
-    /// `--follow` with `-X`: whether redirects treat the method as a POST.
+    /// `--follow` with `-X`: true if the method without `-X` would be POST. Redirects then treat the
+    /// given method as a POST.
     pub is_post: Option<bool>,
     /// `-I`: prints header fields and expects no body.
     pub head: bool,

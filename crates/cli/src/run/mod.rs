@@ -1,15 +1,16 @@
-//! Carrying a plan out: the engine's side of the program.
+//! Runs a plan with the engine.
 //!
 //! ```text
-//! RunPlan ─▶ options (what the engine is asked for) ─▶ single  one URL: the blocking driver, no thread
-//!                                                ─▶ serial  one after the other: uploads, curl without -Z
-//!                                                            (and local: file: URLs)
-//!                                                ─▶ many    URLs, globs, lists, stages: the fleet
-//!         report (errors, -w), trace (-D, -v), progress, stats ◀─┘
+//! RunPlan ─▶ engine_options ─┬─▶ single_url   one URL: the blocking driver, no thread
+//!                            ├─▶ sequential   one after the other: uploads, curl without -Z
+//!                            │                (with local_file for file: URLs)
+//!                            └─▶ parallel     URLs, globs, lists, stages: the fleet
+//!                                    │
+//!         report ◀───────────────────┘         errors, -w, traces, progress, statistics
 //! ```
 //!
-//! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event
-//! loop.
+//! A single URL that is no glob and feeds no further stage is fetched without an extra thread or an
+//! event loop.
 
 mod engine_options;
 pub(crate) mod report;
@@ -35,7 +36,7 @@ use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, sequential, single_url};
 
-/// Carries out the plan. Returns the exit code.
+/// Runs the plan. Returns the exit code.
 pub fn run(plan: RunPlan) -> u8 {
     if let Some(path) = &plan.global.stderr
         && let Err(error) = redirect_stderr(path)
@@ -100,8 +101,8 @@ pub fn run(plan: RunPlan) -> u8 {
     exit_code
 }
 
-/// Returns true if a run prints something at its end that Ctrl-C must not suppress: statistics, or
-/// sorted values.
+/// Returns true if a run prints something at its end even after Ctrl-C: statistics, or sorted
+/// values.
 fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &Operation| operation.stages.last().is_some_and(|stage| stage.sort);
     plan.global.stats.is_some() || plan.operations.iter().any(sorts)
@@ -179,8 +180,9 @@ fn carry_out(
     }
 }
 
-/// Writes each head of `-D -` before its own body (`-i`), if many URLs send bodies to standard
-/// output too. A head that is written as it arrives could land in another body.
+/// Changes `-D -` to `-i` if several URLs send bodies to standard output too, so that each head is
+/// written before its own body. A head that is written as it arrives could appear inside another
+/// body.
 fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, Operation> {
     let one_by_one = only_url(operation).is_some() || sequential::is_sequential(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
@@ -202,7 +204,7 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, 
     in_turn
 }
 
-/// Prints the error that kept a transfer from beginning. Returns its exit code.
+/// Prints an error that prevented a transfer from beginning. Returns its exit code.
 fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
     progress.clear();
     // Whoever closed the pipe has seen enough, and knows.
@@ -214,7 +216,7 @@ fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error
     error.exit_code()
 }
 
-/// Prints the errors of outputs besides the content. Returns the exit code of the first one.
+/// Prints the errors of files besides the content. Returns the exit code of the first one.
 fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.clear();
@@ -223,7 +225,7 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
     lost.first().map_or(0, Error::exit_code)
 }
 
-/// Returns the URL if it is the only one and nothing is extracted.
+/// Returns the URL if there is only one and nothing is extracted.
 fn only_url(operation: &Operation) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
@@ -236,7 +238,7 @@ fn only_url(operation: &Operation) -> Option<&str> {
     }
 }
 
-/// The glob of an argument.
+/// Parses an argument as a glob.
 fn glob(url: &str) -> haul::Result<UrlGlob> {
     UrlGlob::parse(url).map_err(|flaw| {
         Error::with_source(ErrorKind::Url, "the URL is not a valid glob; use -g to take it literally", flaw)

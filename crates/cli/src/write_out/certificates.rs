@@ -1,4 +1,4 @@
-//! `%{certs}`: the certificates that a server showed, in curl's form.
+//! `%{certs}`: the certificates that a server presented, in curl's format.
 
 use std::io::{self, Write};
 

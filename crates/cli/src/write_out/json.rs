@@ -1,4 +1,5 @@
-//! `%{json}` and `%{header_json}`: all facts, or all fields, as JSON objects in curl's form.
+//! `%{json}` and `%{header_json}`: all variables, or all header fields, as JSON objects in curl's
+//! format.
 
 use haul::ResponseHead;
 
@@ -7,8 +8,8 @@ use crate::expand_variables::json as escaped;
 use crate::persona::VERSION;
 use crate::persona::{CURL_VERSION, Persona};
 
-/// Writes every fact with its name. Numbers are JSON numbers. Unknown facts are null, except where
-/// curl writes an empty text.
+/// Writes every variable with its name. Numbers are JSON numbers. Unknown values are null, except
+/// where curl writes an empty string.
 pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in Variable::NAMES {
@@ -34,7 +35,7 @@ pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<
     into.push(b'}');
 }
 
-/// Strips leading zeros, which JSON does not allow.
+/// Removes leading zeros, which JSON does not allow.
 fn number(text: &[u8]) -> &[u8] {
     let zeros = text.iter().take_while(|&&byte| byte == b'0').count();
     match text.get(zeros) {
@@ -44,7 +45,8 @@ fn number(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Every field by its name in small letters, with all its values, in the order of first appearance.
+/// Writes every header field: its name in lower case, with all its values. The fields are in the
+/// order of their first appearance.
 pub(super) fn fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in head.iter().flat_map(|head| head.fields()) {

@@ -1,7 +1,8 @@
-//! `-w`: a line of facts after each transfer, in curl's format.
+//! The format of `-w`, which is printed after each transfer, as in curl.
 //!
-//! `%{name}` is a fact, `%%` a percent sign, `\n \r \t` what they are in C. `%{stdout}` and
-//! `%{stderr}` choose the stream for what follows, `%{onerror}` drops the rest after a success.
+//! `%{name}` is a variable, `%%` a percent sign; `\n`, `\r` and `\t` are the same as in C.
+//! `%{stdout}` and `%{stderr}` select the stream for the text after them. Text after `%{onerror}`
+//! is printed only if the transfer failed.
 //!
 //! ```
 //! use haul_cli::persona::Persona;
@@ -35,49 +36,49 @@ pub struct WriteOut {
     tokens: Vec<FormatToken>,
 }
 
-/// One piece of a format.
+/// One element of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormatToken {
-    /// Bytes printed as they are.
+    /// Literal text.
     Text(Vec<u8>),
-    /// A fact of the transfer.
+    /// `%{name}`: a variable of the transfer.
     Variable(Variable),
-    /// `%{json}`: all facts.
+    /// `%{json}`: all variables.
     Json,
-    /// `%{header_json}`: all fields of the last reply.
+    /// `%{header_json}`: all header fields of the last response.
     HeaderJson,
-    /// `%header{name}`: the first field of this name.
+    /// `%header{name}`: the first field with this name.
     Field(String),
-    /// `%header{name:all:separator}`: all fields of this name, of the redirects that were followed,
-    /// too.
+    /// `%header{name:all:separator}`: all fields with this name, including those of the redirects
+    /// that were followed.
     Fields(String, String),
-    /// `%time{format}`: the current time.
+    /// `%time{format}`: the time of the output.
     Time(String),
-    /// `%{stdout}`, `%{stderr}`, `%output{file}`: where the following goes.
+    /// `%{stdout}`, `%{stderr}`, `%output{file}`: the destination of the text after it.
     Stream(OutputStream),
-    /// `%{onerror}`: the end, unless the transfer failed.
+    /// `%{onerror}`: what follows is printed only if the transfer failed.
     OnError,
 }
 
-/// The destination of a piece of output.
+/// The destination of a part of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
-    /// A file; `true` appends to it.
+    /// A file; with `true` the text is appended.
     File(PathBuf, bool),
 }
 
 /// The output of a format, by destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenderedOutput {
-    /// For standard output.
+    /// The text for standard output.
     pub stdout: Vec<u8>,
-    /// For standard error.
+    /// The text for standard error.
     pub stderr: Vec<u8>,
-    /// For files, in order: the name, whether it is added to, the text.
+    /// The texts for files, in order: the name, whether the text is appended, the text.
     pub files: Vec<(PathBuf, bool, Vec<u8>)>,
 }
 
@@ -113,7 +114,7 @@ impl WriteOut {
         self.tokens.iter().any(shows)
     }
 
-    /// Parses a format. Returns it with warnings about unknown names, which print as nothing.
+    /// Parses a format. Returns it with warnings about unknown variables, which print nothing.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
         let mut tokens = FormatTokens::default();
         let mut warnings = Vec::new();
@@ -166,18 +167,17 @@ impl WriteOut {
         (WriteOut { tokens: tokens.all }, warnings)
     }
 
-    /// Returns true if the format prints fields of the redirects that were followed, besides the
-    /// last response.
+    /// Returns true if the format prints header fields of the redirects that were followed.
     pub fn prints_redirect_fields(&self) -> bool {
         self.tokens.iter().any(|token| matches!(token, FormatToken::Fields(..)))
     }
 
-    /// The pieces in order.
+    /// Returns the elements in order.
     pub fn tokens(&self) -> &[FormatToken] {
         &self.tokens
     }
 
-    /// Formats the facts of a transfer.
+    /// Formats the variables of a transfer.
     pub fn render(&self, facts: &TransferFacts<'_>, persona: Persona) -> RenderedOutput {
         let mut printed = RenderedOutput::default();
         let mut stream = &OutputStream::Stdout;
@@ -206,7 +206,7 @@ impl WriteOut {
     }
 }
 
-/// Splits off `%header{name}`, `%output{file}` or `%time{format}` at the beginning of the text.
+/// Splits off `%header{name}`, `%output{file}` or `%time{format}` at the beginning of a text.
 fn with_argument(text: &[u8]) -> Option<(FormatToken, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.
@@ -238,7 +238,7 @@ fn field(text: &str) -> FormatToken {
     }
 }
 
-/// Decodes a separator: `\n`, `\r` and `\t` mean the same as in C, `\}` is a brace.
+/// Decodes a separator: `\n`, `\r` and `\t` are the same as in C, `\}` is a brace.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut letters = text.chars();
@@ -270,7 +270,7 @@ fn named(name: &[u8]) -> Option<FormatToken> {
     })
 }
 
-/// Joins neighbouring text into one token.
+/// Collects tokens, and joins neighbouring texts into one.
 #[derive(Default)]
 struct FormatTokens {
     all: Vec<FormatToken>,

@@ -1,4 +1,4 @@
-//! The facts of one transfer and how each of them prints.
+//! The values of `-w` variables for one transfer, and their formatting.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -10,101 +10,101 @@ use haul_policy::Host;
 
 use super::{Variable, certificates, url_spelling};
 
-/// The facts that `-w` can print about one transfer. `Default` is a transfer that failed before it
+/// The values that `-w` can print about one transfer. `Default` is a transfer that failed before it
 /// connected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransferFacts<'a> {
-    /// Status of the last reply; 0 without one.
+    /// The status of the last response; 0 without one.
     pub response_code: u16,
-    /// The URL as given, or as a stage built it.
+    /// The URL as given, or as a stage made it from an extracted value.
     pub url: &'a str,
-    /// The URL fetched last, after redirects.
+    /// The URL of the last request, after redirects.
     pub url_effective: &'a str,
-    /// Body bytes as transferred.
+    /// The number of body bytes received, before content decoding.
     pub size_download: u64,
-    /// Body bytes as written.
+    /// The number of body bytes written to the output.
     pub size_delivered: u64,
-    /// From the start until the name was resolved.
+    /// The time from the start until the name was resolved.
     pub time_namelookup: Duration,
-    /// From the start until the connection was up.
+    /// The time from the start until the connection was established.
     pub time_connect: Duration,
-    /// From the start until TLS was up; zero without TLS.
+    /// The time from the start until the TLS handshake was complete; zero without TLS.
     pub time_appconnect: Duration,
-    /// From the start until the first byte of the reply.
+    /// The time from the start until the first byte of the response.
     pub time_starttransfer: Duration,
-    /// From the start to the end.
+    /// The time from the start to the end.
     pub time_total: Duration,
-    /// New connections made.
+    /// The number of new connections.
     pub num_connects: u64,
-    /// Redirects followed.
+    /// The number of redirects followed.
     pub num_redirects: u64,
-    /// `Content-Type` of the last reply.
+    /// `Content-Type` of the last response.
     pub content_type: Option<&'a str>,
     /// The transfer's own exit code.
     pub exit_code: u8,
     /// The error message; `None` if the transfer succeeded.
     pub error: Option<&'a str>,
-    /// Method of the last request.
+    /// The method of the last request.
     pub method: &'a str,
-    /// The file written to.
+    /// The output file.
     pub filename: Option<&'a str>,
-    /// Scheme of the last URL.
+    /// The scheme of the last URL.
     pub scheme: &'a str,
-    /// `1`, `1.1`, `2`, `3`; empty without a reply.
+    /// `1`, `1.1`, `2` or `3`; empty without a response.
     pub http_version: &'a str,
     /// The number of the last connection.
     pub connection: Option<u64>,
-    /// The address connected to.
+    /// The peer's address.
     pub remote_ip: Option<IpAddr>,
-    /// The certificates that the server showed, its own first, in DER.
+    /// The certificates that the server presented, its own first, in DER.
     pub certificates: &'a [Vec<u8>],
-    /// The file of the local socket connected to.
+    /// The path of the Unix socket that was connected to.
     pub remote_socket: Option<&'a str>,
-    /// The port connected to, where there is one.
+    /// The peer's port; `None` for a Unix socket.
     pub remote_port: Option<u16>,
     /// The local address.
     pub local_ip: Option<IpAddr>,
-    /// The local port, where there is one.
+    /// The local port; `None` for a Unix socket.
     pub local_port: Option<u16>,
-    /// Position of the URL in its operation, from 0.
+    /// The index of the URL in its operation.
     pub url_number: u64,
-    /// Position of the transfer among all transfers of the run.
+    /// The index of the transfer among all transfers of the run.
     pub transfer_number: u64,
-    /// Status of a proxy's last answer to CONNECT; 0 without one.
+    /// The status of a proxy's last response to CONNECT; 0 without one.
     pub connect_code: u16,
-    /// Further tries made.
+    /// The number of retries.
     pub num_retries: u64,
-    /// The transfer went through a proxy.
+    /// True if the transfer went through a proxy.
     pub proxy_used: bool,
-    /// The verification result of the proxy's certificate, by OpenSSL's numbers.
+    /// The result of verifying the proxy's certificate, as OpenSSL's number.
     pub proxy_verify_result: u32,
-    /// The verification result of the server's certificate, by OpenSSL's numbers.
+    /// The result of verifying the server's certificate, as OpenSSL's number.
     pub verify_result: u32,
-    /// The URL that the last response redirects to.
+    /// The target of the last response's redirect, which was not followed.
     pub redirect_url: Option<&'a str>,
     /// `Referer` of the request.
     pub referer: Option<&'a str>,
-    /// Bytes of all heads received.
+    /// The number of bytes of all heads received.
     pub size_header: u64,
-    /// Bytes of all requests sent, heads and content.
+    /// The number of bytes of all requests sent, heads and content.
     pub size_request: u64,
-    /// Bytes of content sent.
+    /// The number of content bytes sent.
     pub size_upload: u64,
-    /// From the start until the request went out.
+    /// The time from the start until the request was sent.
     pub time_pretransfer: Duration,
-    /// From the start until redirects had been followed.
+    /// The time from the start until all redirects were followed.
     pub time_redirect: Duration,
-    /// The head of the last reply.
+    /// The head of the last response.
     pub head: Option<&'a ResponseHead>,
-    /// The redirects that were followed, where they were kept.
+    /// The redirects that were followed, if they were recorded.
     pub history: &'a [FollowedRedirect],
-    /// The time of the output, since 1970.
+    /// The time at which `-w` is printed, since 1970.
     pub now: Duration,
 }
 
 impl TransferFacts<'_> {
-    /// All fields with this name, of one reply after the other up to the first without it, as in
-    /// curl.
+    /// Appends all fields with this name: of one response after the other, up to the first response
+    /// without such a field, as in curl.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
         let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
         let values: Vec<_> =
@@ -196,7 +196,7 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
     }
 }
 
-/// Writes a port; as in curl, -1 for none.
+/// Writes a port, or -1 without one, as in curl.
 fn port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
     write!(into, "{}", port.map_or(-1, i32::from))
 }
@@ -218,7 +218,8 @@ enum UrlComponent {
     ZoneId,
 }
 
-/// Returns the URL component of a variable, and true if it is one of the URL fetched last.
+/// Returns the URL component that a variable prints. The second value is true if it is taken from
+/// the URL of the last request.
 fn url_part(variable: Variable) -> Option<(UrlComponent, bool)> {
     Some(match variable {
         Variable::UrlFragment => (UrlComponent::Fragment, false),

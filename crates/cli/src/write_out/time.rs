@@ -1,15 +1,14 @@
-//! `%time{format}`: the time of day by strftime's conversions, in UTC and in the words of the "C"
-//! locale.
+//! `%time{format}`: a time formatted as by strftime(3), in UTC and in the "C" locale.
 //!
-//! Anything that is no conversion stands as it is. `%f` is microseconds, as in curl.
+//! Text that is not a conversion stays unchanged. `%f` is microseconds, as in curl.
 
 use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::format::{Item, Numeric, StrftimeItems};
 
-/// The moment that is so long after 1970 began, by this format; nothing for one that no calendar
-/// has.
+/// Formats the time that is `now` after the start of 1970. Returns an empty text for a time beyond
+/// the calendar.
 pub(super) fn format(format: &str, now: Duration) -> String {
     let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     let Some(moment) = DateTime::from_timestamp(seconds, now.subsec_nanos()) else { return String::new() };

@@ -1,15 +1,16 @@
-//! The names of the facts that `-w` can print.
+//! The names of `-w` variables.
 
 macro_rules! variables {
     ($($name:literal $variant:ident $doc:literal;)*) => {
-        /// A fact that `-w` can print. `Self::NAMES` holds curl's names.
+        /// A variable of `-w`. `Self::NAMES` holds curl's names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Variable {
             $(#[doc = $doc] $variant,)*
         }
 
         impl Variable {
-            /// Every name with its fact, sorted. `http_code` and `response_code` are the same.
+            /// Every name with its variable, sorted. `http_code` and `response_code` are the same
+            /// variable.
             pub const NAMES: &[(&str, Variable)] = &[
                 $(($name, Variable::$variant),)*
             ];
@@ -89,7 +90,7 @@ variables! {
 }
 
 impl Variable {
-    /// Returns true if JSON has the variable as a number.
+    /// Returns true if the JSON output has the variable as a number.
     pub fn is_number(self) -> bool {
         let named = Variable::NAMES.iter().find(|(_, variable)| *variable == self);
         let name = named.map_or("", |&(name, _)| name);
@@ -110,7 +111,7 @@ impl Variable {
             )
     }
 
-    /// The fact of this name.
+    /// Returns the variable with this name.
     pub fn named(name: &[u8]) -> Option<Variable> {
         let found = Variable::NAMES.iter().find(|(known, _)| known.as_bytes() == name);
         found.map(|&(_, variable)| variable)

@@ -1,4 +1,5 @@
-//! The connection options from the plan: proxies, sockets, local addresses, client certificates.
+//! Converts the connection settings of the plan: proxies, sockets, local addresses, client
+//! certificates.
 
 use haul::Result;
 use haul::net::connect::ConnectOptions;
@@ -11,8 +12,7 @@ use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
 use crate::plan::{ClientCert, FieldArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
 
-/// Adds the options of connections that the engine takes in another form: keepalive and the
-/// interface.
+/// Sets the connection options whose form differs in the engine: keepalive and the interface.
 pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
     options.keepalive = args.keepalive.map(|keepalive| TcpKeepalive {
         idle: keepalive.time,

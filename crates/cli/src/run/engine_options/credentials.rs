@@ -1,10 +1,10 @@
-//! The credentials of requests, made from the plan.
+//! Converts the credentials of the plan to the engine's.
 
 use haul::state::auth::{AuthOptions, NetrcText};
 
 use crate::plan::{self, AuthArgs};
 
-/// Returns the credentials that the plan gives for a stage's requests.
+/// Returns the engine's credentials for a stage's requests.
 pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
     AuthOptions {
         user: args.user.clone(),

@@ -1,5 +1,5 @@
-//! A stage behind `--then`: the requests and files of its pages, made from the values that led to
-//! them.
+//! The requests and output files of a stage after `--then`. Each of its URLs, called a page, is
+//! made from a value that the previous stage extracted.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,10 +16,10 @@ use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, Operation, OutputArg, ValueEncoding, append_query};
 use crate::run::transfers::output_names::OutputNames;
 
-/// The placeholder of the value.
+/// The placeholder of the extracted value.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// The stage of an operation with this number.
+/// A stage after `--then`. `number` is its index in the operation's stages.
 pub(crate) struct LaterStage {
     operation: Operation,
     number: usize,
@@ -27,10 +27,11 @@ pub(crate) struct LaterStage {
 }
 
 impl LaterStage {
-    /// Makes the stage with this number. The expressions of the stage before yield its values.
+    /// Creates the stage with this index. `before` holds the regular expressions of the previous
+    /// stage, whose matches are the values.
     ///
     /// # Errors
-    /// The output names a glob or a value that does not exist.
+    /// The output's name has a placeholder for a glob or a value that does not exist.
     pub(crate) fn new(
         operation: &Operation,
         number: usize,
@@ -59,7 +60,7 @@ impl LaterStage {
         Ok(Self { operation: operation.clone(), number, names: names.clone() })
     }
 
-    /// The file of a page; `None` if it goes to the output of all.
+    /// Returns the output file of a page. Returns `None` if all pages have one output.
     fn file(&self, value: &[u8], target: &Target) -> Result<Option<PathBuf>> {
         let stage = &self.operation.stages[self.number];
         let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
@@ -79,7 +80,8 @@ impl LaterStage {
         })
     }
 
-    /// Returns true if a header field of the request contains the placeholder of the value.
+    /// Returns true if a header field of the request contains the placeholder of the extracted
+    /// value.
     fn has_field_by_value(&self) -> bool {
         let request = &self.operation.stages[self.number].request;
         let texts = [&request.user_agent, &request.referer, &request.cookie];
@@ -142,7 +144,7 @@ fn contains_placeholder(text: &[u8]) -> bool {
     text.windows(PLACEHOLDER.len()).any(|bytes| bytes == PLACEHOLDER)
 }
 
-/// A field's value with the value in its places.
+/// Replaces the placeholders in a field's value with the extracted value.
 fn fill_value(text: &[u8], value: &[u8]) -> Vec<u8> {
     crate::plan::ValueTemplate::of(text, ValueEncoding::Plain).filled(value)
 }

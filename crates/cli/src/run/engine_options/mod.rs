@@ -1,4 +1,4 @@
-//! Turns a stage of the plan into the engine's request options.
+//! Converts a stage of the plan to the engine's request options.
 
 mod connect_options;
 mod credentials;
@@ -20,10 +20,11 @@ use crate::plan::{ContinueAt, FieldArg, GlobalArgs, HttpVersion, StageArgs, Time
 use crate::run::transfers::state_stores::StateStores;
 use crate::write_out::WriteOut;
 
-/// The number of bytes by which the parts of one body may run ahead of the output.
+/// The most bytes that a split download may keep in memory because an earlier part is still
+/// incomplete.
 const SPLIT_MEMORY: u64 = 16 << 20;
 
-/// The engine's request options for this stage.
+/// Returns the engine's request options for this stage.
 pub(crate) fn request(
     global: &GlobalArgs,
     stage: &StageArgs,
@@ -90,8 +91,7 @@ pub(crate) fn request(
     Ok(options)
 }
 
-/// Returns the behaviours of curl that apply to the stage. Some apply only if the program stands in
-/// for curl.
+/// Returns the behaviours of curl that apply to the stage. Some apply only to the curl persona.
 fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     let is_curl = global.persona.is_curl();
     CurlCompat {
@@ -111,7 +111,7 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     }
 }
 
-/// The condition of `-z`. A response without a date is always wanted.
+/// The condition of `-z`. A response without a date always meets it.
 impl ContentFilter for TimeCond {
     fn wants(&self, head: &ResponseHead) -> bool {
         let date = head.get("last-modified").and_then(crate::date::of_http);

@@ -1,5 +1,4 @@
-//! The output of a transfer: standard output, or the name of a file and the options with which the
-//! engine writes it.
+//! The output of a transfer: standard output, or a file name and the engine's options for the file.
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -19,10 +18,10 @@ use crate::run::transfers::output_names::OutputNames;
 /// The output file of a URL whose path has no name, as in curl.
 const NAMELESS: &str = "curl_response";
 
-/// The file that discards the content of `--out-null`.
+/// The file name for `--out-null`, which discards the content.
 pub(crate) const NULL: &str = "/dev/null";
 
-/// The file that a source's content goes to; none for standard output.
+/// Returns the output file for a URL of a source. Returns `None` for standard output.
 pub(crate) fn file_for(
     operation: &Operation,
     source: usize,
@@ -48,7 +47,7 @@ pub(crate) fn file_for(
     Ok(Some(path))
 }
 
-/// A name below the directory of `--output-dir`.
+/// Returns the path of an output file, in the directory of `--output-dir` if the name is relative.
 pub(crate) fn in_output_dir(operation: &Operation, name: OsString) -> PathBuf {
     match &operation.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
@@ -63,7 +62,8 @@ pub(crate) fn in_output_dir(operation: &Operation, name: OsString) -> PathBuf {
     }
 }
 
-/// Fills the values of the globs into a name. Bytes that are no UTF-8 stay unchanged.
+/// Replaces the placeholders of globs in a name with the values for one URL. Bytes that are not
+/// UTF-8 stay unchanged.
 fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     let mut name = Vec::new();
     for chunk in template.as_bytes().utf8_chunks() {
@@ -73,7 +73,8 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     OsString::from_vec(name)
 }
 
-/// Refuses `-C -` with request content for an existing file, whose rest cannot be fetched.
+/// Returns an error for `-C -` with request content if the output file exists: the rest of such a
+/// response cannot be requested.
 fn refuse_to_resume(operation: &Operation, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of(source).is_none();
@@ -89,7 +90,7 @@ pub(crate) fn file_options(operation: &Operation, source: usize, checksum: Optio
     options_for(operation, operation.output_of(source), checksum, None)
 }
 
-/// Returns the file options for an output. Names that responses choose are checked against `names`,
+/// Returns the file options for an output. Names that responses choose are reserved in `names`,
 /// unless the file is written in place or numbered.
 pub(crate) fn options_for(
     operation: &Operation,
@@ -122,12 +123,12 @@ pub(crate) fn options_for(
     }
 }
 
-/// Takes a file's name for a URL. Returns `false` if the file exists and existing files are
-/// skipped.
+/// Reserves a file name for a URL in [`OutputNames`]. Returns `false` if the file exists and
+/// existing files are skipped.
 ///
 /// # Errors
-/// Another URL of the run has taken the name. Numbered files may share a name. A name that the
-/// response chooses is taken once it is known ([`OutputNames::check`]).
+/// Another URL of the run has reserved the name. Nothing is reserved for numbered files, which may
+/// have the same name, or if the response chooses the name ([`OutputNames::check`]).
 pub(crate) fn claim_name(
     operation: &Operation,
     names: &OutputNames,
@@ -144,11 +145,12 @@ pub(crate) fn claim_name(
     }
 }
 
-/// Takes a file's name for a URL of the first stage. Returns `false` if the file exists and
-/// existing files are skipped. In curl's place the last URL of a name gets the file.
+/// Reserves a file name for a URL of the first stage. Returns `false` if the file exists and
+/// existing files are skipped. With the curl persona, several URLs may have one name; the last one
+/// gets the file.
 ///
 /// # Errors
-/// When another URL of the run has taken it.
+/// Another URL of the run has reserved the name.
 pub(crate) fn claims_name(
     operation: &Operation,
     names: &OutputNames,
@@ -167,8 +169,8 @@ pub(crate) fn is_named_by_response(operation: &Operation, output: &OutputArg) ->
     operation.remote_header_name && *output == OutputArg::RemoteName
 }
 
-/// Returns true if content, and heads with `-i`, go to a terminal that no option names as the
-/// output.
+/// Returns true if content, or heads with `-i`, would be printed to a terminal without an explicit
+/// `-o -`.
 pub(crate) fn shows_content(operation: &Operation) -> bool {
     let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == OutputArg::Stdout);
     is_unnamed
@@ -176,7 +178,7 @@ pub(crate) fn shows_content(operation: &Operation) -> bool {
         && std::io::stdout().is_terminal()
 }
 
-/// Returns standard output. A terminal that no option names (`-o -`) accepts only text.
+/// Returns standard output. A terminal accepts only text, unless `-o -` is given.
 pub(crate) fn standard_output(operation: &Operation) -> Descriptor {
     let output = Descriptor::stdout();
     let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);

@@ -1,11 +1,11 @@
-//! `--pinnedpubkey`: hashes, or the file of a key to hash.
+//! Parses `--pinnedpubkey`: hashes, or the file of a key to hash.
 
 use std::fs;
 
 use haul::net::tls::{KeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
-/// The pins that the option's text names.
+/// Returns the pins that the option's value contains or names.
 pub(crate) fn read(text: &str) -> Result<Vec<KeyPin>> {
     let none = |why: &str| Error::new(ErrorKind::PinnedKey, format!("no public key to compare with: {why}"));
     if !text.starts_with("sha256//") {

@@ -1,4 +1,4 @@
-//! The body of a request, made from the plan: bytes, files, standard input and forms.
+//! Converts the request body of the plan: bytes, files, standard input and forms.
 
 use std::borrow::Cow;
 use std::fs;
@@ -12,7 +12,7 @@ use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 use crate::file_access::stdin_content;
 use crate::plan::{self, ContinueAt, FormArg, PartArg, PartContent, PartSource, RequestArgs};
 
-/// Gives a request its content, and a form's type.
+/// Sets the body of a request, and the Content-Type of a form.
 pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
     let content = match body {
         plan::BodyArg::Bytes(bytes) => bytes.as_slice().into(),
@@ -30,7 +30,7 @@ pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -
     Ok(())
 }
 
-/// The content that `-T` sends: a file or a part of it.
+/// The content that `-T` uploads.
 pub(crate) struct UploadContent {
     /// The bytes that are sent.
     pub(crate) body: RequestBody,
@@ -39,15 +39,15 @@ pub(crate) struct UploadContent {
 }
 
 impl UploadContent {
-    /// All of standard input.
+    /// Returns all of standard input as content.
     ///
     /// # Errors
-    /// The error of [`UploadContent::of`] for content without a length.
+    /// `-C` is given, which needs content of known length.
     pub(crate) fn stdin(request: &RequestArgs) -> Result<Self> {
         Self::of_no_length(BodyPiece::Once(stdin_content()), request)
     }
 
-    /// Makes content of unknown length. As in curl, the request names the range of `-r`, without a
+    /// Returns content of unknown length. As in curl, Content-Range has the range of `-r` without a
     /// complete length (RFC 9110 section 14.4).
     fn of_no_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
@@ -57,12 +57,12 @@ impl UploadContent {
         Ok(Self { body: RequestBody::pieces([piece]), range })
     }
 
-    /// A file from the offset of `-C` on. With `-r`, as in curl, the request names that range but
-    /// carries the whole file.
+    /// Returns the content of a file, from the offset of `-C` on. With `-r`, as in curl,
+    /// Content-Range has that range although the whole file is sent.
     ///
     /// # Errors
-    /// The file cannot be read, or has no bytes behind that offset: the upload is complete already,
-    /// as curl's exit code says.
+    /// The file cannot be read, or ends before the offset. The latter means that the upload is
+    /// already complete, and has curl's exit code for this.
     pub(crate) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = BodyPiece::file(path).map_err(|error| unreadable(path, error))?;
         let BodyPiece::File { offset, length, .. } = &mut piece else {
@@ -92,7 +92,7 @@ impl UploadContent {
     }
 }
 
-/// A file as content.
+/// Returns a file as content.
 fn file(path: &Path) -> Result<RequestBody> {
     RequestBody::file(path).map_err(|error| unreadable(path, error))
 }
@@ -132,7 +132,7 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
     RequestBody::multipart(&layout, &pieces).map_err(refused)
 }
 
-/// Returns true if the part, or a part inside it, goes through an encoder.
+/// Returns true if the part, or a part nested in it, has an encoder.
 fn is_encoded(part: &PartArg) -> bool {
     match &part.content {
         PartContent::Mixed(parts) => parts.iter().any(is_encoded),
@@ -140,8 +140,8 @@ fn is_encoded(part: &PartArg) -> bool {
     }
 }
 
-/// Encodes all content that goes through an encoder, and holds the result in memory. The length of
-/// the encoded content is known then, so that the form needs no chunks and can be sent again.
+/// Encodes all content that has an encoder, in memory. The length of the form is then known, so
+/// that it can be sent without chunks and repeated.
 fn encode(parts: &mut [PartArg]) -> Result<()> {
     for part in parts {
         if let PartContent::Mixed(parts) = &mut part.content {

@@ -1,11 +1,11 @@
-//! The target of a URL, and the URLs that options forbid.
+//! Turns a URL into a target, and refuses URLs that options forbid.
 
 use haul::{Error, ErrorKind, Result, Target};
 
 use crate::plan::{NetrcArg, StageArgs, append_query};
 
-/// The target that a URL of a stage names: with the query that is added to each, if its scheme may
-/// be used.
+/// Parses a URL of a stage, and adds the query of `-G` and `--url-query`. Returns an error if its
+/// scheme is not allowed.
 pub(crate) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     let redirect = &stage.transfer.redirect;
     let shown = || crate::usage_error::shown_url(url);
@@ -20,7 +20,7 @@ pub(crate) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     Ok(target)
 }
 
-/// A scheme that `--proto` does not allow.
+/// Returns an error for a scheme that `--proto` does not allow.
 pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.transfer.redirect.protocols.allows(target.scheme()) {
         return Ok(());
@@ -29,8 +29,8 @@ pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> 
     Err(Error::new(ErrorKind::UnsupportedScheme, message))
 }
 
-/// Refuses a login in the URL that is not allowed (`--disallow-username-in-url`), and a missing
-/// netrc file that `-n` requires.
+/// Returns an error for a user in the URL with `--disallow-username-in-url`, and for a missing
+/// netrc file with `-n`.
 pub(crate) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.request.auth.netrc == NetrcArg::Missing {
         return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));

@@ -1,8 +1,8 @@
-//! The user's message about a failure: a line, in haul's words or in curl's.
+//! The error message of a failed transfer: one line, with haul's or curl's wording.
 //!
-//! haul's own line says the URL, what happened and why. Scripts that were written for curl look for
-//! curl's: those words are given wherever curl has one sentence for a failure; where it has many
-//! (TLS), the cause is given as it is.
+//! haul's message contains the URL, the error and its cause. Scripts for curl search for curl's
+//! messages. The curl persona prints them wherever curl has one message for a failure; where it has
+//! many (TLS), the cause is printed as it is.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use haul_policy::target::Scheme;
 use crate::persona::Persona;
 use crate::usage_error::mark_position;
 
-/// The line on stderr.
+/// Returns the line that is printed on stderr.
 pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
@@ -44,8 +44,8 @@ fn remedy(error: &Error) -> &'static str {
     }
 }
 
-/// Returns the message for a file besides the content that could not be written. curl counts this
-/// as no failure.
+/// Returns the message for a file besides the content that could not be written. curl does not
+/// count this as a failure.
 pub(crate) fn side_output_error(persona: Persona, error: &Error) -> String {
     match persona {
         Persona::Haul => line(persona, error, None),
@@ -53,8 +53,8 @@ pub(crate) fn side_output_error(persona: Persona, error: &Error) -> String {
     }
 }
 
-/// Returns curl's message before another try. The wait is in seconds, with milliseconds if there
-/// are some.
+/// Returns curl's message before a retry. The wait is in seconds, with milliseconds if it is not a
+/// whole number of them.
 pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {
         Trouble::Status(status) if is_transient_status(status) => ": HTTP error",
@@ -185,8 +185,8 @@ fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
     })
 }
 
-/// The fault of a certificate, the proxy's or the server's, as OpenSSL's number: 0 for none, 1 if
-/// it has no number.
+/// Returns OpenSSL's number for the error of the server's or the proxy's certificate: 0 for no
+/// error, 1 if OpenSSL has no number for it.
 pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     let number = |why: &str| openssl_error(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);

@@ -1,5 +1,5 @@
-//! The metadata of a finished file: the date of the response (`-R`) and extended attributes
-//! (`--xattr`). Also the file of `--etag-save`.
+//! Sets the metadata of a finished file: the date of the response (`-R`) and extended attributes
+//! (`--xattr`). Also writes the file of `--etag-save`.
 
 use std::fs::{self, DirBuilder, File, FileTimes};
 use std::io::Write;
@@ -16,7 +16,8 @@ use crate::date;
 use crate::file_access::Stdout;
 use crate::plan::Operation;
 
-/// Stamps the file of a successful transfer. Returns the messages of the steps that failed.
+/// Sets the metadata of the file of a successful transfer. Returns the messages of the steps that
+/// failed.
 pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &TransferOutcome) -> Vec<String> {
     let mut failed = Vec::new();
     // For unchanged content, nothing arrived that could be stamped.
@@ -40,7 +41,7 @@ pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Tran
     failed
 }
 
-/// Gives a file the date of its Last-Modified, if there is one.
+/// Sets the modification time of a file to the date in Last-Modified, if there is one.
 pub(crate) fn date(path: &Path, head: &ResponseHead) -> std::io::Result<()> {
     let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
     let times = FileTimes::new().set_modified(modified).set_accessed(modified);
@@ -65,15 +66,15 @@ pub(crate) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
     open.map(|_| ()).map_err(cannot)
 }
 
-/// `--create-dirs`: creates the directories of a file other than a body, with the permissions that
-/// directories of bodies have.
+/// `--create-dirs`: creates the directories of a file besides the content, with the same
+/// permissions as for output files.
 pub(crate) fn make_directories(operation: &Operation, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
-/// Writes the entity tag of a response. A response without one keeps the existing file, or creates
-/// an empty one.
+/// Writes the entity tag of a response. Without one, an existing file is kept, and a missing one
+/// created empty.
 pub(crate) fn entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
     // That of an error's page is not the content's.
     let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));

@@ -1,4 +1,4 @@
-//! Files that are written to as things happen: those of `-D`, `-v`, `--trace` and its like.
+//! The files of `-D`, `-v`, `--trace` and similar options, which are written while transfers run.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -11,20 +11,20 @@ use rustix::fs::OFlags;
 
 use crate::file_access::Stdout;
 
-/// A file that is written to as things happen.
+/// A file to which heads or a trace are written while transfers run.
 pub(crate) struct OutputFile {
     out: Mutex<Box<dyn Write + Send>>,
     name: String,
-    /// The first write error: the output lacks something since then.
+    /// The first error of a write. The output is incomplete after it.
     failed: OnceLock<Error>,
     is_terminal: bool,
 }
 
 impl OutputFile {
-    /// A file that is written anew; `-` is standard output, `%` standard error.
+    /// Creates or truncates a file; `-` is standard output, `%` standard error.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`] where it cannot be opened.
+    /// [`ErrorKind::Write`] if it cannot be opened.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         Ok(match path.as_os_str().as_encoded_bytes() {
             b"-" => {
@@ -51,12 +51,12 @@ impl OutputFile {
         Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new(), is_terminal: false }
     }
 
-    /// Returns true if this is standard output and a terminal.
+    /// Returns true if this is standard output, and a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Writes the bytes and flushes the file.
+    /// Writes the bytes and flushes the file. Stores an error for [`failure`](Self::failure).
     pub(crate) fn write(&self, bytes: &[u8]) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
@@ -65,7 +65,7 @@ impl OutputFile {
         }
     }
 
-    /// Returns the first write error, if the output lacks something.
+    /// Returns the first write error, after which the output is incomplete.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failed.get().map(Error::again)
     }

@@ -1,13 +1,14 @@
-//! The progress line: on a terminal only, and only once a run takes a while. In its place, curl's
-//! meter ([`crate::run::report::progress_meter`]) or bar ([`crate::run::report::progress_bar`]).
+//! The progress line, which is drawn only on a terminal and if a run takes longer than [`QUIET`].
+//! It can be replaced by curl's meter ([`crate::run::report::progress_meter`]) or bar
+//! ([`crate::run::report::progress_bar`]).
 //!
 //! ```text
 //! 45%  12.30 MiB of 27.10 MiB  3.20 MiB/s  5s left      one body of known length
 //! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
 //! ```
 //!
-//! The rate is that of the last seconds ([`TransferRate`]). What a resumed download had before
-//! counts for the percentage, not for the rate.
+//! The rate is that of the last seconds ([`TransferRate`]). The bytes that a resumed download
+//! already had count for the percentage, but not for the rate.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,11 +30,11 @@ const QUIET: Duration = Duration::from_millis(400);
 /// The interval between two drawings. A fast transfer reports many thousand pieces a second.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The run's progress.
+/// Collects the progress of a run and draws it.
 pub(crate) struct ProgressReporter {
     began: Instant,
     wanted: bool,
-    /// The content is printed to the same terminal, so that no line is drawn.
+    /// True if the content is printed to the same terminal, so that no line is drawn.
     is_hidden: AtomicBool,
     over: AtomicU64,
     failed: AtomicU64,
@@ -42,22 +43,22 @@ pub(crate) struct ProgressReporter {
     /// The time of the next drawing, in milliseconds since `began`.
     next: AtomicU64,
     display: Mutex<ProgressState>,
-    /// curl's meter, in place of the line.
+    /// curl's progress meter, if it replaces the line.
     meter: Option<Mutex<ProgressMeter>>,
-    /// `-#`: curl's bar, in place of the line where a body's length is known.
+    /// `-#`: curl's bar, which replaces the line if a body's length is known.
     bar: Option<Mutex<ProgressBar>>,
 }
 
-/// The measurement and the line on the terminal.
+/// The current measurement of the rate, and the line on the terminal.
 struct ProgressState {
-    /// The present measurement; `None` before the first byte.
+    /// The current measurement; `None` before the first byte.
     measured: Option<Measurement>,
-    /// The terminal that shows the line; `None` while the terminal is clear.
+    /// The terminal while it shows the line; `None` while the line is cleared.
     line: Option<Term>,
     body: Option<BodyProgress>,
 }
 
-/// The start and the speed of a measurement.
+/// A measurement of the rate, which begins with the first byte.
 struct Measurement {
     began: Instant,
     rate: TransferRate,
@@ -69,12 +70,12 @@ impl Measurement {
     }
 }
 
-/// The body that is shown while it arrives.
+/// The body whose progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct BodyProgress {
-    /// Bytes that the output had before.
+    /// The number of bytes that the output had before the transfer.
     already: u64,
-    /// All bytes, including `already`.
+    /// The length of the body, including `already`.
     total: Option<u64>,
 }
 
@@ -95,13 +96,13 @@ impl ProgressReporter {
         Self { meter, ..Self::with(global, false) }
     }
 
-    /// Begins an operation. No line is drawn if the operation prints on the terminal meanwhile.
+    /// Begins an operation. No line is drawn during it if it prints on the terminal.
     pub(crate) fn operation_begins(&self, prints: bool) {
         self.clear();
         self.is_hidden.store(prints, Ordering::Relaxed);
     }
 
-    /// Begins a transfer, whose body goes to standard output or elsewhere.
+    /// Begins a transfer. `to_stdout`: its body goes to standard output.
     pub(crate) fn transfer_begins(&self, to_stdout: bool) {
         let is_hidden = || to_stdout && std::io::stdout().is_terminal();
         if let Some(mut meter) = self.meter() {
@@ -112,7 +113,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Sets the offset at which the transfer resumes, if there is a meter.
+    /// Sets the offset at which the transfer resumes, which curl's meter shows.
     pub(crate) fn set_resume_offset(&self, offset: u64) {
         if let Some(mut meter) = self.meter() {
             meter.set_resume_offset(offset);
@@ -147,8 +148,8 @@ impl ProgressReporter {
         self.began.elapsed()
     }
 
-    /// Ends a transfer, which may have reached no server. Adds its bytes, unless
-    /// [`ProgressReporter::body_bytes`] counted them.
+    /// Ends a transfer. Adds its bytes, unless [`ProgressReporter::body_bytes`] counted them.
+    /// `was_reached` is false if it had no connection to a server.
     pub(crate) fn transfer_over(&self, facts: &Facts, was_reached: bool, failed: bool) {
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(facts, was_reached);
@@ -173,9 +174,9 @@ impl ProgressReporter {
         self.draw();
     }
 
-    /// Begins a body, or begins it again. [`ProgressReporter::body_bytes`] then counts its bytes:
-    /// `length` of them, if that is known, after the `already` bytes that the output has from an
-    /// earlier run or try.
+    /// Begins a body, possibly for the second time. [`ProgressReporter::body_bytes`] then counts
+    /// its bytes: `length` of them, if that is known, after the `already` bytes that the output has
+    /// from an earlier run or try.
     pub(crate) fn body_begins(&self, length: Option<u64>, already: u64) {
         if let Some(mut meter) = self.meter() {
             meter.body_begins(length);
@@ -190,7 +191,7 @@ impl ProgressReporter {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Adds delivered bytes of the body.
+    /// Adds body bytes that were written to the output.
     pub(crate) fn body_bytes(&self, bytes: usize) {
         if let Some(mut meter) = self.meter() {
             meter.body_bytes(bytes as u64);
@@ -259,12 +260,12 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The figures of the line.
+/// The numbers in the progress line.
 #[derive(Clone, Copy, Debug, Default)]
 struct ProgressFigures {
     moved: u64,
     body: BodyProgress,
-    /// Bytes a second.
+    /// Bytes per second.
     rate: u64,
     left: Option<Duration>,
     over: u64,
@@ -272,7 +273,7 @@ struct ProgressFigures {
 }
 
 impl ProgressFigures {
-    /// Returns the percentage of the body, which is 100 only for a complete body.
+    /// Returns the percentage of the body. It is 100 only for a complete body.
     fn percent(&self) -> Option<u64> {
         let total = u128::from(self.body.total?);
         let has = u128::from(self.has()).min(total);
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(ProgressFigures::default().percent(), None);
     }
 
-    /// A progress that counts as on a terminal, and draws nothing: its first drawing is far away.
+    /// Creates a reporter that behaves as on a terminal, but never draws.
     fn shown() -> ProgressReporter {
         let progress = ProgressReporter::with(&GlobalArgs::default(), true);
         progress.next.store(u64::MAX, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! curl's bar of `-#`, for one body of known length. Shown whether stderr is a terminal or not, as
-//! curl does, because programs read the percents from a pipe.
+//! curl's bar of `-#`, for a single body of known length. As in curl, it is drawn even if stderr is
+//! not a terminal, because programs read the percentages from a pipe.
 //!
 //! ```text
 //! ####################################                                      50.0%
@@ -17,10 +17,10 @@ const COLUMNS: usize = 79;
 /// The width of the text after the marks: ` 100.0%`.
 const PERCENT: usize = 7;
 
-/// The bar, and the body that it is drawn for.
+/// The bar, and the progress of the body that it shows.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressBar {
-    /// The body itself is on the terminal.
+    /// True if the body itself is printed on the terminal.
     is_hidden: bool,
     body: Option<BarFill>,
     drawn: Option<Instant>,
@@ -37,8 +37,8 @@ impl ProgressBar {
         self.is_hidden = is_hidden;
     }
 
-    /// Begins a body, or begins it again, after the `already` bytes that the output has. Returns
-    /// `false` if the body has no bar.
+    /// Begins a body, possibly for the second time, after the `already` bytes that the output has.
+    /// Returns `false` if no bar is drawn for it.
     pub(crate) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
         self.body = length.map(|length| BarFill { has: already, total: length.saturating_add(already) });
         if self.body.is_none() {
@@ -47,7 +47,7 @@ impl ProgressBar {
         self.body.is_some()
     }
 
-    /// Adds bytes of the body. Returns `false` if the body has no bar.
+    /// Adds bytes of the body. Returns `false` if no bar is drawn for it.
     pub(crate) fn body_bytes(&mut self, bytes: u64) -> bool {
         let Some(body) = &mut self.body else { return false };
         body.has = body.has.saturating_add(bytes);
@@ -83,8 +83,8 @@ impl BarFill {
     }
 }
 
-/// Returns the width of the bar, as in curl: that of `COLUMNS` or of the terminal, if a bar fits
-/// into it.
+/// Returns the width of the bar, as in curl: the value of the variable `COLUMNS`, or the width of
+/// the terminal, if it is large enough for a bar.
 fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 20);
     let has = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));

@@ -1,7 +1,7 @@
-//! curl's progress meter, as curl 8.22 draws it: two lines of titles over each transfer, then a
-//! line of figures that is drawn over at most once a second and ends with the transfer. Shown
-//! whether stderr is a terminal or not, as curl does, because scripts capture it; but not of a
-//! transfer that found no server.
+//! curl's progress meter, as curl 8.22 draws it: two lines of titles for each transfer, then a line
+//! of figures that is redrawn at most once a second and when the transfer ends. As in curl, it is
+//! drawn even if stderr is not a terminal, because scripts capture it. It is not drawn for a
+//! transfer without a connection to a server.
 //!
 //! ```text
 //!   % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current
@@ -19,27 +19,27 @@ use haul::facts::Facts;
 const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
                       Dload  Upload  Total   Spent   Left   Speed\n";
 
-/// The interval between two drawings of one transfer.
+/// The least time between two drawings during a transfer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The current speed is that between the first and the last of this many drawings.
+/// The number of drawings over which the current speed is measured.
 const LOOKS_BACK: usize = 6;
 
-/// The meter of the transfer under way.
+/// The meter of the current transfer.
 #[derive(Debug)]
 pub(crate) struct ProgressMeter {
     began: Instant,
     drawn: Option<Instant>,
-    /// The body itself is on the terminal.
+    /// True if the body itself is printed on the terminal.
     is_hidden: bool,
-    /// The offset at which the transfer resumes the content of an earlier run.
+    /// The offset at which the transfer resumes a partial file.
     resumes_at: u64,
     figures: MeterFigures,
-    /// The counts of bytes at the last drawings, with their times.
+    /// The time and the count of bytes at the last drawings.
     records: VecDeque<(Duration, u64)>,
 }
 
-/// The figures of a line.
+/// The numbers in a line of the meter.
 #[derive(Clone, Copy, Debug, Default)]
 struct MeterFigures {
     total: Option<u64>,
@@ -71,7 +71,7 @@ impl ProgressMeter {
         self.resumes_at = offset;
     }
 
-    /// A body of this many bytes.
+    /// Begins a body of this many bytes; `None` is an unknown length.
     pub(crate) fn body_begins(&mut self, total: Option<u64>) {
         self.figures.total = total;
         self.figures.received = 0;
@@ -84,7 +84,7 @@ impl ProgressMeter {
         }
     }
 
-    /// Shows the last figures of a transfer, unless no server was reached.
+    /// Draws the final figures of a transfer, unless it had no connection to a server.
     pub(crate) fn transfer_over(&mut self, facts: &Facts, was_reached: bool) {
         if !was_reached {
             return;
@@ -122,8 +122,7 @@ impl ProgressMeter {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Records the count of bytes, at most once an interval. The current speed covers several
-    /// intervals.
+    /// Records the count of bytes, at most once per [`INTERVAL`], and computes the current speed.
     fn record(&mut self) {
         let MeterFigures { spent, received, sent, .. } = self.figures;
         if self.records.back().is_some_and(|(at, _)| spent.saturating_sub(*at) < INTERVAL) {
@@ -167,7 +166,7 @@ fn line(figures: &MeterFigures) -> String {
     )
 }
 
-/// A number of bytes in six characters: ` 99999`, `100.0k`, `97.60M`.
+/// Formats a number of bytes with six characters: ` 99999`, `100.0k`, `97.60M`.
 fn size(bytes: u64) -> String {
     if bytes < 100_000 {
         return format!("{bytes:6}");
@@ -184,8 +183,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A time in seven characters: nothing for none, then minutes, hours, days, months and years as
-/// they are needed.
+/// Formats a time with seven characters, in units that fit, from seconds to years. Zero is blank.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

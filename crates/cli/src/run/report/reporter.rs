@@ -1,4 +1,5 @@
-//! Reports about transfers: a line for each failure, `-w` after each body, heads for `-D` and `-v`.
+//! Reports the transfers of an operation: error lines, `-w` after each body, and heads for `-D` and
+//! `-v`.
 
 use std::fs::File;
 use std::io::Write;
@@ -29,7 +30,7 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::output_names::OutputNames;
 use crate::write_out::TransferFacts;
 
-/// A longer pause is announced, so that the user sees why nothing happens.
+/// The shortest pause before a retry that is announced, so that the user knows why nothing happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
 /// Reports the transfers of one operation.
@@ -42,20 +43,20 @@ pub(crate) struct Reporter {
     operation: Operation,
     is_silent: bool,
     before: RunTotals,
-    /// A requested output besides the content could not be written.
+    /// True if a requested file besides the content could not be written.
     has_unwritten_output: AtomicBool,
 }
 
-/// The totals of earlier operations, which curl continues.
+/// The state that the operations of a run pass on to the next one.
 #[derive(Clone, Default)]
 pub(crate) struct RunTotals {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
-    /// `--rate`: when another transfer may begin.
+    /// `--rate`: limits how often transfers begin.
     pub(crate) pace: Option<StartRate>,
-    /// The names of the run's files.
+    /// The output file names that URLs of the run have reserved.
     pub(crate) names: OutputNames,
-    /// The hook that ends the run early.
+    /// The hook that ends the run on a signal.
     pub(crate) interrupt: Option<Interrupt>,
 }
 
@@ -83,36 +84,37 @@ impl Reporter {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn TransferObserver>)
     }
 
-    /// Returns the observer that announces long pauses before retries. In curl's place the trace
-    /// announces them.
+    /// Returns the observer that announces long pauses before retries. Returns `None` for the curl
+    /// persona, whose trace announces them.
     pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
     }
 
-    /// `--rate`: waits until another transfer may begin, and notes that it does.
+    /// Waits until `--rate` allows another transfer to begin, and counts it as begun.
     pub(crate) fn wait_for_pace(&self) {
         if let Some(pace) = self.pace() {
             pace.wait();
         }
     }
 
-    /// `--rate`, which holds over all operations.
+    /// Returns the limit of `--rate`, which all operations share.
     pub(crate) fn pace(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }
 
-    /// Returns the hook that ends the run early.
+    /// Returns the hook that ends the run on a signal.
     pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
         self.before.interrupt.as_ref()
     }
 
-    /// Returns the names that files of the run have taken.
+    /// Returns the file names that URLs of the run have reserved.
     pub(crate) fn names(&self) -> &OutputNames {
         &self.before.names
     }
 
-    /// Writes the fields of a local file, which has no status line, to the file of `-D`.
+    /// Writes the header fields that curl makes for a local file, without a status line, to the
+    /// file of `-D`.
     pub(crate) fn dump_head(&self, fields: &[u8]) {
         if let Some(Some(tracer)) = self.traces.first() {
             tracer.dump_head(fields);
@@ -123,8 +125,7 @@ impl Reporter {
         &self.progress
     }
 
-    /// Reports the end of a transfer. Returns the text that belongs on standard output after its
-    /// body.
+    /// Reports the end of a transfer. Returns the text to print on standard output after its body.
     pub(crate) fn report(&self, report: &TransferReport<'_>) -> Option<Vec<u8>> {
         let error = report.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +149,8 @@ impl Reporter {
         self.written_out(report, transfer)
     }
 
-    /// Writes the text of `-w` for a transfer. Returns the part that belongs on standard output.
+    /// Formats `-w` for a transfer and prints it, except for the part for standard output, which is
+    /// returned.
     fn written_out(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let write_out = self.write_out.get(report.stage)?.as_ref()?;
         let stage = self.operation.stages.get(report.stage)?;
@@ -171,8 +173,8 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Writes the text of `-w` for a URL that no request can be made from. Returns the text that
-    /// belongs on standard output.
+    /// Prints `-w` for a URL that is invalid or cannot be requested. Returns the part for standard
+    /// output.
     pub(crate) fn report_unusable_url(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
@@ -189,7 +191,7 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Prints the parts of `-w` that go to standard error and to files. Returns the rest.
+    /// Prints the parts of `-w` for standard error and for files. Returns the rest.
     fn printed(&self, write_out: &WriteOut, facts: &TransferFacts<'_>) -> Vec<u8> {
         let printed = write_out.render(facts, self.persona);
         if !printed.stderr.is_empty() {
@@ -205,8 +207,8 @@ impl Reporter {
         printed.stdout
     }
 
-    /// Prints the text that follows a body. In curl's place a failure to print it is no error: the
-    /// content is complete elsewhere, and the exit code reports on it alone.
+    /// Prints the text that follows a body. With the curl persona, a failure to print it is no
+    /// error, because the exit code depends only on the content.
     pub(crate) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
         let Some(text) = text else { return Ok(()) };
         let mut output = DescriptorWriter::stdout();
@@ -231,15 +233,15 @@ impl Reporter {
         }
     }
 
-    /// Returns the file that received the content; `None` for `--out-null`, and if the condition of
-    /// `-z` was not met.
+    /// Returns the file that received the content. Returns `None` for `--out-null`, and if the
+    /// condition of `-z` was not met.
     fn file<'t>(&self, report: &TransferReport<'t>) -> Option<&'t Path> {
         let is_dropped =
             report.outcome.facts.status == 304 && report.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
         report.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.discards_body(report.stage))
     }
 
-    /// Returns true if pages of a stage go to `--out-null`.
+    /// Returns true if the pages of a stage go to `--out-null`.
     fn discards_body(&self, stage: usize) -> bool {
         match stage {
             0 => self.operation.outputs.contains(&plan::OutputArg::Null),
@@ -247,7 +249,7 @@ impl Reporter {
         }
     }
 
-    /// Writes the files and attributes that a successful transfer leaves besides its body.
+    /// Writes the files and attributes besides the body, after a successful transfer.
     fn write_side_files(&self, report: &TransferReport<'_>) {
         if report.error().is_some() {
             return;
@@ -265,7 +267,7 @@ impl Reporter {
         }
     }
 
-    /// Reports a requested file besides the content that could not be written.
+    /// Prints the error of a requested file besides the content.
     fn report_unwritten(&self, path: &Path, error: std::io::Error) {
         let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
         self.has_unwritten_output.store(true, Ordering::Relaxed);
@@ -275,8 +277,8 @@ impl Reporter {
         }
     }
 
-    /// Returns the exit code of an operation from that of its transfers. In haul's own name, a
-    /// failed output besides the content is a failure too.
+    /// Returns the exit code of an operation, given that of its transfers. For the haul persona, an
+    /// unwritten file besides the content is also a failure.
     pub(crate) fn exit_code(&self, transfers: u8) -> u8 {
         let fails = transfers == 0 && !self.persona.is_curl() && self.has_unwritten_output.load(Ordering::Relaxed);
         if fails { ErrorKind::Write.exit_code() } else { transfers }
@@ -325,12 +327,12 @@ impl TransferReporter for FleetReporter {
     }
 }
 
-/// A reporter as the fleet holds it.
+/// The reporter of an operation that the fleet runs.
 pub(crate) struct FleetReporter {
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) methods: Vec<String>,
     pub(crate) numbers: UrlNumbers,
-    /// The output of all pages is a file. Their texts go to standard output, in the order in which
-    /// the pages end.
+    /// True if the output of all pages is a file. The texts of `-w` are then printed on standard
+    /// output in the order in which the pages end.
     pub(crate) has_file: bool,
 }

@@ -1,4 +1,4 @@
-//! `--stats`: the figures of the whole job, for people or as one JSON object.
+//! Formats the statistics of `--stats`, as text or as one JSON object.
 
 use std::time::Duration;
 

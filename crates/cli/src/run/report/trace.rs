@@ -30,15 +30,15 @@ use crate::run::report::output_file::OutputFile;
 pub(crate) struct Tracer {
     args: TraceArgs,
     out: OutputFile,
-    /// `-D`.
+    /// The file of `-D`.
     heads: Option<OutputFile>,
-    /// The file of `-D` has the responses of proxies to CONNECT too.
+    /// True if the heads of proxies' responses to CONNECT are also written to the file of `-D`.
     connect_heads: bool,
-    /// The trace announces retries, as curl does unless it is silent.
+    /// True if the trace prints retries, as curl's does unless it is silent.
     tells_retries: bool,
-    /// The trace prints the error of the last try, as curl does.
+    /// True if the trace prints the error of the last try, as curl's does.
     tells_failures: bool,
-    /// The user has seen the message that the trace lacks something.
+    /// True after the error of the trace file was reported.
     is_told: AtomicBool,
 }
 
@@ -82,8 +82,7 @@ impl Tracer {
         })))
     }
 
-    /// Returns the error by which the file of a trace lacks something. Only the first call returns
-    /// it.
+    /// Returns the write error of the trace file, if there is one. Only the first call returns it.
     pub(crate) fn lost(&self) -> Option<Error> {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
     }
@@ -132,7 +131,8 @@ impl TransferObserver for Tracer {
         matches!(self.args.form, TraceForm::Ascii | TraceForm::Hex)
     }
 
-    /// The heads of `-D` are a result, like content; a trace is not.
+    /// Returns the write error of the file of `-D`. The error of a trace does not fail the
+    /// transfer.
     fn failure(&self) -> Option<Error> {
         self.heads.as_ref()?.failure()
     }
@@ -181,7 +181,7 @@ impl Tracer {
         format!("{}* {}\n", self.stamp(), crate::usage_error::sanitized(text)).into_bytes()
     }
 
-    /// A block for each line of a head.
+    /// Formats each line of a head as one block.
     fn blocks(&self, raw: &[u8]) -> Vec<u8> {
         let block = |line: &str| self.block("<= Recv header", line.as_bytes());
         shown_head(raw).split_inclusive('\n').flat_map(block).collect()
@@ -221,7 +221,7 @@ fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A line of text each, in pieces of 64 characters.
+/// Formats bytes as lines of 64 characters.
 fn ascii(bytes: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < bytes.len() {
@@ -238,7 +238,7 @@ fn shown(byte: u8) -> char {
     if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' }
 }
 
-/// A request's head as it goes out, with its empty line.
+/// Returns a request's head as it is printed, with its empty line.
 fn sent_head(head: &str) -> String {
     format!("{head}\n").replace('\n', "\r\n")
 }
@@ -265,9 +265,8 @@ fn shown_head(raw: &[u8]) -> String {
     shown
 }
 
-/// Hides what precedes the host of the URL in this line. Text that is not a URL may have a password
-/// up to any `@` ([`haul_policy::secrets::without_userinfo`]); here a path has its own, and is
-/// shown.
+/// Replaces the user and password in the URL of this line with `***`. Unlike
+/// [`haul_policy::secrets::without_userinfo`], keeps an `@` in the path of a URL.
 fn with_user_hidden(line: &str) -> Cow<'_, str> {
     let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
     let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();

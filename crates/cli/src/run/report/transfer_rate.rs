@@ -1,4 +1,4 @@
-//! The speed of a count of bytes over the last seconds.
+//! Measures the speed of a transfer over the last seconds.
 //!
 //! ```ignore
 //! let mut rate = TransferRate::default();
@@ -12,20 +12,20 @@
 
 use std::time::Duration;
 
-/// After this time about a third of an earlier speed is left.
+/// The time after which about a third of the weight of an earlier speed remains.
 const MEMORY: Duration = Duration::from_secs(15);
 
-/// The speed of one count of bytes.
+/// The speed at which a count of bytes grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TransferRate {
-    /// The time of the last sample, since the beginning.
+    /// The time of the last sample, measured from the beginning.
     at: Duration,
     bytes: u64,
     per_second: f64,
 }
 
 impl TransferRate {
-    /// Adds a sample: the total of bytes at a time since the beginning.
+    /// Adds a sample: the count of bytes at a time that is measured from the beginning.
     pub(crate) fn seen(&mut self, at: Duration, bytes: u64) {
         let step = at.saturating_sub(self.at);
         if step.is_zero() {
@@ -38,7 +38,7 @@ impl TransferRate {
         self.bytes = bytes;
     }
 
-    /// Bytes a second.
+    /// Returns the speed in bytes per second.
     pub(crate) fn per_second(&self) -> u64 {
         self.per_second as u64
     }

@@ -14,7 +14,7 @@ use crate::persona::Persona;
 use crate::run::report::error_message;
 use crate::write_out::{TransferFacts, url_spelling};
 
-/// One finished transfer, as the reporter needs it.
+/// One finished transfer, with what the reporter needs to know about it.
 pub(crate) struct TransferReport<'a> {
     /// The URL, with the query that `-G` and `--url-query` add.
     pub(crate) url: &'a str,
@@ -31,13 +31,12 @@ impl TransferReport<'_> {
         self.outcome.result.as_ref().err()
     }
 
-    /// Returns true if the URL is a local file, which the program reads where it stands in for
-    /// curl.
+    /// Returns true if the URL is a local file, which only the curl persona reads.
     pub(crate) fn is_local(&self, persona: Persona) -> bool {
         persona.is_curl() && file_url::is_file_url(self.url)
     }
 
-    /// The scheme and the URL that was fetched in the end.
+    /// Returns the scheme and the URL of the last request, after redirects.
     pub(crate) fn effective(&self, persona: Persona) -> (&str, String) {
         if self.is_local(persona) {
             return ("file", self.url.to_owned());
@@ -56,8 +55,8 @@ impl TransferReport<'_> {
         (target.scheme().as_str(), url)
     }
 
-    /// Returns the URL as given. In haul's own name it has no password, because printed URLs end up
-    /// in logs.
+    /// Returns the URL as given. For the haul persona it has no password, because printed URLs
+    /// appear in logs.
     pub(crate) fn shown_url(&self, persona: Persona) -> Cow<'_, str> {
         match persona {
             Persona::Curl => Cow::Borrowed(self.url),
@@ -68,8 +67,9 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns the target of a redirect that was not followed. A transfer that followed redirects
-    /// (`follows`) and failed has none, unless the failure refused a redirect.
+    /// Returns the target of a redirect that was not followed. Returns `None` if redirects are
+    /// followed (`follows`) and the transfer failed, unless it failed because a redirect was
+    /// refused.
     pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
@@ -147,7 +147,7 @@ impl TransferReport<'_> {
     }
 }
 
-/// A URL as it was given, but for its user and password.
+/// Removes user and password from a URL; the rest stays as given.
 fn without_user(url: &str) -> Cow<'_, str> {
     let from = url.find("://").map_or(0, |colon| colon + 3);
     let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
@@ -157,8 +157,7 @@ fn without_user(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a URL with its port, if the port was written although it is the scheme's default, as
-/// curl prints it.
+/// Returns a URL with its port if the port was given, even the scheme's default one, as curl does.
 fn with_port(target: &Target) -> String {
     let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
     match port {
@@ -169,7 +168,7 @@ fn with_port(target: &Target) -> String {
     }
 }
 
-/// Appends a fragment, which no request contains: it is the user's, or the server's in a redirect.
+/// Appends a fragment, which is not part of a request: that of the given URL, or of a redirect.
 fn with_fragment(url: String, fragment: Option<&str>) -> String {
     match fragment {
         Some(fragment) => format!("{url}#{fragment}"),

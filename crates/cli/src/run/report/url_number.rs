@@ -1,16 +1,16 @@
-//! The numbers of URLs as curl counts them.
+//! The numbers of URLs in `%{urlnum}`, counted as in curl.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The source of each transfer. curl numbers URLs by their source, so that all URLs of a glob have
-/// one number.
+/// The source (an argument or a line of a list) of each transfer. curl numbers URLs by their
+/// source, so that all URLs of a glob have the same number.
 #[derive(Clone, Default)]
 pub(crate) struct UrlNumbers {
     runs: Arc<Mutex<Vec<SourceRange>>>,
 }
 
-/// Transfers whose sources are all the same (a glob), or each the next one (a list). A million of
-/// them take one entry.
+/// A range of transfers whose sources are all the same (a glob) or consecutive (a list). It keeps
+/// the memory small for millions of transfers.
 struct SourceRange {
     first: u64,
     source: u64,

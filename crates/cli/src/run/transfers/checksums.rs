@@ -15,12 +15,13 @@ use crate::checksum::{self as asked, ChecksumList, LIST_MAX, NoDigest};
 use crate::file_access::{FileAccess, SystemFiles};
 use crate::plan::Operation;
 
-/// The lists of checksums that were read, by their places: each is read once.
+/// The lists of checksums that were read, each with its URL or file name. Each is read once.
 #[derive(Default)]
 pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
 
 impl ChecksumLists {
-    /// The list of a run of many URLs, if it has one, and its place.
+    /// Returns the list of checksums for a run of many URLs, with its URL or file name. Returns
+    /// `None` if no list is used.
     pub(crate) fn of_many(
         &mut self,
         client: &Client,
@@ -33,10 +34,10 @@ impl ChecksumLists {
         }
     }
 
-    /// The checksum that the body of `target` must have.
+    /// Returns the checksum that the body of `target` must have.
     ///
-    /// A list is fetched with the settings of the body itself, and with its secrets only if it lies
-    /// on the same origin.
+    /// A list is fetched with the settings of the body, but with its secrets only if the list has
+    /// the same origin.
     pub(crate) fn of(
         &mut self,
         client: &Client,
@@ -71,7 +72,8 @@ impl ChecksumLists {
     }
 }
 
-/// The checksum that a list has of `target`: by the path of its URL, or by that of its file.
+/// Returns the checksum that a list contains for `target`. It is found by the path of the URL, or
+/// by the path of the output file.
 pub(crate) fn listed(
     list: &ChecksumList,
     place: &str,
@@ -103,7 +105,7 @@ fn checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
     ExpectedChecksum::new(algorithm, digest.bytes().to_vec())
 }
 
-/// The text of the list at `place`: a URL, a file, or `-`.
+/// Returns the text of the list at `place`: a URL, a file, or `-` for standard input.
 fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
@@ -148,7 +150,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
     Ok(std::mem::take(&mut *bytes))
 }
 
-/// A sink that keeps a list of checksums in memory.
+/// A sink that stores a list of checksums in memory.
 struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink for ChecksumListSink {

@@ -1,5 +1,6 @@
-//! `file:` URLs, in curl's place: scripts name mirrors on a disk so, and fixtures of their tests.
-//! No bytes of theirs meet the engine, whose transfers are HTTP; its sinks take what is read here.
+//! `file:` URLs, which only the curl persona accepts: scripts use them for local mirrors and test
+//! files. The engine's transfers are HTTP only, so this module reads the files; but it writes to
+//! the engine's sinks.
 //!
 //! ```text
 //! path ─┬─▶ head: Content-Length, Accept-ranges, Last-Modified ─▶ sink   -I ends here
@@ -32,21 +33,21 @@ use crate::run::report::reporter::Reporter;
 
 /// The size of the read buffer.
 const BLOCK: usize = 128 << 10;
-/// In seconds since 1970: HTTP's dates end before it.
+/// The year 10000 in seconds since 1970: an HTTP date must be before it.
 const YEAR_10000: u64 = 253_402_300_800;
 
-/// The file that a URL names.
+/// The file that a `file:` URL names.
 pub(crate) struct LocalFile {
     path: PathBuf,
-    /// A target that stands for the file where only an HTTP URL is possible. Both have the same
-    /// file name.
+    /// An HTTP target with the same file name, for functions that require one.
     pub(crate) target: Target,
 }
 
-/// The file, where the URL names one and such are taken.
+/// Returns the file that a URL names. Returns `None` if it is not a `file:` URL, or for the haul
+/// persona.
 ///
 /// # Errors
-/// It names none here, or `--proto` forbids it.
+/// The URL is invalid, or `--proto` forbids `file`.
 pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option<LocalFile>> {
     let by_default = stage.transfer.redirect.default_file && !url.contains("://");
     let by_default = by_default.then(|| format!("file://{url}"));
@@ -70,7 +71,7 @@ pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option
 }
 
 impl LocalFile {
-    /// Delivers the file, or writes it.
+    /// Reads the file to the sink, or writes an upload to the file.
     pub(crate) fn carry_out(
         self,
         operation: &Operation,
@@ -101,7 +102,7 @@ impl LocalFile {
     }
 }
 
-/// A file on its way to the sink.
+/// A transfer of a local file to a sink.
 struct LocalFileTransfer<'a> {
     request: &'a RequestOptions,
     reporter: &'a Reporter,
@@ -148,7 +149,7 @@ impl LocalFileTransfer<'_> {
         self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
     }
 
-    /// Returns the offsets of the first byte and of the end to copy from a file of this length. The
+    /// Returns the offsets of the first byte to copy and of the end, for a file of this length. The
     /// end is `None` if it is not known.
     fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
         let (from, last) = match (self.resumed(), &self.request.range) {
@@ -167,8 +168,8 @@ impl LocalFileTransfer<'_> {
         Ok((from, Some(end.map_or(length, |end| length.min(end)))))
     }
 
-    /// Makes the head of the file, with the fields that curl has for it, and begins the sink.
-    /// Returns true if the content is wanted.
+    /// Makes the header fields that curl prints for a file, and begins the sink. Returns true if
+    /// the content is wanted.
     fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {
@@ -208,7 +209,7 @@ impl LocalFileTransfer<'_> {
         Ok(is_wanted)
     }
 
-    /// Reads to the end.
+    /// Copies the rest to the sink.
     fn pour(&mut self, from: &mut dyn Read) -> Result<()> {
         let mut buffer = BufferPool::new(BLOCK).take();
         loop {
@@ -231,7 +232,7 @@ fn not_resumed(why: &str) -> Error {
     Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"))
 }
 
-/// The first and the last byte that a range names (RFC 9110 section 14.1.2).
+/// Returns the first and the last byte of a range (RFC 9110 section 14.1.2).
 fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
     match (range.split_once('-')?, length) {
         (("", last), length) => Some((length?.checked_sub(last.parse().ok()?)?, None)),
@@ -251,7 +252,7 @@ fn names(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(names.iter().flat_map(|name| [name.as_bytes(), b"\n"]).flatten().copied().collect())
 }
 
-/// `-T`: writes the file anew, or appends to it where `-C` resumes.
+/// Writes the content of `-T` to the file, or with `-C` appends to it.
 fn write(path: &Path, operation: &Operation, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
@@ -283,7 +284,8 @@ fn write(path: &Path, operation: &Operation, content: &mut dyn BodyUpload, sent:
     }
 }
 
-/// Reads the next bytes of the content; 0 is the end. Waits for a pipe that has no bytes yet.
+/// Reads the next bytes of the content. Returns 0 at the end. Waits for a pipe that has no bytes
+/// yet.
 fn next(content: &mut dyn BodyUpload, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match (content.read(buffer), content.source()) {

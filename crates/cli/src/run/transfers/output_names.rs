@@ -1,8 +1,9 @@
-//! The names of the files that a run writes. No URL's file replaces that of another URL.
+//! The names of the files that a run writes. The file of a URL never replaces the file of another
+//! URL.
 //!
-//! Names are kept as hashes, and URLs, which only a message needs, in memory up to [`IN_MEMORY`]
-//! and then in a file without a name: a million files cost some 30 MB. Two names with one hash of
-//! 64 bits would be taken for one; that is less likely than a disk that fails.
+//! Names are stored as hashes. The URLs, which are only needed for messages, are kept in memory up
+//! to [`IN_MEMORY`] and then in an unnamed temporary file: a million files need about 30 MB. If two
+//! names had the same 64-bit hash, the second would be refused; a disk failure is more likely.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,22 +15,23 @@ use haul::sink::naming::NameCheck;
 use haul::{Error, ErrorKind, Result};
 use tempfile::SpooledTempFile;
 
-/// The bytes of URLs that are kept in memory; more go to a temporary file.
+/// The number of bytes of URLs that are kept in memory; more go to a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
-/// The names that URLs of this run have taken. Clones share them.
+/// The file names that URLs of this run have reserved. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutputNames(Arc<Mutex<TakenNames>>);
 
 #[derive(Debug)]
 struct TakenNames {
     hasher: RandomState,
-    /// The offset in `urls` of the URL that took a name, by the name's hash.
+    /// For the hash of each reserved name, the offset in `urls` of the URL that reserved it.
     names: HashMap<u64, u64>,
     urls: SpooledTempFile,
     /// The last directory that was resolved, and its canonical path.
     directory: Option<(PathBuf, PathBuf)>,
-    /// The last device that took a body. A list with `-o /dev/null` asks for each URL.
+    /// The last path that is a device (or pipe). Remembered because a list with `-o /dev/null` asks
+    /// for each URL.
     device: Option<PathBuf>,
 }
 
@@ -46,15 +48,15 @@ impl Default for TakenNames {
 }
 
 impl OutputNames {
-    /// Returns true if a URL has taken this name.
+    /// Returns true if a URL has reserved this name.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = taken.hash(path);
         taken.names.contains_key(&name)
     }
 
-    /// A check that takes the names that responses choose. With `skips_existing`, a file from
-    /// before the run is passed over, and its name is not taken.
+    /// Returns a check that reserves the file name that a response chose. With `skips_existing`,
+    /// the name of a file that existed before the run is not reserved.
     pub(crate) fn check(&self, skips_existing: bool) -> NameCheck {
         let names = self.clone();
         NameCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
@@ -63,11 +65,11 @@ impl OutputNames {
         })
     }
 
-    /// Takes a name for the file of a URL.
+    /// Reserves a file name for a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`] when another URL of the run has it, unless it is no regular file, which
-    /// takes the content of any number of URLs.
+    /// [`ErrorKind::Write`] if another URL of the run has reserved it. Not for a device or a pipe,
+    /// to which any number of URLs may be written.
     pub(crate) fn take(&self, path: &Path, url: &str) -> Result<()> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str()) {
@@ -96,7 +98,7 @@ impl OutputNames {
 }
 
 impl TakenNames {
-    /// The hash of a name, the same for each way to write it.
+    /// Returns the hash of a path. It is the same for all notations of the directory.
     fn hash(&mut self, path: &Path) -> u64 {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.directory.as_ref().is_none_or(|(written, _)| written != parent) {
@@ -108,7 +110,7 @@ impl TakenNames {
         self.hasher.hash_one((directory, path.file_name()))
     }
 
-    /// Stores a URL. Returns its position.
+    /// Stores a URL. Returns its offset in `urls`.
     fn add(&mut self, url: &str) -> std::io::Result<u64> {
         let position = self.urls.seek(SeekFrom::End(0))?;
         self.urls.write_all(&(url.len() as u64).to_le_bytes())?;

@@ -1,4 +1,4 @@
-//! Many URLs: the plan's stages and sources for the fleet.
+//! Runs many URLs at once: passes the plan's stages and sources to the engine's fleet.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -104,14 +104,15 @@ pub(crate) fn run(
     Ok(summary.exit_code)
 }
 
-/// Returns true if curl would run this operation in parallel with `-Z`, where it ignores `--rate`.
+/// Returns true if curl would run this operation in parallel (`-Z`), which makes it ignore
+/// `--rate`.
 fn is_curls_parallel(plan: &RunPlan, operation: &Operation) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
     let is_plain = operation.stages.len() == 1 && operation.stages[0].extract.is_empty();
     plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
 }
 
-/// Returns true if reading a source can take a while: standard input, a FIFO.
+/// Returns true if reading a source may block: standard input, or a FIFO.
 fn may_wait(source: UrlSource<'_>) -> bool {
     match source {
         UrlSource::Argument(_) => false,

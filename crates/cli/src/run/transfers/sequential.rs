@@ -1,9 +1,7 @@
-//! Transfers one after the other, each with its upload: uploads, and every URL as `curl` without
-//! `-Z`.
+//! Runs transfers one after the other: uploads, and every URL of the curl persona without `-Z`.
 //!
-//! Each transfer is reported before the next one begins, and has the whole process to itself: the
-//! blocking driver, no thread. Globs are expanded as they are needed, so that a million of URLs
-//! costs no memory.
+//! Each transfer is reported before the next one begins, and is run by the blocking driver without
+//! a thread. Globs are expanded as they are needed, so that a million URLs need no memory.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -22,7 +20,7 @@ use crate::run::report::reporter::Reporter;
 use crate::run::transfers::single_url::{self, UrlJob};
 use crate::run::transfers::state_stores::StateStores;
 
-/// Returns true if an operation is carried out one URL after the other.
+/// Returns true if the URLs of an operation are transferred one after the other.
 pub(crate) fn is_sequential(plan: &RunPlan, operation: &Operation) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
@@ -36,8 +34,8 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &Operation) -> bool {
     uploads || is_curls
 }
 
-/// Runs the transfers. Returns the exit code of the first failure; as `curl`, that of the last
-/// transfer, or with `-Z` of the last failure.
+/// Runs the transfers. Returns the exit code of the first failure; for the curl persona that of the
+/// last transfer, or with `-Z` of the last failure.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -50,7 +48,8 @@ pub(crate) fn run(
     Ok(serial.exit_code)
 }
 
-/// Runs transfers one after the other. `Break` ends the run.
+/// The state of an operation whose transfers run one after the other. Its methods return `Break` to
+/// end the run.
 struct SequentialRun<'a> {
     client: &'a Client,
     plan: &'a RunPlan,
@@ -76,7 +75,7 @@ impl SequentialRun<'_> {
         Ok(())
     }
 
-    /// Transfers every URL of one argument.
+    /// Transfers every URL of one source.
     fn source(&mut self, index: usize, source: &str, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         if !self.operation.is_glob(index, source) {
             return self.one(index, source, GlobValues::default(), upload);
@@ -89,7 +88,7 @@ impl SequentialRun<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Transfers one URL; `parts` holds the values of its globs.
+    /// Transfers one URL. `parts` holds the values of its globs.
     fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         self.reporter.wait_for_pace();
@@ -145,8 +144,7 @@ impl SequentialRun<'_> {
         Ok(code)
     }
 
-    /// Writes the text of `-w` for a transfer that failed before it began, which counts as a
-    /// transfer in curl.
+    /// Prints `-w` for a transfer that failed before it began, which curl counts as a transfer.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
         match self.plan.global.persona.is_curl() && is_transfer {
@@ -156,15 +154,15 @@ impl SequentialRun<'_> {
     }
 }
 
-/// Returns true if the error ends the whole run, as in curl: a setting that cannot be used, or an
-/// invalid URL that names a file or takes an upload or a query.
+/// Returns true if the error ends the whole run, as in curl: an unusable setting, or an invalid URL
+/// with an upload, a query, or an output named after the URL.
 fn ends_all(operation: &Operation, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
     error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
 }
 
-/// The upload to the URLs of a source.
+/// What is uploaded to the URLs of a source.
 enum UrlUpload {
     Nothing,
     Stdin,
@@ -173,8 +171,8 @@ enum UrlUpload {
 }
 
 impl UrlUpload {
-    /// Returns the URL and the content of the upload. The file's name is appended to a URL without
-    /// a name.
+    /// Returns the URL and the content of the upload. The file's name is appended to a URL whose
+    /// path does not end in a name.
     fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<UploadContent>)> {
         let request = &operation.stages[0].request;
         Ok(match self {

@@ -1,10 +1,10 @@
-//! SIGINT and SIGTERM for runs that print something at their end: the statistics of `--stats`, and
-//! sorted values.
+//! Handles SIGINT and SIGTERM for runs that print something at their end: the statistics of
+//! `--stats`, or sorted values.
 //!
-//! Any other run ends at once by the signal, which needs no help. Here the signals are blocked, and
-//! a separate thread waits for them: the first one ends the transfers, and the process ends by it
-//! after the last output; a second one ends it at once. A signal that was ignored from the
-//! beginning, as in a shell's background, stays so.
+//! A signal ends any other run at once, without this module. Here the signals are blocked, and a
+//! separate thread waits for them. The first signal ends the transfers, and after the last output
+//! the process ends by the same signal. A second one ends the process at once. Signals that were
+//! ignored when the program started, as in a shell's background job, stay ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -15,12 +15,12 @@ use nix::sys::signal::{SigSet, Signal, raise};
 /// The signals that a run waits for.
 pub(crate) struct Signals {
     set: SigSet,
-    /// The number of the received signal; 0 before.
+    /// The number of the received signal; 0 before one was received.
     caught: Arc<AtomicI32>,
 }
 
 impl Signals {
-    /// Watches for signals from now on; `None` if all of them are ignored.
+    /// Begins to wait for signals. Returns `None` if all of them are ignored.
     pub(crate) fn watch() -> Option<Self> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let ignored = ignored(&status)?;
@@ -47,18 +47,18 @@ impl Signals {
         Some(Self { set, caught })
     }
 
-    /// Returns a hook that ends every wait once a signal has come.
+    /// Returns a hook that ends every wait once a signal was received.
     pub(crate) fn interrupt(&self) -> Interrupt {
         let caught = Arc::clone(&self.caught);
         Interrupt::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
-    /// Returns true once a signal has come.
+    /// Returns true once a signal was received.
     pub(crate) fn has_come(&self) -> bool {
         self.caught.load(Ordering::SeqCst) != 0
     }
 
-    /// Ends the process by the signal, if one has come.
+    /// Ends the process by the received signal, if there is one.
     pub(crate) fn end(self) {
         if let Ok(signal) = Signal::try_from(self.caught.load(Ordering::SeqCst)) {
             end_by(self.set, signal);
@@ -71,7 +71,7 @@ fn end_by(set: SigSet, signal: Signal) {
     let _ = raise(signal);
 }
 
-/// The mask of ignored signals in `/proc/self/status`.
+/// Returns the mask of ignored signals in the text of `/proc/self/status`.
 fn ignored(status: &str) -> Option<u64> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()

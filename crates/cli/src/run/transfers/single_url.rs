@@ -1,4 +1,4 @@
-//! One URL: the blocking driver, no thread, no event loop.
+//! Transfers a single URL with the blocking driver, without a thread or an event loop.
 
 use std::borrow::Cow;
 use std::io::IoSlice;
@@ -38,14 +38,14 @@ use crate::run::report::transfer_report::TransferReport;
 pub(crate) struct UrlJob<'a> {
     /// The URL.
     pub(crate) url: &'a str,
-    /// The URL as it was given: without the appended name of the uploaded file, which `-O` would
-    /// otherwise overwrite.
+    /// The URL as it was given, without the appended name of the uploaded file: `-O` must not
+    /// overwrite that file.
     pub(crate) given: &'a str,
     /// The index of the URL's source.
     pub(crate) index: usize,
-    /// The values of its source's globs.
+    /// The values of the globs in its source.
     pub(crate) parts: &'a GlobValues,
-    /// The content of the upload, if there is one.
+    /// The content to upload, if there is any.
     pub(crate) upload: Option<UploadContent>,
 }
 
@@ -164,7 +164,7 @@ fn conclude(
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
-/// A sink that reports progress, and stores the name of the body's file.
+/// A sink that reports progress, and records the name of the body's file.
 struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,

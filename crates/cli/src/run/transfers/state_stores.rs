@@ -1,5 +1,5 @@
-//! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind each
-//! operation.
+//! The cookies, HSTS and Alt-Svc entries of a run. They are read before its first transfer and
+//! written at the end of each operation.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::file_access::{Stdout, stdin};
 use crate::plan::{CookieArgs, Operation, StageArgs, StoreArg, UrlSource};
 use crate::run::transfers::checksums::ChecksumLists;
 
-/// The stores that the operations of a run, and their stages, share.
+/// The stores that all operations and stages of a run share.
 #[derive(Default)]
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,
@@ -23,11 +23,12 @@ pub(crate) struct StateStores {
     alt_svc: Vec<(StoreArg, AltSvcCache)>,
     /// The time at which the operation began.
     began: Option<Instant>,
-    /// The host of the first URL: a `Set-Cookie` line of a file that names none is its.
+    /// The host of the first URL. A `Set-Cookie` line without a domain in a cookie file belongs to
+    /// it.
     host: Option<String>,
 }
 
-/// The wait for another process' lock after which a message says so.
+/// How long a save waits for another process's lock before the user is notified.
 const NOTICE_AFTER: Duration = Duration::from_secs(5);
 
 /// Saves a file whose lock another process may hold. Waits for the lock until the deadline.
@@ -56,7 +57,7 @@ fn is_output(jar: &Path) -> bool {
 }
 
 impl StateStores {
-    /// An operation begins.
+    /// Prepares for an operation: records its start time and its first host.
     pub(crate) fn begin(&mut self, operation: &Operation) {
         self.began = Some(Instant::now());
         let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
@@ -133,7 +134,7 @@ impl StateStores {
         Ok(jar)
     }
 
-    /// The jars that an operation writes, and where to.
+    /// Returns the cookie jars that an operation writes, and their files.
     fn written_jars<'s>(
         &'s self,
         operation: &Operation,
@@ -143,8 +144,8 @@ impl StateStores {
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
 
-    /// The time limit of an operation: of one URL it counts from its beginning, of several from
-    /// now.
+    /// Returns the time limit of an operation. For one URL it counts from the start of the
+    /// operation, for several from now.
     fn deadline(&self, operation: &Operation) -> Option<Instant> {
         let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
         let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);
@@ -158,9 +159,9 @@ impl StateStores {
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
 
-    /// Writes an operation's stores to their files, so that the next operation may read them.
-    /// Returns the errors of the files that could not be written. Calls `notify` with the reason
-    /// when another process holds a lock for long.
+    /// Saves an operation's stores to their files, so that the next operation can read them.
+    /// Returns the errors of the files that could not be written. Calls `notify` with the reason if
+    /// another process holds a lock for long.
     pub(crate) fn save(&self, operation: &Operation, notify: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
         let save_with_notice =

@@ -1,4 +1,4 @@
-//! The sources of a plan (arguments, globs, lists) as one iterator.
+//! Iterates over the URLs of an operation's sources: arguments, globs, lists.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -20,17 +20,18 @@ use crate::run::transfers::checksums;
 use crate::run::transfers::output_names::OutputNames;
 use crate::url_list;
 
-/// The longest line of an input file: no URL is longer.
+/// The length limit of a line in an input file.
 const MAX_LINE: u64 = 8 << 20;
 
-/// The items of an operation, one after the other: no source is ever read ahead.
+/// Iterates over the URLs of an operation as items for the engine's fleet. Sources are not read
+/// ahead.
 pub(crate) struct UrlItems {
     operation: Operation,
     /// The list of checksums, and its URL or file name.
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
     current: OpenSource,
-    /// The origin of the last URL, which the next one is likely to have too.
+    /// The origin of the last URL. The next URL often has the same one, which is then shared.
     near: Option<Origin>,
     made: u64,
     numbers: UrlNumbers,
@@ -62,7 +63,7 @@ impl UrlItems {
         }
     }
 
-    /// Returns the item of a URL; `None` if the URL is skipped.
+    /// Returns the item for a URL. Returns `None` if the URL is skipped.
     fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<FleetItem>> {
         let url = self.prepared(url)?;
         let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
@@ -75,8 +76,8 @@ impl UrlItems {
         Ok(Some(FleetItem { url, destination }))
     }
 
-    /// Returns the destination of a URL's content; `None` if the file exists and existing files are
-    /// skipped.
+    /// Returns the destination of a URL's content. Returns `None` if the file exists and existing
+    /// files are skipped.
     fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<BodyDestination>> {
         let output = self.operation.output_of(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
@@ -110,8 +111,8 @@ impl UrlItems {
         }))
     }
 
-    /// A URL of the list as the engine takes it: with the query that is added to each, and its
-    /// scheme if that is not http.
+    /// Prepares a URL for the engine: appends the query of `-G` and `--url-query`, and adds the
+    /// default scheme if the URL has none and the default is not http.
     fn prepared(&self, url: String) -> Result<String> {
         let stage = &self.operation.stages[0];
         let redirect = &stage.transfer.redirect;
@@ -168,7 +169,8 @@ impl UrlItems {
         }
     }
 
-    /// The next item of the open source; `None` at its end, or without one.
+    /// Returns the next item of the open source. Returns `None` at its end, or if no source is
+    /// open.
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {
@@ -205,7 +207,7 @@ fn unreadable(name: &str, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
 }
 
-/// Returns the next line that holds a URL, without the blanks around it.
+/// Returns the next line that contains a URL, without surrounding blanks.
 fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
     loop {
         let mut line = Vec::new();
