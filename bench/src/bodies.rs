@@ -1,8 +1,8 @@
-//! Large bodies on disk: bytes of testkit's pattern, which nothing compresses and no two places
-//! share.
+//! Large bodies on disk. Their bytes are testkit's pattern, which does not compress and does not
+//! repeat.
 //!
-//! Their paths are those of the same bodies on the embedded origin (`/bytes/N`), so both servers
-//! answer the same URL. A body is made once; its digest is stored beside it.
+//! The embedded server has the same bodies at the same paths (`/bytes/N`), so both servers answer
+//! the same URL. A body is generated once; its digest is stored beside it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,34 +13,34 @@ use testkit::pattern::Pattern;
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
 
-/// The number of bytes generated and written at a time.
+/// The number of bytes that are generated and written at a time.
 const PIECE: usize = 1 << 20;
 
-/// Bodies of one seed under one root.
+/// The large bodies for one seed, in one directory.
 pub(crate) struct BodyFiles {
     root: PathBuf,
     pattern: Pattern,
 }
 
 impl BodyFiles {
-    /// The bodies of `seed`, under `work`.
+    /// Makes the directory for the bodies of `seed` under `work`.
     pub(crate) fn new(work: &Path, seed: u64) -> Result<BodyFiles> {
         let root = work.join(format!("bodies-{seed}"));
         fs::create_dir_all(root.join("bytes"))?;
         Ok(BodyFiles { root, pattern: Pattern::new(seed) })
     }
 
-    /// The directory to serve.
+    /// Returns the directory to serve.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The path of the URL of a body of `len` bytes.
+    /// Returns the path, within a URL, of a body of `len` bytes.
     pub(crate) fn path(len: u64) -> String {
         format!("/bytes/{len}")
     }
 
-    /// Makes sure that the body is on disk; returns its digest.
+    /// Generates the body if it is not on disk yet. Returns its digest.
     pub(crate) fn prepare(&self, len: u64) -> Result<OutputDigest> {
         let file = self.root.join("bytes").join(len.to_string());
         let note = file.with_extension("sha256");
@@ -56,7 +56,7 @@ impl BodyFiles {
         Ok(print)
     }
 
-    /// Makes sure that a sparse file of this length exists; its contents are not checked.
+    /// Creates a sparse file of this length, if there is none. Its contents are not checked.
     pub(crate) fn prepare_hollow(&self, len: u64) -> Result<()> {
         let file = self.root.join("bytes").join(len.to_string());
         if !file.metadata().is_ok_and(|meta| meta.len() == len) {
@@ -81,7 +81,7 @@ impl BodyFiles {
         Ok(printer.finish())
     }
 
-    /// The digest of `times` concatenated copies of a body.
+    /// Returns the digest of `times` concatenated copies of a body.
     pub(crate) fn repeated(&self, len: u64, times: usize) -> Result<OutputDigest> {
         self.prepare(len)?;
         let mut printer = OutputDigester::new();

@@ -1,8 +1,8 @@
 //! One processor for a client and a server that take turns.
 //!
-//! If each waits for the other, a second processor is of no use. But whether the scheduler uses one
-//! or two, and the cost of waking the other, which in a virtual machine is a call to its host,
-//! would then matter more than the clients, and it differs from process to process.
+//! When each waits for the other, a second processor is of no use. But whether the scheduler uses
+//! one or two, and the cost of waking the second (in a virtual machine, a call to its host), would
+//! then matter more than the clients, and it differs from process to process.
 //!
 //! ```ignore
 //! let _turns = OneCore::hold()?;
@@ -13,13 +13,14 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// While it lives, this thread, and every process and thread that it starts, has one processor.
+/// A guard: until it is dropped, this thread, and all processes and threads that it starts, run on
+/// one processor.
 pub(crate) struct OneCore {
     before: CpuSet,
 }
 
 impl OneCore {
-    /// Takes the first processor that this thread may run on.
+    /// Restricts this thread to the first processor that it may run on.
     pub(crate) fn hold() -> io::Result<OneCore> {
         let before = sched_getaffinity(None)?;
         let mut one = CpuSet::new();

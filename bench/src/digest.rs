@@ -6,14 +6,14 @@ use std::path::Path;
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-/// The length and SHA-256 of some output.
+/// The length and the SHA-256 digest of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutputDigest {
     pub(crate) len: u64,
     pub(crate) sha256: String,
 }
 
-/// Takes output piece by piece.
+/// Computes an [`OutputDigest`] from pieces of output.
 pub(crate) struct OutputDigester {
     len: u64,
     context: Context,
@@ -29,7 +29,7 @@ impl OutputDigester {
         self.context.update(bytes);
     }
 
-    /// Reads a reader to its end.
+    /// Adds all bytes of a reader, up to its end.
     pub(crate) fn read_all(&mut self, reader: &mut impl Read) -> io::Result<()> {
         let mut buffer = vec![0; 256 << 10];
         loop {
@@ -53,7 +53,7 @@ impl OutputDigest {
         printer.finish()
     }
 
-    /// Returns one line that another process can [`parse`](OutputDigest::parse).
+    /// Returns the digest as one line, which another process can [`parse`](OutputDigest::parse).
     pub(crate) fn line(&self) -> String {
         format!("{} {}\n", self.len, self.sha256)
     }

@@ -1,8 +1,8 @@
-//! The machine of the figures.
+//! A description of the machine on which the bench runs.
 
 use crate::record::MachineInfo;
 
-/// Returns this machine, under `name` or its host name.
+/// Describes this machine, under `name` or its host name.
 pub(crate) fn this(name: Option<&str>) -> MachineInfo {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
@@ -16,14 +16,14 @@ pub(crate) fn this(name: Option<&str>) -> MachineInfo {
     }
 }
 
-/// The first label, with only characters that any file system accepts.
+/// Returns the first label of a host name, with only characters that any file system accepts.
 fn plain(name: &str) -> String {
     let label = name.split('.').next().unwrap_or_default();
     let plain: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
     if plain.trim_matches('-').is_empty() { "host".to_owned() } else { plain }
 }
 
-/// The value of the first line `NAME : VALUE`.
+/// Returns the value of the first line `NAME : VALUE`.
 fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.split(':').next().is_some_and(|first| first.trim() == name))?;
     Some(line.split_once(':')?.1.trim().to_owned())

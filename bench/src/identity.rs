@@ -1,6 +1,6 @@
-//! The certificates of the TLS servers, as the files that nginx needs.
+//! Writes the certificates and keys of the TLS servers to files, which nginx needs.
 //!
-//! testkit's identity stays inside its process; a server of another process needs the key on disk.
+//! testkit's own key stays inside its process, but a server in another process needs one on disk.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use rcgen::{
 
 use crate::Result;
 
-/// The CA's certificate, for `--cacert`.
+/// The file name of the CA's certificate, for `--cacert`.
 pub(crate) const CA: &str = "ca.pem";
-/// The CA's certificate after all roots of the system: the file for programs that use the system's
-/// bundle.
+/// The file name of a bundle with all roots of the system and the CA's certificate, for programs
+/// that use the system's bundle.
 pub(crate) const ROOTS: &str = "roots.pem";
-/// The server's certificate.
+/// The file name of the server's certificate.
 pub(crate) const LEAF: &str = "leaf.pem";
-/// The server's key.
+/// The file name of the server's key.
 pub(crate) const KEY: &str = "key.pem";
 
 /// Makes a CA and a server certificate for loopback, and writes [`CA`], [`LEAF`] and [`KEY`] into
@@ -42,7 +42,8 @@ pub(crate) fn write_to(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes [`ROOTS`], of the [`CA`] in `dir`; says so and is false where the system has no store.
+/// Writes [`ROOTS`] from the system's roots and the [`CA`] in `dir`. If the system has no bundle,
+/// prints that and returns false.
 pub(crate) fn write_roots(dir: &Path) -> Result<bool> {
     const STORE: &str = "/etc/ssl/certs/ca-certificates.crt";
     let Ok(mut roots) = fs::read(STORE) else {

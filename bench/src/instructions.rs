@@ -1,14 +1,14 @@
-//! A guard against gradually growing work: the instructions of fixed cases, counted by callgrind
-//! and held to a baseline that is checked in (`bench/instructions.json`). Unlike times, they are
-//! the same on a busy machine.
+//! Guards against gradually growing work: counts the instructions of fixed cases with callgrind,
+//! and compares them with a baseline in the repository (`bench/instructions.json`). Unlike times,
+//! they are the same on a busy machine.
 //!
 //! ```text
 //! bench instructions            compare; more than 3 % above the baseline is a failure
 //! bench instructions --update   what is counted now is the baseline
 //! ```
 //!
-//! The cost of one request is the difference between two runs that send more and less of them.
-//! Another compiler or C library gives other counts: then the figures are shown, and nothing fails.
+//! The cost of one request is the difference between two runs with different numbers of requests.
+//! With another compiler or C library, the counts differ; then they are printed, and nothing fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,20 +21,22 @@ use crate::jobs::{c_requests, home};
 use crate::server::SiteServer;
 use crate::{Result, identity, tools};
 
-/// The excess over the baseline that is a failure, and the saving that is reported.
+/// The maximum excess over the baseline. A saving of the same size is reported.
 const TOLERANCE: f64 = 0.03;
 
-/// The number of runs, of which the smallest counts: the result of one read of a socket varies.
+/// The number of runs, of which the smallest count is used: the result of one read from a socket
+/// varies.
 const RUNS: usize = 3;
 
 /// A case whose instructions are counted.
 struct InstructionCase {
     name: &'static str,
     about: &'static str,
-    /// The program and its arguments for a server and a number of requests; the first word is
-    /// looked up in PATH, or is a path.
+    /// Returns the command line for a server and a number of requests. The first word is a path, or
+    /// is looked up in PATH.
     argv: fn(&SiteServer, usize) -> Vec<String>,
-    /// The number of requests of the two runs; if the smaller is 0, the whole larger run counts.
+    /// The numbers of requests of the two runs. If the smaller one is 0, all instructions of the
+    /// larger run count.
     requests: (usize, usize),
 }
 
@@ -61,7 +63,7 @@ const CASES: &[InstructionCase] = &[
     InstructionCase { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
 ];
 
-/// The length of the larger body of the command.
+/// The length of the larger body that the haul command fetches.
 const BODY: usize = 8 << 20;
 
 fn version(_: &SiteServer, _: usize) -> Vec<String> {
@@ -76,7 +78,8 @@ fn get_tls(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "-o", "/dev/null", "--cacert", identity::CA, &format!("https://{}/small", server.tls)])
 }
 
-/// With one thread: how two share the work varies.
+/// Returns a command line that uses one thread: with two, the division of the work between them
+/// would vary.
 fn get_many(server: &SiteServer, count: usize) -> Vec<String> {
     let urls = format!("http://{}/small/[1-{count}]", server.addr);
     haul(&["-s", "--threads", "1", "--unordered", "-o", "/dev/null", &urls])
@@ -91,7 +94,7 @@ fn body_tls(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "--split", "1", "-o", "/dev/null", "--cacert", identity::CA, &url])
 }
 
-/// The command that was built along with this program.
+/// Returns a command line for the haul that was built together with this program.
 fn haul(arguments: &[&str]) -> Vec<String> {
     std::iter::once(tools::haul_beside().unwrap_or_default().display().to_string())
         .chain(arguments.iter().map(|&word| word.to_owned()))
@@ -110,7 +113,7 @@ fn c_large(server: &SiteServer, count: usize) -> Vec<String> {
     c_requests::argv(server, "/bytes/1000000", count, None)
 }
 
-/// Does what `arguments` say; they are those after `instructions`.
+/// Runs `bench instructions` with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let is_update = match arguments {
         [] => false,
@@ -157,7 +160,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 impl InstructionCase {
-    /// The instructions of one request, or of the whole run.
+    /// Returns the number of instructions for one request, or for the whole run.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;
@@ -169,7 +172,7 @@ impl InstructionCase {
     }
 }
 
-/// Returns the instructions that callgrind counts while a program runs in `work`.
+/// Returns the number of instructions that callgrind counts while a program runs in `work`.
 fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -185,13 +188,13 @@ fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
     }
 }
 
-/// The increase as a share of `before`.
+/// Returns the increase as a fraction of `before`.
 fn change(before: u64, now: u64) -> f64 {
     // Not the quotient minus 1, which is more than 0.03 for 1030 and 1000.
     (now as f64 - before as f64) / before as f64
 }
 
-/// The text for a figure, and whether it has become worse.
+/// Returns the text for a count, and true if it has become worse.
 fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     let Some(before) = before else { return ("new".to_owned(), false) };
     let change = change(before, now);
@@ -205,7 +208,7 @@ fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     }
 }
 
-/// Returns the versions of rustc and the C library, and the architecture, on which the counts
+/// Returns the architecture and the versions of rustc and the C library, on which the counts
 /// depend.
 fn made_by() -> String {
     [tools::said("rustc", &["-V"]), tools::said("getconf", &["GNU_LIBC_VERSION"]), std::env::consts::ARCH.to_owned()]

@@ -1,7 +1,8 @@
-//! The parts of a job: contestants, how their answers are checked, and the goals.
+//! The parts of a job: contestants (programs that do the same work), checks of their output, and
+//! goals.
 //!
-//! A job has one card, or several parts with a card each (`get:null`, `get:pipe`): only contestants
-//! on one card are compared.
+//! A job has one part, or several with names (`get:null`, `get:pipe`). Only contestants of the same
+//! part are compared.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +10,22 @@ use crate::digest::OutputDigest;
 use crate::measure::RunFigures;
 use crate::record::JobGoal;
 
-/// A job or a part of one, set up: the contestants, the rounds, the server and the goals.
+/// A part of a job, ready to run: the contestants, the rounds, the server and the goals.
 pub(crate) struct JobPart {
-    /// The part of the job; empty for the whole job.
+    /// The name of the part; empty if the job has only one.
     pub(crate) part: &'static str,
     pub(crate) contestants: Vec<Contestant>,
-    /// The contestant whose figures count as 1.00.
+    /// The contestant whose results count as 1.00.
     pub(crate) baseline: &'static str,
-    /// The contestant that does the least anyone could do; its figures are a column of their own.
+    /// The contestant that does the minimum of work. Its results are a separate column.
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<CardGoal>,
     pub(crate) rounds: usize,
-    /// True if an uncounted warm-up round goes first; if not, only the first contestant runs once.
+    /// True if a warm-up round that does not count comes first. If false, only the first contestant
+    /// runs once before the rounds.
     pub(crate) warm_up: bool,
-    /// True if clients and server take turns and so share one processor:
-    /// [`OneCore`](crate::cores::OneCore).
+    /// True if clients and server take turns, and so share one processor
+    /// ([`OneCore`](crate::cores::OneCore)).
     pub(crate) one_core: bool,
     /// True if system calls are counted, in one more run of each contestant.
     pub(crate) calls: bool,
@@ -32,31 +34,31 @@ pub(crate) struct JobPart {
     pub(crate) unit: WorkUnit,
 }
 
-/// The unit of work of every run of a card, by which figures can be given.
+/// The unit of work of each run, for results per unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkUnit {
-    /// The number of requests.
+    /// Each run sends this number of requests.
     Requests(usize),
-    /// The number of bytes of bodies.
+    /// Each run receives this number of body bytes.
     Bytes(u64),
-    /// The runs differ: a figure for each request would be wrong.
+    /// The runs differ, so results per request would be wrong.
     Run,
 }
 
-/// A contestant: one way to do the job.
+/// A contestant: a program, with arguments, that does the work of the part.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) argv: Vec<String>,
     /// True if the output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// The number of starts in a row, for a [`AnswerCheck::Proof`] that is not piped; the figures
-    /// are those of one start.
+    /// The number of starts in a row, for an [`AnswerCheck::Proof`] without a pipe. The results are
+    /// the mean of one start.
     pub(crate) times: u32,
     pub(crate) check: AnswerCheck,
 }
 
-/// A contestant's role in the comparison.
+/// The role of a contestant in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ContestantRole {
@@ -66,7 +68,8 @@ pub(crate) enum ContestantRole {
 }
 
 impl ContestantRole {
-    /// Determined by the name: haul's names contain its own. `limit` is that of the card.
+    /// Returns the role for a contestant's name: the names of haul's contestants contain `haul`.
+    /// `limit` is [`JobPart::limit`].
     pub(crate) fn of(name: &str, limit: Option<&str>) -> ContestantRole {
         if limit == Some(name) || name.starts_with("limit") {
             ContestantRole::Limit
@@ -78,25 +81,26 @@ impl ContestantRole {
     }
 }
 
-/// The check of a contestant's answer.
+/// The check of a contestant's output.
 pub(crate) enum AnswerCheck {
-    /// The output is checked, in every round.
+    /// The output is checked in every round.
     Output(OutputDigest),
-    /// The file of this name that it writes, in every round; removed after each.
+    /// A file of this name, which the contestant writes, is checked in every round and then
+    /// removed.
     File(&'static str, OutputDigest),
-    /// The output is discarded. This shell command prints once, before the rounds, what the same
-    /// options fetch.
+    /// The output is discarded. Before the rounds, this shell command, which fetches the same with
+    /// the same options, runs once, and its output is checked.
     Proof(String, OutputDigest),
-    /// Like [`Proof`](AnswerCheck::Proof); in every round the client also prints how many bytes it
-    /// received. Without a command only that number is checked.
+    /// Like [`Proof`](AnswerCheck::Proof), but the client also prints the number of received bytes,
+    /// which is checked in every round. Without a command, only that number is checked.
     Told(Option<String>, OutputDigest),
-    /// The output is checked, in every round, by a reader that also records the time of the first
+    /// The output is checked in every round, by a reader that also records the time of the first
     /// byte.
     Watched(OutputDigest),
 }
 
 impl AnswerCheck {
-    /// The length of the right answer.
+    /// Returns the length of the correct output.
     pub(crate) fn len(&self) -> u64 {
         let (AnswerCheck::Output(print)
         | AnswerCheck::File(_, print)
@@ -107,34 +111,34 @@ impl AnswerCheck {
     }
 }
 
-/// A goal for a figure of contestant `of`.
+/// A goal: an upper bound on one result of contestant `of`.
 pub(crate) struct CardGoal {
     pub(crate) what: FigureKind,
     pub(crate) of: &'static str,
     pub(crate) bound: GoalBound,
 }
 
-/// The upper bound of the figure.
+/// The upper bound of a goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalBound {
-    /// A ratio to the figure of another contestant in the same round.
+    /// A ratio to the result of this other contestant in the same round.
     Of(&'static str, f64),
     /// An absolute bound: CPU in s/GB, memory in MB, times in s.
     Most(f64),
 }
 
 impl CardGoal {
-    /// At most `at_most` of what `against` takes.
+    /// Makes a goal: at most `at_most` times the result of `against`.
     pub(crate) fn ratio(what: FigureKind, of: &'static str, against: &'static str, at_most: f64) -> CardGoal {
         CardGoal { what, of, bound: GoalBound::Of(against, at_most) }
     }
 
-    /// At most this figure.
+    /// Makes a goal: at most this result.
     pub(crate) fn most(what: FigureKind, of: &'static str, at_most: f64) -> CardGoal {
         CardGoal { what, of, bound: GoalBound::Most(at_most) }
     }
 
-    /// The goal in the form that is stored with the figures.
+    /// Returns the goal in the form in which it is stored with the results.
     pub(crate) fn aim(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
             GoalBound::Of(against, at_most) => (Some(against.to_owned()), at_most),
@@ -144,28 +148,27 @@ impl CardGoal {
     }
 }
 
-/// A kind of figure.
+/// A kind of result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FigureKind {
     #[serde(rename = "wall_s")]
     Wall,
-    /// User and system time of the whole process tree.
+    /// User and system time of all processes of the contestant.
     #[serde(rename = "cpu_s")]
     Cpu,
-    /// CPU time of the client without the reader of its pipe.
+    /// CPU time of the client, without that of the program that reads from its pipe.
     #[serde(rename = "client_cpu_s")]
     Client,
     #[serde(rename = "rss_kib")]
     Rss,
-    /// From the client's start until its first byte of output. Measured by the reader of its pipe,
-    /// not by the client: clients differ in what they measure, and one that takes the time too
-    /// early would win.
+    /// The time from the client's start to its first byte of output. The reader of its pipe
+    /// measures it, since clients differ in how they measure it themselves.
     #[serde(rename = "first_byte_s")]
     FirstByte,
 }
 
 impl FigureKind {
-    /// The figure of a run, in seconds or KiB; `None` if the run has no such figure.
+    /// Returns the result of this kind of a run, in seconds or KiB; `None` if the run has none.
     pub(crate) fn of(self, figures: &RunFigures) -> Option<f64> {
         match self {
             FigureKind::Wall => Some(figures.wall),
@@ -186,7 +189,8 @@ impl FigureKind {
         }
     }
 
-    /// The figure with a readable unit: CPU for each GB if the runs are counted in bytes.
+    /// Converts a result to a readable unit, which is returned with it: CPU per GB if the work is
+    /// counted in bytes.
     pub(crate) fn readable(self, value: f64, unit: WorkUnit) -> (f64, &'static str) {
         match (self, unit) {
             (FigureKind::Cpu | FigureKind::Client, WorkUnit::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
@@ -195,7 +199,7 @@ impl FigureKind {
         }
     }
 
-    /// The figure and its unit in words: CPU for each request if many are counted.
+    /// Returns the result and its unit as text: CPU per request if the work is counted in requests.
     pub(crate) fn words(self, value: f64, unit: WorkUnit) -> String {
         if let (FigureKind::Cpu | FigureKind::Client, WorkUnit::Requests(requests @ 2..)) = (self, unit) {
             return format!("{:.1} µs a request", value * 1e6 / requests as f64);

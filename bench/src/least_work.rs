@@ -1,4 +1,5 @@
-//! The least possible work, of which the rows of a table are multiples.
+//! Programs that do the minimum of work for a transfer. Other results are shown as multiples of
+//! theirs.
 //!
 //! ```text
 //! bench limit recv URL              receive into one buffer of 256 KiB and forget it
@@ -9,8 +10,8 @@
 //! ```
 //!
 //! `recv`, `splice` and `aes` print the length. Their HTTP consists of a request, a search for the
-//! end of the head, and Content-Length. `aes` seals rather than opens: it is the same work, and
-//! needs no fresh ciphertext.
+//! end of the head, and Content-Length. `aes` encrypts instead of decrypting: it is the same work,
+//! and needs no fresh ciphertext.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -22,14 +23,14 @@ use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use crate::Result;
 
-/// The largest number of bytes that one receive or splice moves.
+/// The maximum number of bytes that one receive or splice moves.
 const PIECE: usize = 256 << 10;
-/// The largest pipe that an unprivileged process may ask for.
+/// The maximum size of a pipe that an unprivileged process may set.
 const PIPE: usize = 1 << 20;
-/// The most that a TLS record holds.
+/// The maximum number of payload bytes in a TLS record.
 const RECORD: usize = 16 << 10;
 
-/// Runs with the arguments after `limit`.
+/// Runs `bench limit` with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -59,11 +60,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A reply whose head has been read.
+/// A response whose head has been read.
 struct ServedBody {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// The number of body bytes that arrived with the head, at the start of `buffer`.
+    /// The number of body bytes that arrived with the head. They are at the start of `buffer`.
     early: usize,
     len: u64,
 }
@@ -102,7 +103,7 @@ impl ServedBody {
     }
 }
 
-/// The length that the head of a 200 names.
+/// Returns the Content-Length from the head of a 200 response.
 fn content_length(head: &str) -> Result<u64> {
     let mut lines = head.split("\r\n");
     let status = lines.next().unwrap_or_default();
@@ -135,7 +136,7 @@ fn seal(bytes: u64) -> Result<()> {
 
 #[cfg(target_os = "linux")]
 mod splice {
-    //! Bytes that no process touches.
+    //! Moves body bytes by `splice`, so that no process copies them.
 
     use std::fs::File;
     use std::io::{self, Write};
@@ -146,7 +147,7 @@ mod splice {
     use super::{PIPE, ServedBody};
     use crate::Result;
 
-    /// Through a pipe of its own into something that is none.
+    /// Moves the body through an intermediate pipe to a file or device.
     pub(super) fn through_pipe(body: &ServedBody, mut to: File) -> Result<()> {
         to.write_all(&body.buffer[..body.early])?;
         let (reader, writer) = io::pipe()?;
@@ -162,7 +163,7 @@ mod splice {
         Ok(())
     }
 
-    /// Straight into a pipe.
+    /// Moves the body straight into a pipe.
     pub(super) fn to_pipe(body: &ServedBody, to: BorrowedFd<'_>) -> Result<()> {
         File::from(to.try_clone_to_owned()?).write_all(&body.buffer[..body.early])?;
         fcntl_setpipe_size(to, PIPE)?;
@@ -184,7 +185,7 @@ mod splice {
 
 #[cfg(not(target_os = "linux"))]
 mod splice {
-    //! Linux alone has the call.
+    //! Stand-ins for systems other than Linux, which have no `splice`.
 
     use std::fs::File;
     use std::os::fd::BorrowedFd;

@@ -1,5 +1,5 @@
-//! The scorecard: haul and its peers do the same job in turn, and each answer is checked before its
-//! time counts.
+//! The benchmark: haul and its peers do the same work in turn, and each output is checked before
+//! its time counts.
 //!
 //! ```text
 //! bench --list
@@ -12,13 +12,13 @@
 //! bench instructions [--update]          instructions of fixed cases against their baseline
 //! ```
 //!
-//! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`card`]); [`contest`]
-//! runs them A B A B after a warm-up round; [`measure`] takes wall time, CPU time and peak memory
-//! of each process tree; [`report`] prints medians and ratios; [`record`] is what is kept under
-//! `bench/results/`, and what [`scorecard`] makes documents, charts and the README's figures from.
-//! [`run`] shares the time out among the jobs of `bench all`.
+//! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`job_part`]).
+//! [`rounds`] runs them in turn after a warm-up round. [`measure`] takes wall time, CPU time and
+//! peak memory of all processes of a contestant. [`report`] prints medians and ratios. [`record`]
+//! is stored under `bench/results/`, and [`scorecard`] makes documents, charts and the README's
+//! figures from it. [`run`] divides the time among the jobs of `bench all`.
 //!
-//! Absolute times drift from run to run: ratios against a peer in the same round are what counts.
+//! Absolute times drift from run to run, so ratios to a peer in the same round are what counts.
 
 mod bodies;
 mod cores;
@@ -44,7 +44,7 @@ use std::process::ExitCode;
 
 use options::BenchCommand;
 
-/// The result of every fallible step: a bench that cannot go on reports why and stops.
+/// The result type of this program. An error ends it with a message.
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 fn main() -> ExitCode {

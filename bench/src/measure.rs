@@ -1,4 +1,4 @@
-//! Wall time, CPU time and peak memory of one process tree.
+//! Measures wall time, CPU time and peak memory of a command with all its processes.
 //!
 //! ```text
 //! bench --measure figures.json 300 to sh -c 'curl … | grep …'
@@ -7,10 +7,10 @@
 //! bench --measure figures.json 300 times=20 curl -s http://…       the mean of 20 in a row
 //! ```
 //!
-//! Each run goes through a small process of its own (this program again, with `--measure`).
-//! Measured straight from the bench, peak memory would be wrong: on exec the kernel starts a
-//! child's `ru_maxrss` at its parent's peak, and the bench has the site's answer, perhaps a whole
-//! origin, in memory.
+//! Each run goes through a small helper process (this program again, with `--measure`). Measured
+//! straight from the bench, peak memory would be wrong: on exec the kernel starts a child's
+//! `ru_maxrss` at its parent's peak, and the bench has a large amount in memory, perhaps a whole
+//! server.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,10 +30,10 @@ use crate::digest::{OutputDigest, OutputDigester};
 use crate::jobs::{JobEnvironment, SYSTEM_CURL};
 use crate::{Result, tools};
 
-/// The longest any contestant may take.
+/// The maximum time of any contestant.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The command that this process measures.
+/// The command that the helper process measures.
 pub(crate) struct MeasuredRun {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
@@ -45,17 +45,17 @@ pub(crate) struct MeasuredRun {
 /// The reader of the command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputReader {
-    /// No reader: the output goes to this process's own standard output, in `times` runs in a row.
+    /// No reader: the output goes to the helper's own standard output, in `times` runs in a row.
     None { times: u32 },
     /// `cat >/dev/null`.
     Cat,
-    /// The reader is this process, which records the time of the first byte and writes the digest
-    /// to this file.
+    /// The helper reads the output, records the time of the first byte, and writes the digest to
+    /// this file.
     Watch(PathBuf),
 }
 
 impl OutputReader {
-    /// Reads `to`, `times=NUMBER`, `cat` or `watch=FILE`.
+    /// Parses `to`, `times=NUMBER`, `cat` or `watch=FILE`.
     pub(crate) fn parse(word: &str) -> Option<OutputReader> {
         match word.split_once('=').unwrap_or((word, "")) {
             ("to", "") => Some(OutputReader::None { times: 1 }),
@@ -70,53 +70,53 @@ impl OutputReader {
 /// The destination of a run's output.
 pub(crate) enum RunOutput {
     To(File),
-    /// The output of this many runs in a row; the figures are their mean.
+    /// To this file, in this number of runs in a row. The results are their mean.
     InARow(File, u32),
-    /// Through a pipe to `cat >/dev/null`, whose cost counts, and is also known separately.
+    /// Through a pipe to `cat >/dev/null`. Its cost is included, and is also known separately.
     Cat,
-    /// Through a pipe to the measuring process, whose CPU time does not count: for transfers that
-    /// are slower than a digest. The digest goes to this file.
+    /// Through a pipe to the helper process, which writes the digest to this file. Its CPU time is
+    /// not included. For transfers that are slower than the digest.
     Watch(PathBuf),
 }
 
-/// The cost of a run.
+/// The measured cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunFigures {
-    /// From just before the start to the end, in seconds.
+    /// The time from the start to the end, in seconds.
     #[serde(rename = "wall_s")]
     pub(crate) wall: f64,
-    /// User time of the process tree, in seconds.
+    /// User time of all processes, in seconds.
     #[serde(rename = "user_s")]
     pub(crate) user: f64,
-    /// System time of the process tree, in seconds.
+    /// System time of all processes, in seconds.
     #[serde(rename = "sys_s")]
     pub(crate) sys: f64,
-    /// The highest peak of resident memory of any one process of the tree, in KiB.
+    /// Peak memory (resident set size) of the largest process, in KiB.
     #[serde(rename = "rss_kib")]
     pub(crate) rss: f64,
-    /// User and system time without that of the `cat` that reads its output, in seconds.
+    /// User and system time in seconds, without that of the `cat` that reads the output.
     #[serde(rename = "client_cpu_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) client: Option<f64>,
-    /// From just before the start to the first byte of output, in seconds, if it was watched.
+    /// The time from the start to the first byte of output, in seconds, if it was recorded.
     #[serde(rename = "first_byte_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) first_byte: Option<f64>,
 }
 
 impl RunFigures {
-    /// User and system time together.
+    /// Returns user and system time together, in seconds.
     pub(crate) fn cpu(&self) -> f64 {
         self.user + self.sys
     }
 }
 
-/// Runs `argv` in the job's directory; returns its figures, or how it failed. A shell finds haul,
-/// curl and this program as `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and the peers built for
-/// the bench in its PATH.
+/// Runs `argv` in the job's working directory. Returns the cost, or a message why it failed. In a
+/// shell line, haul, curl and this program are `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and
+/// the peers that were built for the bench are in PATH.
 pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunFigures, String>> {
     run_within(bench, argv, out, LIMIT)
 }
 
-/// Like [`run`]; kills the command after `limit`.
+/// Runs `argv` like [`run`], but kills it after `limit`.
 pub(crate) fn run_within(
     bench: &JobEnvironment,
     argv: &[String],
@@ -158,7 +158,8 @@ pub(crate) fn run_within(
     Ok(serde_json::from_slice(&std::fs::read(figures)?).map_err(|error| format!("no figures: {error}")))
 }
 
-/// The other side of [`run`]: this process is the small one. Its exit code is the command's.
+/// Measures a command in the helper process, which [`run`] has started. Returns the command's exit
+/// code.
 pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);
@@ -206,7 +207,7 @@ pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Runs it once, at most this long.
+/// Runs the client once, and kills it after `limit`.
 fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsage)> {
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);
@@ -217,8 +218,8 @@ fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsa
     Ok(wait4(pid.as_raw_nonzero().get())?)
 }
 
-/// Returns `true` if the process ends within the limit. No thread waits for it, since a thread
-/// would compete with it for the one processor that both may have.
+/// Returns true if the process ends within the limit. No thread waits for it, since a thread would
+/// compete with it for the one processor that both may have.
 fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     let limit = limit.try_into().map_err(io::Error::other)?;
@@ -231,14 +232,14 @@ fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Starts a reader that throws away what `client` will print.
+/// Starts a `cat` that discards the output of `client`.
 fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
     let (reader, writer) = io::pipe()?;
     client.stdout(writer);
     Command::new("cat").stdin(reader).stdout(Stdio::null()).spawn()
 }
 
-/// Reads all of a client's output: when its first byte arrived, and its digest.
+/// Reads all of a client's output. Returns the time when its first byte arrived, and its digest.
 fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
     let mut first = [0];
     let mut printer = OutputDigester::new();
@@ -251,7 +252,8 @@ fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
     Ok((Some(came), printer.finish()))
 }
 
-/// The usage of a process and its children: seconds, and the peak KiB of the largest.
+/// The resources that a process and its children have used: seconds, and the peak KiB of the
+/// largest.
 struct ProcessUsage {
     user: f64,
     sys: f64,
@@ -273,8 +275,8 @@ impl ProcessUsage {
     }
 }
 
-/// Waits for a child and returns the usage of it and of the children it waited for. `std` has no
-/// such call.
+/// Waits for a child. Returns its exit status and what it and its own children have used. `std` has
+/// no such call.
 fn wait4(id: i32) -> io::Result<(ExitStatus, ProcessUsage)> {
     loop {
         let mut status = 0;

@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the command line.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,39 +35,39 @@ bench instructions [--update]: the instructions of fixed cases against those of 
   --no-save        keep no raw figures
 ";
 
-/// Pages and bytes of a body in a smoke run.
+/// The number of pages in a smoke run.
 const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
-/// The request of the command line.
+/// What the command line asks for.
 pub(crate) enum BenchCommand {
     Help,
     List,
-    /// Internal: run one command and write its figures; see [`crate::measure`].
+    /// Internal: run one command and write its cost; see [`crate::measure`].
     Measure(MeasuredRun),
-    /// The guard of instruction counts; see [`crate::instructions`].
+    /// Compare instruction counts; see [`crate::instructions`].
     Instructions(Vec<String>),
-    /// Run this program as a peer; see [`crate::limit`].
+    /// Run this program as a minimal contestant; see [`crate::least_work`].
     Limit(Vec<String>),
-    /// The reader of a mirror; see [`crate::jobs::fetcher`].
+    /// Read packages from a mirror; see [`crate::jobs::package_fetcher`].
     ReadPackages(Vec<String>),
-    /// Documents from results; see [`crate::scorecard`].
+    /// Make documents from results; see [`crate::scorecard`].
     Render(Vec<String>),
     Run(BenchOptions),
 }
 
-/// The settings of the jobs.
+/// The settings of a run.
 pub(crate) struct BenchOptions {
     pub(crate) jobs: Vec<String>,
     pub(crate) rounds: Option<usize>,
-    /// The time that all jobs may take together.
+    /// The time that all jobs together may take.
     pub(crate) budget: Option<Duration>,
-    /// haul alone, at tiny sizes.
+    /// Run haul alone, with tiny sizes.
     pub(crate) smoke: bool,
     pub(crate) haul: Option<PathBuf>,
     pub(crate) curl: Option<PathBuf>,
     pub(crate) pages: usize,
-    /// The size of large bodies, if not the job's own.
+    /// The size of large bodies; `None` for each job's own.
     pub(crate) size: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) embedded: bool,
@@ -79,7 +79,7 @@ pub(crate) struct BenchOptions {
 }
 
 impl BenchOptions {
-    /// Returns `true` if the site and the bodies have the sizes of the scorecard.
+    /// Returns true if the site and the bodies have the sizes of the scorecard.
     pub(crate) fn is_full(&self) -> bool {
         self.pages == testkit::site::PAGES && self.size.is_none()
     }
@@ -171,7 +171,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
     Ok(if options.jobs.is_empty() { BenchCommand::Help } else { BenchCommand::Run(options) })
 }
 
-/// A number of bytes, with K, M or G for KiB, MiB or GiB.
+/// Parses a number of bytes, with K, M or G for KiB, MiB or GiB.
 fn bytes(text: &str) -> Result<u64> {
     let (number, shift) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
         Some(b'K') => (&text[..text.len() - 1], 10),

@@ -1,10 +1,9 @@
-//! The raw figures of a run, as they are stored: one file, one schema. `results/README.md`
-//! documents it for readers of the files; table, charts, documents and the README's figures are all
-//! made from it.
+//! The results of a run as they are stored, in one JSON file. `results/README.md` documents it for
+//! readers of the files. Tables, charts, documents and the README's figures are all made from it.
 //!
-//! Nothing that can be computed is stored: medians and ratios come from the runs, by the methods
-//! here. What counts is the median of the rounds, and of each round's ratio to another contestant
-//! of the same round.
+//! Nothing that can be computed is stored: medians and ratios are computed from the runs by the
+//! methods here. The result of a contestant is the median over the rounds. A ratio is the median of
+//! each round's ratio to another contestant in the same round.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,33 +15,34 @@ use crate::Result;
 use crate::job_part::{ContestantRole, FigureKind, WorkUnit};
 use crate::measure::RunFigures;
 
-/// The number of this schema. It changes when a reader of the old one would misread the new.
+/// The version of the file format. It changes when a reader of the old format would misread the new
+/// one.
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The end of the file name of an unfinished run.
 const UNFINISHED: &str = "-unfinished";
 
-/// The record of one run of the bench: all jobs, or those selected.
+/// The results of one run of the bench: all jobs, or the selected ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BenchRecord {
     pub(crate) schema: u32,
     /// The date in the format of `date +%F`.
     pub(crate) date: String,
     pub(crate) host: MachineInfo,
-    /// The programs that were found, with the first line of each one's version.
+    /// The installed programs, each with the first line that its version option prints.
     pub(crate) tools: BTreeMap<String, String>,
     /// The seed of the site and the bodies.
     pub(crate) seed: u64,
     /// True if every job was requested, in the sizes and rounds of the scorecard.
     pub(crate) whole: bool,
-    /// The duration of the whole run.
+    /// The duration of the whole run, in seconds.
     pub(crate) seconds: f64,
-    /// Jobs that could not run here, and why.
+    /// The jobs that could not run here, each with the reason.
     pub(crate) skipped: BTreeMap<String, String>,
     pub(crate) sheets: Vec<PartResult>,
 }
 
-/// The machine.
+/// The machine on which the bench ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MachineInfo {
     pub(crate) name: String,
@@ -52,23 +52,23 @@ pub(crate) struct MachineInfo {
     pub(crate) kernel: String,
 }
 
-/// A job or a part of one, done.
+/// The results of a part of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PartResult {
     pub(crate) job: String,
-    /// Empty if it is the whole job. A point of a curve is `CURVE@X`.
+    /// The name of the part; empty if the job has only one. A point of a curve is `CURVE@X`.
     pub(crate) part: String,
     /// A description of the job in one line.
     pub(crate) about: String,
     pub(crate) server: String,
     pub(crate) unit: WorkUnit,
-    /// Counted rounds.
+    /// The number of rounds that count.
     pub(crate) rounds: usize,
-    /// True if an uncounted warm-up round went first.
+    /// True if a warm-up round that does not count came first.
     pub(crate) warm_up: bool,
-    /// The contestant whose figures count as 1.00 if there is no peer.
+    /// The contestant whose results count as 1.00 if there is no peer.
     pub(crate) baseline: String,
-    /// The contestant that does the least anyone could do.
+    /// The contestant that does the minimum of work.
     pub(crate) limit: Option<String>,
     pub(crate) entries: Vec<ContestantRuns>,
     pub(crate) goals: Vec<JobGoal>,
@@ -80,27 +80,27 @@ pub(crate) struct ContestantRuns {
     pub(crate) name: String,
     pub(crate) role: ContestantRole,
     pub(crate) command: Vec<String>,
-    /// From one more run, under strace, which is not timed.
+    /// The number of system calls, from one more run, which is not timed.
     pub(crate) system_calls: Option<u64>,
     pub(crate) runs: Vec<CountedRun>,
 }
 
-/// A counted run. A run that failed or answered wrongly has no figures.
+/// A run that counts. If it failed or its output was wrong, it has no figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CountedRun {
-    /// True if the answer was right, by length and SHA-256, or by the contestant's check.
+    /// True if the output was right, by length and SHA-256, or by the contestant's own check.
     pub(crate) right: bool,
-    /// The fault in the answer, if any.
+    /// What was wrong with the output, if anything.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) fault: Option<String>,
-    /// The length of the right answer.
+    /// The length of the correct output.
     pub(crate) bytes: u64,
     #[serde(flatten)]
     pub(crate) figures: Option<RunFigures>,
 }
 
-/// A goal of the job itself: the figure of `of` is at most `at_most`, as it stands or as a ratio to
-/// that of `against`.
+/// A goal of a job: the result of `of` is at most `at_most`. If there is `against`, the ratio to
+/// its result is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobGoal {
     pub(crate) what: FigureKind,
@@ -110,7 +110,7 @@ pub(crate) struct JobGoal {
 }
 
 impl BenchRecord {
-    /// Reads a file of this schema.
+    /// Reads a file of results.
     pub(crate) fn read(path: &Path) -> Result<BenchRecord> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let record: BenchRecord =
@@ -121,8 +121,8 @@ impl BenchRecord {
         Ok(record)
     }
 
-    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs only;
-    /// returns the path. Removes the file written [so far](BenchRecord::write_so_far).
+    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs only.
+    /// Returns the path. Removes the file of [`write_so_far`](BenchRecord::write_so_far).
     pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
         let path = if self.whole {
             self.path(dir, "")
@@ -138,8 +138,8 @@ impl BenchRecord {
         }
     }
 
-    /// Writes the figures of a run so far, so that they are not lost if it is interrupted:
-    /// `DATE-HOST-unfinished.json`.
+    /// Writes the results so far to `DATE-HOST-unfinished.json`, so that they are not lost if the
+    /// run is interrupted.
     pub(crate) fn write_so_far(&self, dir: &Path) -> Result<()> {
         self.write_to(&self.path(dir, UNFINISHED))
     }
@@ -153,14 +153,14 @@ impl BenchRecord {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?)
     }
 
-    /// The sheet with a name as given by [`PartResult::name`].
+    /// Returns the part with this name, in the form of [`PartResult::name`].
     pub(crate) fn sheet(&self, name: &str) -> Option<&PartResult> {
         self.sheets.iter().find(|sheet| sheet.name() == name)
     }
 }
 
 impl PartResult {
-    /// `JOB` or `JOB:PART`.
+    /// Returns the name of the part: `JOB` or `JOB:PART`.
     pub(crate) fn name(&self) -> String {
         if self.part.is_empty() { self.job.clone() } else { format!("{}:{}", self.job, self.part) }
     }
@@ -169,26 +169,27 @@ impl PartResult {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The peer that did best in a figure, except those that went wrong.
+    /// Returns the peer with the lowest result of this kind. Peers with a failed or wrong run are
+    /// left out.
     pub(crate) fn best_peer(&self, what: FigureKind) -> Option<&ContestantRuns> {
         let peers = self.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
         let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
         ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
     }
 
-    /// The median of the rounds' ratios; `None` if any run of either went wrong.
+    /// Returns the median of the rounds' ratios; `None` if any run of either contestant was wrong.
     pub(crate) fn ratio(&self, what: FigureKind, of: &str, against: &str) -> Option<f64> {
         median(self.ratios(what, of, against)?)
     }
 
-    /// The ratio of each round.
+    /// Returns the ratio in each round; `None` if any run of either contestant was wrong.
     pub(crate) fn ratios(&self, what: FigureKind, of: &str, against: &str) -> Option<Vec<f64>> {
         let pairs = self.entry(of)?.runs.iter().zip(&self.entry(against)?.runs);
         pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
     }
 
-    /// The subject of a goal: a ratio or an absolute figure, and its unit; `None` if a run of it
-    /// went wrong.
+    /// Returns what a goal is about, a ratio or a result, with its unit; `None` if one of its runs
+    /// was wrong.
     pub(crate) fn reached(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match &aim.against {
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
@@ -198,18 +199,18 @@ impl PartResult {
 }
 
 impl ContestantRuns {
-    /// The median of a figure; `None` if any round went wrong.
+    /// Returns the median of a result over the rounds; `None` if any run was wrong.
     pub(crate) fn median(&self, what: FigureKind) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.figure(what)).collect();
         figures.and_then(median)
     }
 
-    /// The first thing that went wrong.
+    /// Returns the first fault of any run.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.fault.as_deref())
     }
 
-    /// Returns the number of runs with the right answer.
+    /// Returns the number of runs whose output was right.
     pub(crate) fn right(&self) -> usize {
         self.runs.iter().filter(|run| run.right).count()
     }
@@ -228,7 +229,8 @@ impl CountedRun {
     }
 }
 
-/// The middle, or the mean of the two in the middle; `None` if empty.
+/// Returns the median of the values, which is the mean of the middle two if their number is even;
+/// `None` if there are none.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;

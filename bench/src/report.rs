@@ -1,4 +1,4 @@
-//! The table on the terminal.
+//! The table of results on the terminal, and the progress line.
 
 use std::io::{IsTerminal, Write};
 
@@ -7,7 +7,7 @@ use crate::job_part::{Contestant, ContestantRole, FigureKind, WorkUnit};
 use crate::measure::RunFigures;
 use crate::record::{ContestantRuns, JobGoal, PartResult};
 
-/// Shows the progress on a terminal.
+/// Shows the progress, if standard error is a terminal.
 pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunFigures, String>) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -27,7 +27,7 @@ pub(crate) fn end_of_progress() {
     }
 }
 
-/// Prints medians, ratios and goals.
+/// Prints the medians, ratios and goals of a part.
 pub(crate) fn print(sheet: &PartResult) {
     let table = ResultTable::of(sheet);
     let name_width = sheet.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
@@ -53,27 +53,27 @@ pub(crate) fn print(sheet: &PartResult) {
     println!();
 }
 
-/// Prints only the result of a smoke run: who was right.
+/// Prints for each contestant whether its output was right. Used in smoke runs.
 pub(crate) fn print_right(sheet: &PartResult) {
     for entry in &sheet.entries {
         println!("  {}: {}", entry.name, wrong(entry).unwrap_or_else(|| "right".to_owned()));
     }
 }
 
-/// Returns a line about a contestant's fault, if any.
+/// Returns a line about the contestant's first fault, if there is one.
 pub(crate) fn wrong(entry: &ContestantRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     Some(format!("WRONG in {} of {}: {fault}", entry.runs.len() - entry.right(), entry.runs.len()))
 }
 
-/// Titles and cells; a cell without a figure is `-`.
+/// A table of results. A cell without a result is `-`.
 pub(crate) struct ResultTable {
-    /// A title, and a cell for each entry.
+    /// For each column, the title and a cell for each contestant.
     pub(crate) columns: Vec<(String, Vec<String>)>,
 }
 
 impl ResultTable {
-    /// The columns that have any figure at all.
+    /// Makes the table of a part. Columns without any result are left out.
     pub(crate) fn of(sheet: &PartResult) -> ResultTable {
         let columns = columns(sheet)
             .into_iter()
@@ -86,7 +86,8 @@ impl ResultTable {
     }
 }
 
-/// The contestant that a figure is compared with: the best peer in it, else the card's baseline.
+/// Returns the contestant with which a result is compared: the best peer, or the baseline if there
+/// is no peer.
 pub(crate) fn measure_of(sheet: &PartResult, what: FigureKind) -> &str {
     sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
 }
@@ -149,7 +150,7 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
     columns
 }
 
-/// The goal in words, and how far it was reached.
+/// Returns the goal as text, and whether it was reached.
 fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
     let bound = match &aim.against {
         Some(against) => format!("{:.2} of {against}", aim.at_most),

@@ -1,7 +1,7 @@
 //! Runs the rounds of all contestants.
 //!
-//! All contestants of a round run one after the other, so that a round's figures share the state of
-//! the machine. What counts is the median of the rounds, and the median of each round's ratio to
+//! In each round, all contestants run one after the other, so that their results share the state of
+//! the machine. What counts is the median over the rounds, and the median of each round's ratio to
 //! the baseline.
 
 use std::fs::File;
@@ -19,28 +19,28 @@ use crate::measure::{self, RunFigures, RunOutput};
 use crate::record::{ContestantRuns, CountedRun, PartResult};
 use crate::{Result, report};
 
-/// Fewer rounds than this only for lack of time.
+/// The number of rounds to reach unless that takes too long.
 const FEW: usize = 3;
-/// Seconds that a contestant may always take in each round.
+/// The time in seconds that a contestant may take in each round even if peers are faster.
 const LONG: f64 = 1.0;
-/// System calls are counted for contestants that take no longer than this: under strace they take
-/// many times as long,
+/// The maximum time of a run for its system calls to be counted, since strace makes it many times
+/// slower.
 const TRACEABLE: Duration = Duration::from_millis(500);
-/// but no longer than this.
+/// The maximum time of a run under strace.
 const TRACED: Duration = Duration::from_secs(5);
 
-/// The time that a card may take.
+/// The limits on the rounds of a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeBudget {
-    /// The most rounds that count.
+    /// The maximum number of rounds that count.
     pub(crate) rounds: usize,
-    /// The time after which no further round begins, unless there were too few.
+    /// The time after which no further round begins, unless too few are done.
     pub(crate) until: Option<Instant>,
 }
 
 impl TimeBudget {
-    /// Returns `true` if another round follows `done` counted ones that take `each`: at least one,
-    /// whatever the time, and [`FEW`] if that takes at most twice the time.
+    /// Returns true if another round follows after `done` rounds; `each` is the time of one. The
+    /// first round is always run. Up to [`FEW`] rounds may exceed the time by half.
     fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < FEW { until + until.duration_since(start) / 2 } else { until };
@@ -48,7 +48,7 @@ impl TimeBudget {
     }
 }
 
-/// Runs the rounds of a card.
+/// Runs the rounds of a part.
 pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Result<PartResult> {
     let JobPart { part, contestants, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
     let _turns = one_core.then(OneCore::hold).transpose()?;
@@ -116,8 +116,8 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Re
     Ok(sheet)
 }
 
-/// Runs each contestant that does not rest once; returns how long each took. Without `entries` the
-/// round does not count.
+/// Runs each contestant once, except those that `rests` excludes. Returns the time that each took.
+/// Without `entries`, the round does not count.
 fn round(
     bench: &JobEnvironment,
     contestants: &[Contestant],
@@ -145,9 +145,9 @@ fn round(
     Ok(took)
 }
 
-/// Returns `true` for the contestants that run only one round if time is short: those that take
-/// twice as long as the quickest peer, and more than [`LONG`]. Never the first contestant (the
-/// subject of the card) or the limit.
+/// Returns true for each contestant that runs only one round if time is short: one that takes twice
+/// as long as the fastest peer, and longer than [`LONG`]. The first contestant and the limit always
+/// run.
 fn resting(sheet: &PartResult) -> Vec<bool> {
     let wall = |entry: &ContestantRuns| entry.median(FigureKind::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
@@ -158,8 +158,8 @@ fn resting(sheet: &PartResult) -> Vec<bool> {
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
-/// Checks that the proof, if the check has one, prints the right bytes. They are digested as they
-/// arrive, since there may be gigabytes.
+/// Runs the shell command of [`AnswerCheck::Proof`], if there is one, and checks its output. The
+/// digest is computed while the output arrives, since there may be gigabytes.
 fn prove(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<(), String>> {
     let (AnswerCheck::Proof(shell, expected) | AnswerCheck::Told(Some(shell), expected)) = &contestant.check else {
         return Ok(Ok(()));
@@ -203,8 +203,8 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
     }
 }
 
-/// Checks the written file and removes it: the next contestant must not find a file to overwrite,
-/// nor the disk busy with this one's pages.
+/// Checks the written file and removes it. The next contestant must not find a file to overwrite,
+/// nor a disk that is busy with this one.
 fn digest_and_remove(
     path: &Path,
     ran: Result<RunFigures, String>,
@@ -230,8 +230,8 @@ fn told(said: &str, expected: &OutputDigest) -> Result<(), String> {
     }
 }
 
-/// Returns the number of system calls of the contestant; `None` without strace, and for a shell
-/// line, whose other programs would count too.
+/// Returns the number of system calls of the contestant. `None` without strace, and for a shell
+/// line, since its other programs would count, too.
 fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option<u64>> {
     let [name, arguments @ ..] = contestant.argv.as_slice() else { return Ok(None) };
     let (Some(strace), Some(program)) = (bench.program("strace"), bench.program(name).filter(|_| name != "sh")) else {
@@ -249,7 +249,7 @@ fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option
     Ok(total_calls(&table).filter(|_| ran.is_ok()))
 }
 
-/// The calls column of the last line of `strace -c`.
+/// Returns the column `calls` from the last line of the output of `strace -c`.
 fn total_calls(table: &str) -> Option<u64> {
     let total = table.lines().rfind(|line| line.ends_with(" total"))?;
     total.split_whitespace().nth(3)?.parse().ok()

@@ -1,8 +1,8 @@
 //! Runs the requested jobs one after the other, and writes the file of their results.
 //!
-//! `all` is the whole scorecard. Its jobs share one budget of time: each has a share of what is
-//! left when its turn comes, so what a quick one does not use goes to those after it, and a slow
-//! one ends with fewer rounds.
+//! `all` stands for all jobs of the scorecard. They share the available time: each job gets a share
+//! of what is left when it starts. The time that a fast job does not use is left for later ones,
+//! and a slow job runs fewer rounds.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -14,12 +14,12 @@ use crate::record::{BenchRecord, PartResult, SCHEMA};
 use crate::rounds::{self, TimeBudget};
 use crate::{Result, host, report, tools};
 
-/// The word for all jobs.
+/// The name that stands for all jobs.
 pub(crate) const ALL: &str = "all";
-/// The default time of all jobs together; `scripts/bench.sh` passes what is left of its time.
+/// The default time for all jobs together. `scripts/bench.sh` sets the time that it has left.
 const BUDGET: Duration = Duration::from_secs(14 * 60);
 
-/// Jobs whose few rounds take long, and about how many seconds; for others [`SHARE`] is enough.
+/// The approximate time in seconds that some jobs need. For others, [`SHARE`] is enough.
 const SHARES: [(&str, f64); 13] = [
     ("site", 60.0),
     ("fetch", 45.0),
@@ -37,7 +37,7 @@ const SHARES: [(&str, f64); 13] = [
 ];
 const SHARE: f64 = 20.0;
 
-/// Runs the requested jobs; the exit code says whether all of haul's answers were right.
+/// Runs the requested jobs. The exit code is 0 if all outputs of haul were right.
 pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     let start = Instant::now();
     let whole = options.jobs.iter().any(|job| job == ALL);
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     Ok(if haul_is_right(&record.sheets) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The jobs with these names, each with the requested part.
+/// Returns the jobs with these names, each with the requested part.
 fn asked(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
     let mut asked = Vec::new();
     for word in words {
@@ -101,8 +101,8 @@ fn asked(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
     Ok(asked)
 }
 
-/// Runs a job, which has a share of the time that is left until all are to be over. Its set-up,
-/// which may write a whole site once, is not included.
+/// Runs a job. `time` is the time when all jobs must end, and the share that this job gets of the
+/// time until then. The set-up, which may write a whole site once, is not included.
 fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, f64)>) -> Result<Vec<PartResult>> {
     let mut cards = (bench.job.set_up)(bench)?;
     let until = time.map(|(until, share)| {
@@ -137,7 +137,7 @@ fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, 
     Ok(sheets)
 }
 
-/// Returns `true` if every answer of haul was right; answers of peers may be wrong.
+/// Returns true if every output of haul was right. Outputs of peers may be wrong.
 fn haul_is_right(sheets: &[PartResult]) -> bool {
     let is_haul = |entry: &&crate::record::ContestantRuns| entry.role == crate::job_part::ContestantRole::Haul;
     let wrong: Vec<String> = sheets

@@ -1,8 +1,9 @@
-//! The servers that the contestants use: nginx when it is installed, else the embedded origin.
+//! The servers that the contestants use: nginx if it is installed, or else testkit's embedded
+//! server.
 //!
-//! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile,
-//! no access log. Both serve plain HTTP/1.1, the same over TLS, and HTTP/2 over TLS on a port of
-//! its own, since a client that offers both would get HTTP/2 on any.
+//! nginx runs as a child process with one worker, sendfile and no access log. Both servers offer
+//! HTTP/1.1 without and with TLS, and HTTP/2 over TLS on a separate port, since a client that
+//! offers both protocols would get HTTP/2 on any port.
 
 use std::fs;
 use std::io;
@@ -17,18 +18,18 @@ use testkit::site::Site;
 
 use crate::{Result, identity, tools};
 
-/// The time for nginx to start listening.
+/// The maximum time until nginx listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server of one site; it stops when dropped. The certificate for its clients to trust is
-/// [`identity::CA`] in the directory of scratch files.
+/// A running server of one site. It stops when it is dropped. Clients must trust the certificate in
+/// the file [`identity::CA`] of the working directory.
 pub(crate) struct SiteServer {
     pub(crate) addr: SocketAddr,
-    /// The address for TLS 1.3.
+    /// The address for HTTP/1.1 over TLS 1.3.
     pub(crate) tls: SocketAddr,
     /// The address for HTTP/2 over TLS 1.3.
     pub(crate) h2: SocketAddr,
-    /// Name and version, for the report.
+    /// The server's name and version, for the report.
     pub(crate) name: String,
     _running: ServerProcess,
 }
@@ -42,7 +43,8 @@ enum ServerProcess {
 struct NginxProcess(Child);
 
 impl SiteServer {
-    /// Serves the files under `root`, which are those of `site`; scratch files go to `work`.
+    /// Starts a server for the files under `root`, which are those of `site`. Temporary files go to
+    /// `work`.
     pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<SiteServer> {
         match tools::find("nginx").filter(|_| !embedded) {
             Some(program) => {
@@ -54,7 +56,7 @@ impl SiteServer {
         }
     }
 
-    /// The embedded origins in this process, each on one thread.
+    /// Starts embedded servers in this process, each on one thread.
     pub(crate) fn embedded(site: Site, work: &Path) -> Result<SiteServer> {
         let origin = Origin::builder().site(site.clone()).record(false).start()?;
         let second = Origin::builder().site(site).record(false).http2(128).start()?;
@@ -112,7 +114,8 @@ impl Drop for NginxProcess {
     }
 }
 
-/// The cipher suite of all clients: each prefers a different one, and suites are not compared.
+/// Returns nginx's configuration. All clients use the same cipher suite: each prefers a different
+/// one, and suites are not compared.
 fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
     // As root the worker would run as nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };

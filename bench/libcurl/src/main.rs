@@ -1,4 +1,4 @@
-//! The least program over libcurl: what a transfer costs without the curl command around it.
+//! A minimal program that uses libcurl. It shows what a transfer costs without the curl command.
 //!
 //! ```text
 //! easyget URL >body
@@ -7,7 +7,7 @@
 //! easyget --parallel 50 --list FILE         so many side by side, until all of the list are there
 //! ```
 //!
-//! Left out: everything that a benchmark does not ask for.
+//! Everything that a benchmark does not need is left out.
 
 use std::error::Error;
 use std::fs::File;
@@ -36,16 +36,16 @@ easyget [options] URL...: GET by libcurl
   --version       print the version of libcurl
 ";
 
-/// The receive buffer that the curl command sets (CURLOPT_BUFFERSIZE); the library's default is 16
-/// KiB.
+/// The size of the receive buffer, as the curl command sets it (CURLOPT_BUFFERSIZE). The library's
+/// default is 16 KiB.
 const RECEIVE: usize = 100 << 10;
-/// The longest wait for a socket, should libcurl name no earlier timer.
+/// The maximum wait for a socket if libcurl sets no earlier timer.
 const WAIT: Duration = Duration::from_secs(1);
 
 struct TransferArguments {
     ca: Option<String>,
     sink: OutputSink,
-    /// The number of parallel transfers; `None` runs them one after another.
+    /// The number of concurrent transfers; `None` runs them one after another.
     parallel: Option<usize>,
     http2: bool,
     say: bool,
@@ -59,7 +59,7 @@ enum OutputSink {
     Prefix(String),
 }
 
-/// The destination of one transfer's body.
+/// The destination of one transfer's body, and the number of its bytes.
 struct ReceivedBody {
     out: Option<File>,
     len: u64,
@@ -98,7 +98,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A handle for every transfer that comes its way.
+/// Makes a handle with the options of all transfers.
 fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Error>> {
     let mut easy = Easy2::new(ReceivedBody { out: None, len: 0 });
     easy.fail_on_error(true)?;
@@ -112,7 +112,7 @@ fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Erro
     Ok(easy)
 }
 
-/// Makes it ready for the URL of this index.
+/// Prepares the handle for the URL with this index.
 fn aim(easy: &mut Easy2<ReceivedBody>, asked: &TransferArguments, index: usize) -> Result<(), Box<dyn Error>> {
     easy.url(&asked.urls[index])?;
     easy.get_mut().out = match &asked.sink {
@@ -125,7 +125,7 @@ fn aim(easy: &mut Easy2<ReceivedBody>, asked: &TransferArguments, index: usize) 
     Ok(())
 }
 
-/// One after the other; gives the length of all bodies.
+/// Runs the transfers one after another. Returns the length of all bodies together.
 fn in_turn(asked: &TransferArguments) -> Result<u64, Box<dyn Error>> {
     let mut easy = handle(asked)?;
     for index in 0..asked.urls.len() {
@@ -135,7 +135,8 @@ fn in_turn(asked: &TransferArguments) -> Result<u64, Box<dyn Error>> {
     Ok(easy.get_ref().len)
 }
 
-/// Runs up to `parallel` transfers at a time in this thread; a finished handle takes the next URL.
+/// Runs up to `parallel` transfers at a time in this thread. A finished handle is used for the next
+/// URL.
 fn together(asked: &TransferArguments, parallel: usize) -> Result<u64, Box<dyn Error>> {
     let mut multi = Multi::new();
     multi.pipelining(false, asked.http2)?;

@@ -1,8 +1,8 @@
-//! Requests of a C program, one at a time on a warm connection: libhaul, libcurl, and the lower
-//! limit.
+//! Requests of a C program, one at a time on a warm connection, with libhaul, libcurl, and the
+//! minimum of system calls.
 //!
-//! The program is `bench/c/requests.c`, compiled here against the result of `make bindings` in
-//! `target/capi`.
+//! The program is `bench/c/requests.c`. It is compiled here with the library that `make bindings`
+//! has put into `target/capi`.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ pub(super) const JOB: BenchJob =
 const HAUL: &str = "libhaul";
 const CURL: &str = "libcurl";
 const LIMIT: &str = "send + recv";
-/// The length of a page of the first job that is larger than most.
+/// The length of a large page of the job `site`.
 pub(super) const PAGE: u64 = 335_114;
 pub(crate) const FORM: &str = "user=somebody&password=secret&remember=yes";
 
@@ -69,7 +69,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Returns the command line for `count` requests by haul.
+/// Returns the command line with which haul sends `count` requests.
 pub(crate) fn argv(server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     words("haul", server, path, count, form)
 }
@@ -81,7 +81,7 @@ fn words(way: &str, server: &SiteServer, path: &str, count: usize, form: Option<
     argv
 }
 
-/// Compiles the C program into the working directory, as `requests`.
+/// Compiles the C program to the file `requests` in the working directory.
 pub(crate) fn compile(work: &Path) -> Result<()> {
     let Some(cc) = tools::find("cc") else { return Err("c-requests needs a C compiler".into()) };
     // Beside the directory that this program was built into.

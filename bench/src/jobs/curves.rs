@@ -1,9 +1,7 @@
-//! The growth of cost: with pages, with the length of a body, with connections, with the round
-//! trip, with cores.
+//! The growth of cost with pages, the length of a body, connections, the round trip, and cores.
 //!
-//! Each point is a part of its own, `CURVE@X`; `bench curves:pages` runs one curve. haul and curl
-//! print how many bytes they received, in every round; the other jobs show that the bytes are
-//! right.
+//! Each point is a separate part, `CURVE@X`. `bench curves:pages` runs one curve. In every round,
+//! haul and curl print how many bytes they received; the other jobs check the bytes themselves.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,10 +18,10 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
-/// Pages of the site, over and over.
+/// The points of the curve over the number of pages; the site's pages are repeated as needed.
 const PAGES: [(&str, usize); 4] =
     [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
-/// Bytes of one body.
+/// The points of the curve over the number of bytes of one body.
 const BODY: [(&str, u64); 8] = [
     ("body@1000", 1_000),
     ("body@10000", 10_000),
@@ -34,24 +32,25 @@ const BODY: [(&str, u64); 8] = [
     ("body@1000000000", 1_000_000_000),
     ("body@10000000000", 10_000_000_000),
 ];
-/// Longer bodies than this are sparse files, to avoid writing ten gigabytes for a point of a curve.
+/// The maximum length of bodies that are written. Longer ones are sparse files, since ten gigabytes
+/// are too much to write for one point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
-/// Connections at once.
+/// The points of the curve over the number of concurrent connections.
 const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
-/// Round trip in milliseconds.
+/// The points of the curve over the round trip, in milliseconds.
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
-/// Cores that the client may run on; the server is free to use all.
+/// The points of the curve over the cores that the client may run on. The server may use all cores.
 const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
 
 const HAUL: &str = "haul";
 const PIPELINED: &str = "haul --pipeline 32";
 const CURL: &str = "curl";
 const CURL_Z: &str = "curl -Z";
-/// The option with which each client prints the size of a transfer.
+/// The option with which each client prints the number of received bytes.
 const SAY: &str = r"-w %{size_download}\n";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
@@ -83,7 +82,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// A point: few rounds, for there are many of them.
+/// Makes the part for a point. It has few rounds, since there are many points.
 fn card(
     bench: &JobEnvironment,
     part: &'static str,
@@ -107,13 +106,12 @@ fn card(
     }
 }
 
-/// Checks that a client printed this many bytes in total.
+/// Makes the check that a client prints this number of bytes in total.
 fn said(len: u64) -> AnswerCheck {
     AnswerCheck::Told(None, OutputDigest { len, sha256: String::new() })
 }
 
-/// The first `count` of the site's pages, or all of them over and over: their paths and their
-/// length.
+/// Returns the paths of `count` pages of the site, repeated as needed, and their total length.
 fn cycled(files: &SiteFiles, count: usize) -> (Vec<String>, u64) {
     let numbers = files.site.as_numbers();
     let chosen = || numbers.iter().cycle().take(count);
@@ -196,7 +194,7 @@ fn of_rtt(
     Ok(card(bench, part, entries, name, WorkUnit::Requests(paths.len())))
 }
 
-/// The whole first job.
+/// Makes the part for a number of cores. The work is that of the job `site`.
 fn of_cores(
     bench: &JobEnvironment,
     files: &SiteFiles,
@@ -220,7 +218,7 @@ fn of_cores(
     card(bench, part, entries, server.name.clone(), WorkUnit::Requests(bench.options.pages + testkit::site::INDEXES))
 }
 
-/// A URL list, and curl's config of it, each body to /dev/null.
+/// Writes a URL list, and a config file for curl that fetches the same URLs to /dev/null.
 fn write_lists(
     bench: &JobEnvironment,
     list: &str,

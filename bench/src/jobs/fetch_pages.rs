@@ -1,4 +1,4 @@
-//! The pages alone, without extraction: all bodies thrown away, and all bodies in list order
+//! The pages of the site, without extraction: all bodies discarded, or all bodies in list order
 //! through a pipe.
 
 use std::fs::File;
@@ -63,7 +63,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }])
 }
 
-/// The digest of the lines of all pages, sorted by the same `sort`.
+/// Returns the digest of the lines of all pages, sorted by the same `sort`.
 fn sorted_lines(bench: &JobEnvironment, files: &SiteFiles) -> Result<OutputDigest> {
     let path = bench.work.join("sorted");
     let root = files.root().display();

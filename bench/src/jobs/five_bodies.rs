@@ -1,4 +1,4 @@
-//! Five big plain bodies at once in one thread: what the event loop adds to one of them.
+//! Five large bodies at once over plain HTTP, in one thread: the cost of the event loop.
 
 use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, at_most};
 use super::{BenchJob, JobEnvironment, plain};
@@ -9,8 +9,8 @@ pub(super) const JOB: BenchJob =
     BenchJob { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
 
 const LEN: u64 = 1 << 30;
-/// The length of the bodies in the proof; those of [`LEN`] would have to be written to files and
-/// read again.
+/// The length of the bodies in the check of the output. Those of [`LEN`] would have to be written
+/// to files and read again.
 const PROOF_LEN: u64 = 64 << 20;
 const BODIES: usize = 5;
 

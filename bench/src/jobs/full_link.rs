@@ -1,4 +1,4 @@
-//! One GET whose connection already uses the whole link: the cost of trying more.
+//! One GET whose connection already uses the whole link: the cost of trying more connections.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) const JOB: BenchJob = BenchJob {
 };
 
 const LEN: u64 = 1 << 30;
-/// A link whose rate all connections share.
+/// The round trip and the rate of a link that all connections share.
 const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 300_000_000);
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {

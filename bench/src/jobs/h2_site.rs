@@ -1,4 +1,4 @@
-//! The pages of the site over one HTTP/2 connection: all thrown away, and in list order.
+//! The pages of the site over one HTTP/2 connection: all discarded, or all in list order.
 
 use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, h2load, pages_in_order, plain};

@@ -1,4 +1,5 @@
-//! 20,000 replies of 300 bytes on one HTTP/2 connection: the cost of a stream, apart from its body.
+//! 20,000 responses of 300 bytes on one HTTP/2 connection: the cost of a stream without that of its
+//! body.
 
 use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SMALL, SiteFiles, h2load, plain, small_body};

@@ -1,6 +1,6 @@
-//! The common parts of the jobs of a language: its clients, each run with the arguments `WAY HOST
-//! PORT PATH COUNT [FORM]` for requests one at a time, beside the C program of `c-requests` as the
-//! limit.
+//! The common part of the jobs `perl` and `python`. A program in the language sends requests one at
+//! a time with different clients. Its arguments are `WAY HOST PORT PATH COUNT [FORM]`, where WAY is
+//! a client. The C program of `c-requests` shows the lower limit.
 
 use std::process::{Command, Stdio};
 
@@ -13,32 +13,33 @@ use crate::digest::OutputDigest;
 use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
 use crate::server::SiteServer;
 
-/// A client: the displayed name, its name in the language's program, the required module.
+/// A client: the displayed name, its name in the program, and the module that it needs.
 pub(super) type LanguageClient = (&'static str, &'static str, &'static str);
 
 /// The displayed name of the lower limit.
 const LIMIT: &str = "send + recv, C";
 
-/// Requests one at a time in a language.
+/// The settings of a job that sends requests one at a time from a language.
 pub(super) struct OneByOne<'a> {
-    /// Interpreter and program.
+    /// The interpreter and its program.
     pub(super) script: &'a [&'a str],
     /// The installed clients.
     pub(super) clients: &'a [LanguageClient],
-    /// The client that the goals are about.
+    /// The client that the goals apply to.
     pub(super) haul: &'static str,
-    /// For the parts small, page and post: how many requests, and how many times the limit's CPU
-    /// they may take.
+    /// For each of the parts small, page and post: the number of requests, and the maximum CPU time
+    /// as a multiple of the limit's.
     pub(super) parts: [(usize, f64); 3],
-    /// A client that posts so slowly that it sends a twentieth as many, in a separate part beside
-    /// haul alone.
+    /// A client that posts so slowly that it sends a twentieth of the requests, in a separate part
+    /// with haul only.
     pub(super) slow_to_post: Option<&'static str>,
-    /// A client with haul, the same without, and the allowed share of its CPU.
+    /// A client that uses haul, the same client without haul, and the maximum ratio of their CPU
+    /// times.
     pub(super) replaced: Option<(&'static str, &'static str, f64)>,
 }
 
 impl OneByOne<'_> {
-    /// The cards; their server runs until the job is over.
+    /// Makes the parts of the job. Their servers run until the job is over.
     pub(super) fn cards(&self, bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         c_requests::compile(&bench.work)?;
         let bodies = BodyFiles::new(&home().join("work"), bench.options.seed)?;
@@ -109,12 +110,12 @@ impl OneByOne<'_> {
     }
 }
 
-/// The names of those that do not use haul.
+/// Returns the names of the clients that do not use haul.
 pub(super) fn peers(clients: &[LanguageClient]) -> impl Iterator<Item = &'static str> {
     clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
 }
 
-/// Returns the clients whose module is installed, according to the command `asks`; reports the
+/// Returns the clients whose module is installed, which the command from `asks` checks. Prints the
 /// others.
 pub(super) fn installed(clients: &[LanguageClient], asks: impl Fn(&str) -> Command) -> Vec<LanguageClient> {
     let has = |(name, _, module): &LanguageClient| {

@@ -1,4 +1,4 @@
-//! The common parts of the jobs with large bodies: a server, and each client's command line.
+//! The common part of the jobs with large bodies: a server, and each client's command line.
 
 use std::net::SocketAddr;
 
@@ -16,12 +16,12 @@ use crate::server::SiteServer;
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
-/// The name of libcurl, whose version is in the raw figures.
+/// The name of libcurl's contestant. The file of results contains its version.
 pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";
 
-/// haul's limit for peak resident memory, however large the body.
+/// The maximum peak memory of haul, however large the body.
 pub(super) const MEMORY_MB: f64 = 32.0;
 
 /// The name of the file that a client writes.
@@ -29,7 +29,7 @@ const FILE: &str = "out";
 /// The option with which curl and haul print the size of a transfer.
 const SAY: &str = "%{size_download}";
 
-/// The server of large bodies.
+/// A server of large bodies.
 pub(super) struct BodyServer {
     bodies: BodyFiles,
     pub(super) server: SiteServer,
@@ -44,8 +44,8 @@ impl BodyServer {
         Ok(BodyServer { bodies, server })
     }
 
-    /// A body of `len` bytes over plain HTTP from `addr`, the server's own or that of a relay
-    /// before it.
+    /// Returns a body of `len` bytes over plain HTTP. `addr` is the server's address, or that of a
+    /// relay in front of it.
     pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
             url: format!("http://{addr}{}", BodyFiles::path(len)),
@@ -54,7 +54,7 @@ impl BodyServer {
         })
     }
 
-    /// A body of this length over TLS.
+    /// Returns a body of `len` bytes over TLS.
     pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
             url: format!("https://{addr}{}", BodyFiles::path(len)),
@@ -63,13 +63,13 @@ impl BodyServer {
         })
     }
 
-    /// The digest of several concatenated bodies of a length.
+    /// Returns the digest of `times` concatenated bodies of `len` bytes.
     pub(super) fn repeated(&self, len: u64, times: usize) -> Result<OutputDigest> {
         self.bodies.repeated(len, times)
     }
 }
 
-/// The length to use if the job's own is `len`: the requested one, if that is less.
+/// Returns the length of a body: `len`, or the size from the command line if that is less.
 pub(super) fn at_most(bench: &JobEnvironment, len: u64) -> u64 {
     bench.options.size.map_or(len, |size| size.min(len))
 }
@@ -81,17 +81,17 @@ pub(super) struct BulkBody {
     print: OutputDigest,
 }
 
-/// The program that fetches.
+/// The program that fetches a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkClient {
     Haul,
     /// haul with one stream, even if more would be faster.
     HaulOne,
     Curl,
-    /// The easy interface of the libcurl version in bench/libcurl/Cargo.lock.
+    /// libcurl's easy interface, in the version from bench/libcurl/Cargo.lock.
     Libcurl,
     Htcat,
-    /// Five connections; to files only.
+    /// aria2 with five connections. It can only write to files.
     Aria2,
 }
 
@@ -101,12 +101,12 @@ pub(super) enum BulkOutput {
     Null,
     Pipe,
     File,
-    /// A pipe to a reader that digests it and times the first byte.
+    /// A pipe to a reader that computes the digest and records the time of the first byte.
     Watched,
 }
 
 impl BulkBody {
-    /// Returns these clients, with the same sink.
+    /// Makes contestants of these clients, with the same destination.
     pub(super) fn to(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<Contestant> {
         clients.iter().map(|client| self.contestant(*client, sink)).collect()
     }
@@ -127,7 +127,7 @@ impl BulkBody {
         Contestant { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
     }
 
-    /// The shell command that prints what the client gets.
+    /// Returns the shell command whose output is checked for a client.
     fn proof(&self, client: BulkClient) -> String {
         let words = self.words(client, BulkOutput::Pipe).join(" ");
         words.replacen("haul ", "$HAUL ", 1).replacen("curl ", "$CURL ", 1)
@@ -178,7 +178,7 @@ impl BulkClient {
     }
 }
 
-/// The rows that show what the machine can do; see [`crate::limit`].
+/// Contestants that show what the machine can do; see [`crate::least_work`].
 pub(super) mod limits {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! One big GET over plain HTTP: thrown away, into a pipe, to a file.
+//! One large GET over plain HTTP: discarded, into a pipe, or to a file.
 
 use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};

@@ -1,4 +1,4 @@
-//! One big GET over TLS 1.3: thrown away, into a pipe.
+//! One large GET over TLS 1.3: discarded, or into a pipe.
 
 use super::large_bodies::{BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};

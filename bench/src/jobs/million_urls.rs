@@ -1,4 +1,4 @@
-//! Memory as the list grows: ten thousand URLs and a million, tiny bodies, in order.
+//! Memory for long lists: ten thousand URLs against a million, with tiny bodies, in order.
 
 use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;

@@ -1,4 +1,4 @@
-//! The jobs, one file each, and what they share.
+//! The jobs, one in each file, and the code that they share.
 
 mod body_prefixes;
 pub(crate) mod c_requests;
@@ -39,7 +39,7 @@ use crate::options::BenchOptions;
 use crate::server::SiteServer;
 use crate::{Result, tools};
 
-/// A job of the scorecard: one card, or one a part.
+/// A job of the scorecard, which has one part or several.
 pub(crate) struct BenchJob {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -74,22 +74,23 @@ pub(crate) const ALL: &[&BenchJob] = &[
 /// The peers that scripts/bench-peers.sh builds.
 const PEERS: [&str; 2] = ["easyget", "htcat"];
 
-/// The number of starts in a run of a program that takes milliseconds.
+/// The number of starts in a run of a program that takes only milliseconds.
 const IN_A_ROW: u32 = 20;
 
-/// The length of the replies of the small jobs.
+/// The length of the responses in the jobs with small responses.
 const SMALL: usize = 300;
 
-/// The directory of this package, where `results/` and `work/` are.
+/// Returns the directory of this package, which contains `results/` and `work/`.
 pub(crate) fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The environment of a job, which keeps its servers running.
+/// What a job needs to run: options, a working directory, and its servers.
 pub(crate) struct JobEnvironment<'a> {
     pub(crate) job: &'static BenchJob,
     pub(crate) options: &'a BenchOptions,
-    /// Every command runs here, so that its arguments contain no absolute path.
+    /// The working directory of all commands of the job, so that their arguments contain no
+    /// absolute path.
     pub(crate) work: PathBuf,
     held: Vec<Box<dyn Any>>,
 }
@@ -109,7 +110,7 @@ impl<'a> JobEnvironment<'a> {
         self.held.push(Box::new(server));
     }
 
-    /// The program with a name, if it is installed.
+    /// Returns the program with this name, if it is installed.
     pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         match name {
             "curl" if self.options.curl.is_some() => self.options.curl.clone(),
@@ -121,7 +122,7 @@ impl<'a> JobEnvironment<'a> {
         }
     }
 
-    /// The versions of those of haul and its peers that are installed.
+    /// Returns the versions of haul and of the installed peers.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let version = |(name, flag)| Some((name, tools::version(&self.program(name)?, flag)));
         let peers = ["haul", "curl", SYSTEM_CURL, "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
@@ -130,17 +131,17 @@ impl<'a> JobEnvironment<'a> {
         all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
     }
 
-    /// The length of a large body: `full`, or the requested one.
+    /// Returns the length of a large body: `full`, or the size from the command line.
     fn length(&self, full: u64) -> u64 {
         self.options.size.unwrap_or(full)
     }
 
-    /// The number of something: `full`, or few in a smoke run.
+    /// Returns how many of something a job uses: `full`, or only a few in a smoke run.
     fn count(&self, full: usize) -> usize {
         if self.options.smoke { full.div_ceil(1000).max(20) } else { full }
     }
 
-    /// The card with those contestants that may run: in a smoke run haul alone.
+    /// Removes the contestants that may not run: in a smoke run, all but haul.
     pub(crate) fn admitted(&self, mut card: JobPart) -> JobPart {
         if self.options.smoke {
             card.contestants
@@ -150,8 +151,8 @@ impl<'a> JobEnvironment<'a> {
         card
     }
 
-    /// The contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word) is
-    /// installed; reports which are not.
+    /// Returns the contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word)
+    /// is installed. Prints the others.
     fn entries(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
@@ -173,7 +174,7 @@ impl<'a> JobEnvironment<'a> {
         entries.into_iter().filter(installed).collect()
     }
 
-    /// A text file in the working directory, one line an item.
+    /// Writes a text file in the working directory, with a line for each item.
     fn write_lines(&self, name: &str, lines: impl IntoIterator<Item = String>) -> Result<()> {
         let mut file = std::io::BufWriter::new(fs::File::create(self.work.join(name))?);
         for line in lines {
@@ -182,16 +183,17 @@ impl<'a> JobEnvironment<'a> {
         Ok(file.flush()?)
     }
 
-    /// A URL list `list`, and curl's config files of it: `null.cfg`, each body to /dev/null;
-    /// `stdout.cfg`.
+    /// Writes a URL list, `list`, and config files for curl with the same URLs: `null.cfg` (each
+    /// body to /dev/null) and `stdout.cfg`.
     fn write_url_lists(&self, urls: &[String]) -> Result<()> {
         self.write_lines("list", urls.iter().cloned())?;
         self.write_lines("stdout.cfg", urls.iter().map(|url| format!("url = \"{url}\"")))?;
         self.write_lines("null.cfg", urls.iter().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"")))
     }
 
-    /// As [`write_url_lists`](JobEnvironment::write_url_lists) for AS pages, with `files.cfg`, each
-    /// body to a file under `pages/`, and their names in order in `names`.
+    /// Calls [`write_url_lists`](JobEnvironment::write_url_lists) for pages of the site. Also
+    /// writes `files.cfg` (each body to a file under `pages/`), and the names of these files to
+    /// `names`.
     fn write_page_lists(&self, base: &str, paths: &[String]) -> Result<()> {
         let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
         self.write_url_lists(&urls)?;
@@ -201,47 +203,49 @@ impl<'a> JobEnvironment<'a> {
     }
 }
 
-/// A contestant that is run directly.
+/// Makes a contestant that runs a program directly.
 fn plain(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
-/// A contestant whose program is started [`IN_A_ROW`] times in each run.
+/// Makes a contestant whose program is started [`IN_A_ROW`] times in each run.
 fn in_a_row(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { times: IN_A_ROW, ..plain(name, words, check) }
 }
 
-/// A contestant that is a line of shell.
+/// Makes a contestant that runs a line of shell.
 fn shell(name: &'static str, line: impl Into<String>, check: AnswerCheck) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
-/// A shell line that makes `calls` of haul with the agent at `$dir/a`, which it starts and stops. A
-/// socket's path must be short; that of the working directory may be long.
+/// Returns a shell line that starts haul's agent at `$dir/a`, runs `calls`, and stops the agent.
+/// The path of a socket must be short, and that of the working directory may be long.
 fn with_agent(calls: &str) -> String {
     format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
 }
 
-/// The system's curl, if that in [`JobEnvironment::program`] was built for the bench: it starts
-/// more slowly.
+/// The name of the system's curl, if [`JobEnvironment::program`] returns another one that was built
+/// for the bench. The system's starts more slowly.
 pub(crate) const SYSTEM_CURL: &str = "system-curl";
 
-/// nghttp2's load generator, which discards bodies and checks nothing: what one connection can do.
+/// nghttp2's load generator. It discards bodies and checks nothing, and so shows what one
+/// connection can do.
 const H2LOAD: &str = "h2load";
 
-/// Returns h2load with `requests` requests on one connection, 50 at a time: for a quoted URL, or
-/// `-i` and a list of them. h2load prints the number of bytes of the bodies.
+/// Makes a contestant of h2load with `requests` requests on one connection, 50 at a time. `what` is
+/// a quoted URL, or `-i` and a file of URLs. h2load prints the number of body bytes.
 fn h2load(requests: usize, what: &str, all: OutputDigest) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
     shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), AnswerCheck::Told(None, all))
 }
 
-/// Prints what parallel writers to files have fetched, in the order of the list.
+/// Returns a shell line that runs `fetch`, which writes pages to files in parallel, and prints the
+/// files in the order of the list.
 fn pages_in_order(fetch: &str) -> String {
     format!("rm -rf pages && mkdir pages && {fetch} && cd pages && xargs cat < ../names && cd .. && rm -r pages")
 }
 
-/// The site on disk, and the digests of its pages.
+/// The site's files on disk, and the digests of its pages.
 struct SiteFiles {
     site: Site,
     root: PathBuf,
@@ -249,7 +253,7 @@ struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Lays the site out under the working directory of all jobs, unless it is there already.
+    /// Writes the site's files to a directory that all jobs share, unless they are there already.
     fn prepare(options: &BenchOptions) -> Result<SiteFiles> {
         let site = Site::scaled(options.seed, options.pages);
         let root = home().join("work").join(format!("site-{}-{}", options.seed, options.pages));
@@ -267,12 +271,12 @@ impl SiteFiles {
         Ok(SiteFiles { answer: OutputDigest::of(&answer.text), site, root })
     }
 
-    /// Serves it.
+    /// Starts a server for the files.
     fn serve(&self, bench: &JobEnvironment) -> Result<SiteServer> {
         SiteServer::start(&self.site, &self.root, &bench.work, bench.options.embedded)
     }
 
-    /// The digest of these pages, concatenated.
+    /// Returns the digest of these pages, concatenated.
     fn pages(&self, paths: &[String]) -> OutputDigest {
         let mut printer = OutputDigester::new();
         for path in paths {
@@ -281,13 +285,13 @@ impl SiteFiles {
         printer.finish()
     }
 
-    /// The directory of the pages.
+    /// Returns the directory with the pages.
     fn root(&self) -> &Path {
         &self.root
     }
 }
 
-/// The body of `/bytes/300`, on nginx as on the embedded origin.
+/// Returns the body of `/bytes/300`, which is the same on nginx and on the embedded server.
 fn small_body(seed: u64) -> Vec<u8> {
     Pattern::new(seed).slice(0, SMALL)
 }

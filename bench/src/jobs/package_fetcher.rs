@@ -1,12 +1,12 @@
-//! Another program's fetcher: an index of 2.5 MB and the beginnings of 70 packages, a process a
-//! file, at 20 ms round trip.
+//! A package manager's fetcher: an index of 2.5 MB and the beginnings of 70 packages, with a new
+//! process for each file, at 20 ms round trip.
 //!
 //! ```text
 //! bench read-packages WANTS BASE COMMAND...    reads as pkg_add does, by COMMAND -o - URL; prints how many bytes were read
 //! ```
 //!
-//! Parts: plain and TLS, the TCP handshake charged a round trip or not. CPU is that of the calls
-//! only: the agent is not a child of the measured process.
+//! The parts are plain and TLS, each with and without a round trip for the TCP handshake. The CPU
+//! time is that of the calls only: the agent is not a child of the measured process.
 
 use std::fs;
 use std::time::Duration;
@@ -30,13 +30,13 @@ pub(super) const JOB: BenchJob = BenchJob {
 const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
-/// A way to the mirror.
+/// A part of the job: how the mirror is reached.
 struct MirrorRoute {
     part: &'static str,
     tls: bool,
-    /// The TCP handshake costs a round trip.
+    /// True if the TCP handshake takes a round trip.
     far: bool,
-    /// The allowed share of curl's time.
+    /// The maximum time as a fraction of curl's.
     goal: f64,
 }
 
@@ -97,7 +97,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Does what `arguments` say; they are those after `read-packages`.
+/// Runs `bench read-packages` with these arguments.
 pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
     let wants: Option<Vec<WantedFile>> = fs::read_to_string(wants)?.lines().map(WantedFile::from_line).collect();

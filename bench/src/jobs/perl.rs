@@ -1,9 +1,9 @@
-//! Requests of a Perl program, one at a time on a warm connection: HTTP::Haul, LWP with and without
-//! it, other Perl clients, and the lower limit (the C program of `c-requests`); and all pages of
-//! the site, six at once, by those that can.
+//! Requests of a Perl program, one at a time on a warm connection, with HTTP::Haul, LWP with and
+//! without it, other Perl clients, and the lower limit (the C program of `c-requests`). Also all
+//! pages of the site, six at a time, with the clients that can do that.
 //!
-//! The programs are in `bench/perl/requests.pl`; HTTP::Haul is that of `make bindings` in
-//! `bindings/perl/blib`.
+//! The programs are in `bench/perl/requests.pl`. They use the HTTP::Haul that `make bindings` has
+//! built in `bindings/perl/blib`.
 
 use std::process::Command;
 
@@ -58,8 +58,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// All pages of the site, six at once: by HTTP::Haul's `each` and its counterparts in other
-/// clients.
+/// Makes the part that fetches all pages of the site, six at a time, with HTTP::Haul's `each` and
+/// its counterparts in other clients.
 fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPart> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

@@ -1,9 +1,9 @@
-//! Requests of a Python program: one at a time on a warm connection, and the site's pages side by
-//! side. haul, requests with and without it, other Python clients, and the lower limit (the C
-//! program of `c-requests`).
+//! Requests of a Python program: one at a time on a warm connection, and the site's pages
+//! concurrently. The clients are haul, requests with and without it, others, and the lower limit
+//! (the C program of `c-requests`).
 //!
 //! The programs are in `bench/python`. They run in the environment that `scripts/bench-python.sh`
-//! makes of the pinned peers and the result of `make python`.
+//! makes, with pinned versions of the peers, and haul from `make python`.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -59,7 +59,7 @@ const PAGES: [LanguageClient; 14] = [
     ("pycurl", "pycurl", "pycurl"),
 ];
 
-/// The interpreter, seen from where commands run.
+/// The interpreter's path, relative to the working directory of the commands.
 const PYTHON: &str = "environment/bin/python";
 /// The command that runs Python without environment variables. requests reads all of them twice for
 /// each request, which took half of its time with the seventy variables of a CI system.

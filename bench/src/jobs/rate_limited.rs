@@ -1,8 +1,8 @@
-//! One GET with a rate limit on every connection, as in object stores: the gain of more
+//! One GET with a rate limit on each connection, as object stores have: the gain from more
 //! connections.
 //!
-//! nginx's `limit_rate` limits a request; the relay limits the connection, and delays the TCP
-//! handshake by a round trip.
+//! nginx's `limit_rate` would limit a request, so a relay limits the connections. It also delays
+//! the TCP handshake by a round trip.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const RTT: Duration = Duration::from_millis(20);
 
-/// A link to a body.
+/// A part of the job: a link with limited rate.
 struct LimitedLink {
     part: &'static str,
     tls: bool,
-    /// Bytes a second of each connection.
+    /// The rate of each connection, in bytes per second.
     rate: u64,
     len: u64,
 }

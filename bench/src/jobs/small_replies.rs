@@ -1,4 +1,4 @@
-//! 20,000 replies of 300 bytes: the cost of a request, apart from its body.
+//! 20,000 responses of 300 bytes: the cost of a request without that of its body.
 
 use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, small_body};
 use crate::Result;

@@ -1,8 +1,9 @@
-//! The whole first job: indexes, AS numbers, pages, CIDR blocks, sorted unique.
+//! The original task: fetch indexes, extract AS numbers, fetch their pages, extract CIDR blocks,
+//! and print them sorted and unique.
 //!
 //! The recipes are those that people write: one curl with a config of URLs, `xargs -P20`, and the
-//! hybrid of 20 curls of 287 URLs. The two parallel ones mix up their outputs and answer wrongly;
-//! they are run to show it.
+//! hybrid of 20 curls with 287 URLs each. The two parallel ones mix up their outputs, so their
+//! result is wrong; they are run to show this.
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell};
 use crate::Result;

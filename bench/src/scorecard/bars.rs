@@ -1,4 +1,4 @@
-//! Bars: what each contestant of a job took, beside the best peer.
+//! Bar charts: the results of each contestant of a job, compared with the best peer.
 //!
 //! ```text
 //!  part                 wall                          CPU
@@ -15,18 +15,19 @@ use crate::job_part::{ContestantRole, FigureKind};
 use crate::record::{ContestantRuns, PartResult};
 use crate::report;
 
-/// Pixels.
+/// The width of the chart, in pixels.
 const WIDTH: u32 = 1000;
 const NAMES: i32 = 270;
 const PANEL: i32 = 360;
-/// The share of a panel that the longest bar takes; the rest is for its figure.
+/// The length of the longest bar. The rest of the column is for its number.
 const LONGEST: f64 = 200.0;
 const ROW: i32 = 24;
 const HEAD: i32 = 58;
-/// A bar longer than this many times the best is cut off, or the others would become too small.
+/// The maximum length of a bar as a multiple of the best one. Longer bars are cut off, or the
+/// others would become too small.
 const MOST: f64 = 8.0;
 
-/// The chart of the sheets of one job, one below the other.
+/// Draws the results of a job's parts as SVG bar charts, one below the other.
 pub(super) fn chart(sheets: &[&PartResult]) -> DrawResult<String> {
     let rows: usize = sheets.iter().map(|sheet| sheet.entries.len()).sum();
     let height = i32::try_from(rows)? * ROW + i32::try_from(sheets.len())? * (HEAD + 10) + 34;
@@ -92,7 +93,8 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     Ok(())
 }
 
-/// If a reader of the pipe costs as much as the client, the client's own CPU is compared.
+/// Returns the kind of CPU time to compare: only the client's, if the reader of its pipe was
+/// measured, too.
 fn cpu_of(sheet: &PartResult) -> FigureKind {
     if sheet.entries.iter().any(|entry| entry.median(FigureKind::Client).is_some()) {
         FigureKind::Client

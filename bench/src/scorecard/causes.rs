@@ -1,4 +1,5 @@
-//! The causes of missed goals, by the number of the goal; kept by hand in `bench/causes.md`.
+//! The causes of missed goals, by the number of the goal. They are written by hand in
+//! `bench/causes.md`.
 //!
 //! ```text
 //! ## 3.7
@@ -8,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
-/// The paragraphs of each goal.
+/// The paragraphs about each goal, by its number.
 pub(super) struct Causes(BTreeMap<String, Vec<String>>);
 
 impl Causes {
-    /// Reads the file. Text before the first heading is for its editors.
+    /// Parses the file. Text before the first heading is for its editors, and ignored.
     pub(super) fn read(text: &str) -> Causes {
         let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for section in format!("\n{text}").split("\n## ").skip(1) {
@@ -23,7 +24,7 @@ impl Causes {
         Causes(causes)
     }
 
-    /// The paragraphs about a goal, if there are any.
+    /// Returns the paragraphs about a goal; empty if there are none.
     pub(super) fn of(&self, id: &str) -> &[String] {
         self.0.get(id).map_or(&[], Vec::as_slice)
     }

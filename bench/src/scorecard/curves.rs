@@ -1,4 +1,4 @@
-//! Curves: how wall time, CPU and memory grow.
+//! Line charts: how wall time, CPU time and memory grow.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) struct Curve {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     axis: &'static str,
-    /// True if X grows by factors.
+    /// True if the values of X grow by factors, so that the axis is logarithmic.
     by_factors: bool,
 }
 
@@ -43,7 +43,7 @@ struct CurveLine {
     points: Vec<(f64, f64)>,
 }
 
-/// The chart of a curve; `None` if the run has no point of it.
+/// Draws the chart of a curve; `None` if the results contain no point of it.
 pub(super) fn chart(curve: &Curve, record: &BenchRecord) -> DrawResult<Option<String>> {
     let panels: Vec<(String, Vec<CurveLine>)> =
         [(FigureKind::Wall, "wall, s"), (FigureKind::Cpu, "CPU, s"), (FigureKind::Rss, "peak memory, MB")]
@@ -81,7 +81,7 @@ pub(super) fn chart(curve: &Curve, record: &BenchRecord) -> DrawResult<Option<St
     Ok(Some(svg))
 }
 
-/// The contestants of a curve in the order of its sheets, each with its points in order.
+/// Returns the contestants of a curve in the order of the results, each with its points in order.
 fn lines(curve: &Curve, record: &BenchRecord, what: FigureKind) -> Vec<CurveLine> {
     let mut lines: Vec<CurveLine> = Vec::new();
     for sheet in &record.sheets {
@@ -108,8 +108,7 @@ fn lines(curve: &Curve, record: &BenchRecord, what: FigureKind) -> Vec<CurveLine
     lines
 }
 
-/// An axis with marks chosen in this file. plotters' own axes place marks by their number, which
-/// gives 1.2 cores.
+/// An axis with marks that are chosen in this file. plotters' own axes would mark 1.2 cores.
 struct Axis {
     range: Range<f64>,
     by_factors: bool,
@@ -117,8 +116,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// Logarithmic, with this much room beyond the values; marked at powers of ten, or at 1, 2 and
-    /// 5 of each if it spans few of them.
+    /// Makes a logarithmic axis that extends beyond the values by the factor `room`. It is marked
+    /// at powers of ten, and also at 2 and 5 times these if there are few.
     fn by_factors(values: &[f64], room: f64) -> Axis {
         let (low, high) = (least(values) / room, most(values) * room);
         // A smaller range than a power of ten would exaggerate differences.
@@ -134,7 +133,7 @@ impl Axis {
         Axis { range, by_factors: true, marks }
     }
 
-    /// Linear, marked at the values, except where labels would overlap.
+    /// Makes a linear axis that is marked at the values, except where labels would overlap.
     fn by_steps(values: &[f64]) -> Axis {
         let span = most(values) - least(values);
         let mut sorted = values.to_vec();
@@ -149,7 +148,7 @@ impl Axis {
         Axis { range: least(values) - margin..most(values) + margin, by_factors: false, marks }
     }
 
-    /// Returns the position of a value between 0, the start, and 1, the end.
+    /// Returns the position of a value on the axis: 0 at the start, 1 at the end.
     fn place(&self, value: f64) -> f64 {
         let Range { start, end } = self.range;
         let (start, end, value) =
@@ -215,12 +214,12 @@ fn panel(area: &PlotArea<'_>, curve: &Curve, title: &str, lines: &[CurveLine], x
     Ok(())
 }
 
-/// The colour and the mark of a line; each has a form of its own.
+/// The colour and the marker of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineStyle {
     Haul,
     Peer,
-    /// A second contestant of haul.
+    /// The second of haul's contestants.
     Other,
 }
 
@@ -244,7 +243,7 @@ impl LineStyle {
     }
 }
 
-/// A number in few characters: `20 k`, `0.05`.
+/// Returns a short text for a number, such as `20 k` or `0.05`.
 fn short(value: f64) -> String {
     let (scaled, suffix) = match value {
         v if v >= 1e9 => (v / 1e9, " G"),

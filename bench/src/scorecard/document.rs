@@ -1,16 +1,17 @@
-//! One document, two forms: Markdown for the repository, HTML that opens without a network.
+//! A document that can be rendered as Markdown for the repository, and as HTML that needs no
+//! network.
 //!
-//! Text is plain except for `` `code` `` and `**bold**`, which both forms have.
+//! Text is plain, except that both formats render `` `code` `` and `**bold**`.
 
 use std::fmt::Write;
 
-/// A piece of a document.
+/// A block of a document.
 pub(super) enum DocumentBlock {
-    /// 1 is the title.
+    /// A heading of this level; 1 is the title.
     Heading(u8, String),
     Paragraph(String),
     Table(DocumentTable),
-    /// A chart: its name, what it shows, and the SVG itself.
+    /// A chart: its name, a description, and the SVG itself.
     Chart {
         name: String,
         shows: String,
@@ -18,14 +19,15 @@ pub(super) enum DocumentBlock {
     },
 }
 
-/// A table; the first columns, this many, are text, the others figures.
+/// A table. The first `text_columns` columns are text, the others numbers.
 pub(super) struct DocumentTable {
     pub(super) text_columns: usize,
     pub(super) head: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// Renders Markdown; charts are files under `charts`, relative to the document.
+/// Renders the document as Markdown. `charts` is the directory of the chart files, relative to the
+/// document.
 pub(super) fn markdown(blocks: &[DocumentBlock], charts: &str) -> String {
     let mut out = String::new();
     for block in blocks {
@@ -55,7 +57,7 @@ pub(super) fn markdown(blocks: &[DocumentBlock], charts: &str) -> String {
     out + "\n"
 }
 
-/// Renders one HTML page that contains its charts.
+/// Renders the document as one HTML page that contains its charts.
 pub(super) fn html(title: &str, blocks: &[DocumentBlock]) -> String {
     let mut body = String::new();
     for block in blocks {
@@ -91,7 +93,7 @@ pub(super) fn html(title: &str, blocks: &[DocumentBlock]) -> String {
     )
 }
 
-/// The style sheet. The page loads nothing: fonts are the reader's own.
+/// The style sheet of the HTML page. The page loads nothing, and uses the reader's fonts.
 const STYLE: &str = "\
 body { font: 16px/1.5 sans-serif; color: #1a1a1a; background: #fff; max-width: 1080px; margin: 2rem auto; padding: 0 1rem }
 h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }
@@ -108,7 +110,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Text with its code and bold marked up.
+/// Converts text with code and bold marks to HTML.
 fn inline(text: &str) -> String {
     let mut out = String::new();
     for (at, piece) in text.split('`').enumerate() {

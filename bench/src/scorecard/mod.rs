@@ -1,5 +1,5 @@
-//! The outputs made from a file of results: `docs/benchmarks.md` and its charts, the rows of every
-//! job (`bench/results/rows.md`), the README's figures, and one page of HTML.
+//! The files that are made from results: `docs/benchmarks.md` and its charts, the table of every
+//! job (`bench/results/rows.md`), the README's figures, and one HTML page.
 //!
 //! ```text
 //! bench scorecard                               of the newest whole run under bench/results
@@ -7,8 +7,7 @@
 //! bench scorecard --check                       writes nothing; fails if anything in the repository differs
 //! ```
 //!
-//! Nothing but the results goes in, and `bench/causes.md`: why a goal is missed is for a person to
-//! say.
+//! The only other input is `bench/causes.md`, in which people explain missed goals.
 
 mod bars;
 mod causes;
@@ -31,7 +30,7 @@ use crate::{Result, scorecard::causes::Causes};
 /// The directory of the charts, relative to the root of the repository.
 const CHARTS: &str = "docs/benchmarks";
 
-/// Runs with the arguments after `scorecard`.
+/// Runs `bench scorecard` with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (mut check, mut file) = (false, None);
     for argument in arguments {
@@ -63,7 +62,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The files of the repository that are made from a record, by their names.
+/// Returns the names and contents of the repository's files that are made from results.
 fn made(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let causes = causes()?;
     let mut made = vec![
@@ -82,7 +81,7 @@ fn causes() -> Result<Causes> {
     Ok(Causes::read(&fs::read_to_string(home().join("causes.md"))?))
 }
 
-/// Fails if a file under `root` is not what was made; names the first.
+/// Fails if a file under `root` differs from its new content. The error names the first such file.
 fn compare(root: &Path, made: &[(String, String)]) -> Result<()> {
     for (name, text) in made {
         let there = fs::read_to_string(root.join(name)).unwrap_or_default();
@@ -97,7 +96,7 @@ fn root() -> PathBuf {
     home().join("..")
 }
 
-/// The newest file of a whole run: the last in order of date, then of name.
+/// Returns the newest file of a whole run: the last one by date, then by name.
 fn newest(results: &Path) -> Result<Option<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(results)? {
@@ -118,7 +117,8 @@ mod tests {
     use super::*;
     use crate::record::tests::{entry, figures, record, sheet};
 
-    /// The documents in the repository match the measurements. `make scorecard` updates them.
+    /// Checks that the documents in the repository match the newest results. `make scorecard`
+    /// updates them.
     #[test]
     fn documents_match_the_newest_results() {
         run(&["--check".to_owned()]).unwrap();

@@ -1,4 +1,4 @@
-//! The first chart: haul beside the best peer of each job, in one picture.
+//! The first chart: haul compared with the best peer of each job.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -7,18 +7,18 @@ use super::style::{CUT, DrawResult, FRAME, HAUL, PEER, TEXT, font, marked};
 use crate::job_part::{ContestantRole, FigureKind};
 use crate::record::{BenchRecord, PartResult};
 
-/// Pixels.
+/// The width of the chart, in pixels.
 const WIDTH: u32 = 1000;
 const NAMES: i32 = 170;
 const PANEL: i32 = 410;
-/// The length of a bar of 1.00.
+/// The length of a bar for the ratio 1.00, in pixels.
 const ONE: f64 = 180.0;
-/// Longer bars are cut off here; their figure is printed.
+/// The maximum ratio that is drawn. Longer bars are cut off; their number is printed.
 const MOST: f64 = 1.2;
 const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
-/// The chart of all sheets that have a peer; `None` without any.
+/// Draws the chart of all parts that have a peer; `None` if no part has one.
 pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     let rows: Vec<(&PartResult, [Option<Ratio>; 2])> = record
         .sheets
@@ -65,13 +65,14 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     Ok(Some(svg))
 }
 
-/// haul's figure as a share of the best peer's.
+/// The ratio of haul's result to the best peer's.
 struct Ratio {
     value: f64,
     peer: String,
 }
 
-/// Returns the ratio of haul's first contestant; `None` if haul or all peers gave a wrong answer.
+/// Returns the ratio for haul's first contestant; `None` if outputs of haul or of all peers were
+/// wrong.
 fn ratio(sheet: &PartResult, what: FigureKind) -> Option<Ratio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.

@@ -1,4 +1,4 @@
-//! The contents of `docs/benchmarks.md`, of the file of rows, and of the HTML page.
+//! The contents of `docs/benchmarks.md`, of [`ROWS_FILE`], and of the HTML page.
 
 use super::causes::Causes;
 use super::document::{self, DocumentBlock, DocumentTable};
@@ -10,19 +10,19 @@ use crate::job_part::WorkUnit;
 use crate::record::{BenchRecord, PartResult};
 use crate::report;
 
-/// The job whose sheets are points of curves.
+/// The job whose parts are points of curves.
 const CURVES: &str = "curves";
 
-/// The file with the rows of every job, relative to the root of the repository.
+/// The file with a table for every job, relative to the root of the repository.
 pub(super) const ROWS_FILE: &str = "bench/results/rows.md";
 
-/// `docs/benchmarks.md`: the summary, charts, goals and how it is measured.
+/// Renders `docs/benchmarks.md`: the summary, charts, goals, and the method.
 pub(super) fn markdown(record: &BenchRecord, causes: &Causes) -> Result<String> {
     let made = "<!-- Made by `make scorecard` from bench/results; causes are from bench/causes.md. -->\n\n";
     Ok(made.to_owned() + &document::markdown(&blocks(record, causes)?, "benchmarks"))
 }
 
-/// [`ROWS_FILE`]: a row for each contestant of each job.
+/// Renders [`ROWS_FILE`]: for each job, a row for each contestant.
 pub(super) fn rows_markdown(record: &BenchRecord) -> String {
     let made = "<!-- Made by `make scorecard` from the newest whole run in this directory. -->\n\n";
     let title = DocumentBlock::Heading(1, format!("Benchmarks: every contestant, {}", record.date));
@@ -39,7 +39,7 @@ pub(super) fn html(record: &BenchRecord, causes: &Causes) -> Result<String> {
     Ok(document::html(&format!("haul: benchmarks, {}", record.date), &blocks))
 }
 
-/// All charts by their names.
+/// Draws all charts. Returns each with its name.
 pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let mut charts: Vec<(String, String)> = Vec::new();
     charts.extend(overview::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
@@ -52,7 +52,7 @@ pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     Ok(charts)
 }
 
-/// The sheets of each job except the curves, in the order in which they ran.
+/// Returns the parts of each job except `curves`, in the order in which they ran.
 fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
     let mut jobs: Vec<(&str, Vec<&PartResult>)> = Vec::new();
     for sheet in record.sheets.iter().filter(|sheet| sheet.job != CURVES && !sheet.entries.is_empty()) {
@@ -95,7 +95,7 @@ fn blocks(record: &BenchRecord, causes: &Causes) -> Result<Vec<DocumentBlock>> {
     Ok(blocks)
 }
 
-/// The README's table, and where the figures below it come from.
+/// Makes the README's table, and the text that says where its numbers come from.
 fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
     let rows = readme::job_rows(record);
@@ -117,7 +117,7 @@ fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// The table of each job, a row for each contestant.
+/// Makes the tables of all jobs, with a row for each contestant.
 fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
     let mut blocks = vec![DocumentBlock::Paragraph(
         "Figures are medians of the rounds. A ratio is the median of the rounds' ratios, each within its round."
@@ -133,7 +133,7 @@ fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// The rules of the measurement, the machine and the programs.
+/// Makes the description of the measurement, the machine and the programs.
 fn method(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
     let mut blocks = vec![DocumentBlock::Heading(2, "How it is measured".to_owned())];
@@ -212,7 +212,7 @@ fn misses(verdicts: &[GoalVerdict], causes: &Causes) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// The table of a sheet, below its description.
+/// Makes the table of a part, below its description.
 fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
     let table = report::ResultTable::of(sheet);
     let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {

@@ -1,42 +1,41 @@
-//! The goals of the project: one row each, and where its figure comes from.
+//! The goals of the project, with the result that each is compared with.
 //!
-//! They stand apart from the goals of the jobs. A job's goals are what its author holds it to;
-//! these are what was promised, in the words of the promise, and a row is here whether its job
-//! exists or not.
+//! They are separate from the goals of the jobs, which their authors chose. These are the project's
+//! promises, in the original words. Each has a row even if its job does not exist.
 
 use crate::job_part::FigureKind;
 
-/// A goal.
+/// A goal of the project.
 pub(super) struct ProjectGoal {
-    /// Section and number; causes of misses are found by it.
+    /// The number of the goal, with that of its section. The causes of a miss are found by it.
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
     pub(super) proof: GoalProof,
 }
 
-/// The proof that a goal is met.
+/// How it is shown that a goal is met.
 pub(super) enum GoalProof {
-    /// By the figure `what` of the contestant `of` on a sheet.
+    /// By the result `what` of the contestant `of` in the part `sheet`.
     Figure { sheet: &'static str, of: &'static str, what: FigureKind, bound: ProjectGoalBound },
-    /// By tests, which these are.
+    /// By these tests.
     Tests(&'static str),
 }
 
-/// The bound for a figure.
+/// The bound on a result.
 pub(super) enum ProjectGoalBound {
-    /// A ratio to the same figure of that contestant in the same round, at most this.
+    /// The maximum ratio to the result of this contestant in the same round.
     Of(&'static str, f64),
-    /// A ratio to the figure of the best peer, at most this.
+    /// The maximum ratio to the result of the best peer.
     OfBest(f64),
-    /// At most this as it is read: s/GB, MB, s.
+    /// The maximum, in the displayed unit: s/GB, MB or s.
     Most(f64),
-    /// Microseconds a request, at most this.
+    /// The maximum number of microseconds per request.
     Micros(f64),
-    /// MB/s, at least this; the figure is wall time.
+    /// The minimum rate in MB/s. The result is a wall time.
     Speed(f64),
 }
 
-/// The headings of the sections.
+/// The numbers and headings of the sections.
 pub(super) const SECTIONS: [(&str, &str); 5] = [
     ("1", "Many small pages"),
     ("2", "Requests from a program, one at a time on a warm connection"),

@@ -1,12 +1,12 @@
-//! The README's figures. The text between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` is made
-//! here; everything else is written by hand.
+//! The README's figures. The text between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` is
+//! generated here; everything else is written by hand.
 
 use crate::Result;
 use crate::job_part::FigureKind;
 use crate::record::BenchRecord;
 
-/// The README with the pieces of this record in it; a piece whose jobs the record lacks stays as it
-/// is.
+/// Returns the README with the figures of these results. A piece of text stays as it is if the
+/// results lack one of its jobs.
 pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
@@ -21,7 +21,7 @@ pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
     Ok(text)
 }
 
-/// A ratio to the best peer, for the reader: `0.28 of curl's`.
+/// Returns the ratio of a contestant's result to that of the best peer, and the peer's name.
 fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: FigureKind) -> Option<(f64, String)> {
     let sheet = record.sheet(sheet)?;
     let peer = sheet.best_peer(what)?;
@@ -42,7 +42,7 @@ fn site(record: &BenchRecord) -> Option<String> {
     Some(wrapped(&text) + "\n")
 }
 
-/// A row of the table: what, sheet, contestant, figure.
+/// The rows of the table: description, part, contestant, and kind of result.
 const ROWS: [(&str, &str, &str, FigureKind); 12] = [
     ("Thousands of pages, the whole job", "site", "haul", FigureKind::Wall),
     ("Fetching alone", "fetch", "haul --unordered", FigureKind::Cpu),
@@ -58,10 +58,11 @@ const ROWS: [(&str, &str, &str, FigureKind); 12] = [
     ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", FigureKind::Wall),
 ];
 
-/// The head of the table of jobs: haul takes this share of the best peer's wall time or CPU.
+/// The head of the table of jobs. The share is the ratio of haul's wall time or CPU time to the
+/// best peer's.
 pub(super) const JOB_HEAD: [&str; 5] = ["job", "haul's share", "of", "best peer", "`make bench JOB=`"];
 
-/// The table of jobs: what, ratio, wall or CPU, best peer, job.
+/// Returns the rows of the table of jobs: description, ratio, wall or CPU, best peer, job.
 pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 5]> {
     ROWS.iter()
         .filter_map(|(about, sheet, of, what)| {
@@ -79,7 +80,7 @@ fn jobs(record: &BenchRecord) -> Option<String> {
     (!rows.is_empty()).then(|| head + &rows)
 }
 
-/// Wraps the text in lines of at most 120 characters.
+/// Wraps the text at 120 characters.
 fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {

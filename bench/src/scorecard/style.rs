@@ -1,5 +1,5 @@
 //! The style of the charts. The colours are those of Okabe and Ito, which people with common kinds
-//! of colour blindness can distinguish; lines differ in their marks as well.
+//! of colour blindness can distinguish. Lines also have different markers.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub(super) const HAUL: RGBColor = RGBColor(0, 114, 178);
 pub(super) const PEER: RGBColor = RGBColor(230, 159, 0);
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
-/// A second contestant of haul, in curves.
+/// The colour of haul's second contestant in line charts.
 pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);
 pub(super) const CUT: RGBColor = RGBColor(178, 60, 0);
 pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
@@ -19,12 +19,13 @@ pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 /// The result of drawing, which fails only if a chart has no size.
 pub(super) type DrawResult<T> = Result<T, Box<dyn Error>>;
 
-/// Text of this many pixels, vertically centred at the point, on this side of it.
+/// Returns a text style with this height in pixels. The text is centred vertically at its point and
+/// lies on this side of it.
 pub(super) fn font(size: u32, colour: RGBColor, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&colour).pos(Pos::new(side, VPos::Center))
 }
 
-/// A bold font for marks.
+/// Returns a bold text style for marks.
 pub(super) fn marked(size: u32, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().style(FontStyle::Bold).color(&TEXT).pos(Pos::new(side, VPos::Center))
 }

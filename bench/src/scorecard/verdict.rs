@@ -1,10 +1,10 @@
-//! The result of a goal in a run.
+//! Whether a run has met a goal of the project.
 
 use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
 use crate::job_part::{FigureKind, WorkUnit};
 use crate::record::{BenchRecord, ContestantRuns, PartResult, median};
 
-/// A goal and its result, in words for a table.
+/// A goal and its result, as text for a table.
 #[derive(Debug, PartialEq)]
 pub(super) struct GoalVerdict {
     pub(super) id: &'static str,
@@ -15,20 +15,21 @@ pub(super) struct GoalVerdict {
     pub(super) end: GoalStatus,
 }
 
-/// The verdict on a goal.
+/// Whether a goal is met.
 #[derive(Debug, PartialEq)]
 pub(super) enum GoalStatus {
-    /// The median meets it; so do this many of this many rounds.
+    /// The median meets the goal. So do the results of the first number of rounds, out of the
+    /// second.
     Met(usize, usize),
     Missed(usize, usize),
-    /// Tests show it, or fail.
+    /// These tests show whether the goal is met.
     Tested(&'static str),
-    /// The run has no such figure.
+    /// The run has no such result, for this reason.
     Unmeasured(String),
 }
 
 impl GoalVerdict {
-    /// The verdict of a goal over a record.
+    /// Compares a goal with the results of a run.
     pub(super) fn of(anchor: &ProjectGoal, record: &BenchRecord) -> GoalVerdict {
         let mut verdict = GoalVerdict {
             id: anchor.id,
@@ -92,7 +93,7 @@ impl GoalVerdict {
     }
 }
 
-/// The figure of the bound in each round, and its maximum.
+/// Returns the result in each round, in the unit of the bound, and the maximum allowed.
 fn figures(
     sheet: &PartResult,
     haul: &ContestantRuns,
@@ -115,7 +116,7 @@ fn figures(
     })
 }
 
-/// A figure in the unit of the goal.
+/// Returns a result as text, in the unit of the goal.
 fn show(value: f64, what: FigureKind, unit: WorkUnit, bound: &ProjectGoalBound) -> String {
     match (bound, unit) {
         (ProjectGoalBound::Micros(_), WorkUnit::Requests(requests)) => {
@@ -127,7 +128,7 @@ fn show(value: f64, what: FigureKind, unit: WorkUnit, bound: &ProjectGoalBound) 
 }
 
 impl GoalStatus {
-    /// The status in a few words.
+    /// Returns the status in a few words.
     pub(super) fn words(&self) -> String {
         match self {
             GoalStatus::Met(held, rounds) => format!("**met** in {held} of {rounds}"),

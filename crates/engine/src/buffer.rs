@@ -1,13 +1,12 @@
-//! Read buffers and the pool that they come from. A sink that keeps bytes can take over a whole
-//! buffer.
+//! Read buffers and their pool. A sink that keeps bytes can take over a whole buffer.
 //!
-//! The alignment of memory matters for a large receive ([`should_receive_via_buffer`]): buffers
-//! begin at a multiple of 64.
+//! The start of a buffer is aligned to 64 bytes, since large receives into other addresses can be
+//! slow ([`should_receive_via_buffer`]).
 //!
 //! A body is received into a worker's buffer. If its sink passes the bytes on at once, the buffer
-//! is used again. If the sink must keep them (in an ordered output whose turn has not come), it
-//! takes the whole buffer without a copy, and the worker takes another one from the pool. A few
-//! bytes are copied instead, because they would waste most of a buffer.
+//! is used again. A sink that must keep the bytes (in an ordered output, until earlier bodies are
+//! complete) takes the whole buffer without a copy, and the worker takes another one from the pool.
+//! Few bytes are copied instead, because they would waste most of a buffer.
 //!
 //! ```
 //! use haul::buffer::{Lease, BufferPool};
@@ -23,18 +22,19 @@ use std::sync::{Arc, Mutex};
 
 use crate::sync::IgnorePoison;
 
-/// Returns whether `room` bytes are better received into a read buffer and copied than received
-/// directly at `place`. A server sends a file in pages. Copying a page to an address 1 to 31 bytes
-/// past a page boundary takes the processor three times as long (each load looks as if it were for
-/// bytes just stored, and waits for them). `malloc` places each large block 16 bytes past a page
-/// boundary. Receiving 335 kB there took 190 µs, anywhere else 70 µs, and into a read buffer with a
-/// copy from there 85 µs (AMD EPYC, Linux 6.18).
+/// Returns true if `room` bytes should be received into a read buffer and copied from there to
+/// `place`, because that is faster than receiving them at `place` directly. A server sends a file
+/// in pages. Copying a page to an address 1 to 31 bytes past a page boundary takes the processor
+/// three times as long (each load seems to depend on the bytes just stored, and waits for them).
+/// `malloc` places each large block 16 bytes past a page boundary. Receiving 335 kB there took 190
+/// µs, at any other address 70 µs, and into a read buffer with a copy from there 85 µs (AMD EPYC,
+/// Linux 6.18).
 #[must_use]
 pub fn should_receive_via_buffer(place: *const u8, room: usize) -> bool {
     room >= LARGE && is_slow(place)
 }
 
-/// Minimum length for which the detour pays.
+/// The minimum length for which [`should_receive_via_buffer`] can return true.
 const LARGE: usize = 16 << 10;
 
 fn is_slow(place: *const u8) -> bool {
@@ -43,7 +43,7 @@ fn is_slow(place: *const u8) -> bool {
 
 const PAGE: usize = 4096;
 
-/// The alignment of buffers.
+/// The alignment of buffers, in bytes.
 const ALIGNMENT: usize = 64;
 
 /// A store for unused buffers of one size.
@@ -53,18 +53,18 @@ pub struct BufferPool {
     size: usize,
 }
 
-/// Maximum number of unused buffers on a pool. Further ones go back to the allocator.
+/// Maximum number of unused buffers in a pool. Further ones are freed.
 const MAX_FREE: usize = 64;
 
 impl BufferPool {
-    /// Makes a pool for buffers of `size` bytes. Allocates nothing before the first
+    /// Makes a pool for buffers of `size` bytes. No memory is allocated before the first
     /// [`BufferPool::take`].
     #[must_use]
     pub fn new(size: usize) -> Arc<Self> {
         Arc::new(Self { free: Mutex::new(Vec::new()), size })
     }
 
-    /// Takes a buffer: the last one put back (its memory is warm), or a new one.
+    /// Returns a buffer: the one that was returned last (its memory is in the cache), or a new one.
     #[must_use]
     pub fn take(self: &Arc<Self>) -> Buffer {
         let bytes = self.free.lock().ignore_poison().pop();
@@ -73,11 +73,11 @@ impl BufferPool {
     }
 }
 
-/// One read buffer; it goes back to its pool when dropped.
+/// A read buffer. It returns to its pool when it is dropped.
 #[derive(Debug)]
 pub struct Buffer {
     bytes: Box<[u8]>,
-    /// Index in `bytes` of the first aligned byte, at which the buffer begins.
+    /// The index in `bytes` of the first aligned byte, where the buffer begins.
     start: usize,
     pool: Arc<BufferPool>,
 }
@@ -105,7 +105,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Body bytes offered to a sink, which may read them now or keep them.
+/// Body bytes that are offered to a sink. It may read them during the call, or keep them.
 #[derive(Debug)]
 pub struct Lease<'a> {
     held: LeasedBytes<'a>,
@@ -115,22 +115,23 @@ pub struct Lease<'a> {
 /// The memory that holds the bytes of a lease.
 #[derive(Debug)]
 enum LeasedBytes<'a> {
-    /// The rest of the buffer is no longer needed, so the sink may take the buffer.
+    /// In a read buffer of which nothing else is needed any more, so the sink may take it.
     Whole(&'a mut Buffer),
-    /// The buffer is still needed, or is not a read buffer.
+    /// In a read buffer that is still needed, or in other memory.
     Part(&'a [u8]),
 }
 
-/// A sink takes the buffer itself if the bytes fill at least this fraction of it; less is copied.
+/// The fraction of a buffer that the bytes must fill for a sink to take the buffer itself. Fewer
+/// bytes are copied.
 const KEEP_FRACTION: usize = 4;
 
 impl<'a> Lease<'a> {
-    /// Makes a lease of bytes that are the only ones still needed of `buffer`.
+    /// Makes a lease of bytes in a read buffer. Nothing else in the buffer is needed any more.
     pub fn new(buffer: &'a mut Buffer, range: Range<usize>) -> Self {
         Self { held: LeasedBytes::Whole(buffer), range }
     }
 
-    /// Makes a lease of bytes in memory that stays with its owner.
+    /// Makes a lease of bytes in memory that the owner keeps.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self { range: 0..bytes.len(), held: LeasedBytes::Part(bytes) }
@@ -145,7 +146,7 @@ impl<'a> Lease<'a> {
         }
     }
 
-    /// Keeps the bytes beyond the call, without a copy where that pays.
+    /// Keeps the bytes beyond the call. They are not copied if they fill enough of a read buffer.
     #[must_use]
     pub fn keep(self) -> Chunk {
         match self.held {
@@ -159,10 +160,10 @@ impl<'a> Lease<'a> {
     }
 }
 
-/// Body bytes that were kept.
+/// Body bytes that a sink keeps.
 #[derive(Debug)]
 pub enum Chunk {
-    /// A part of a read buffer that was taken over.
+    /// A range of a read buffer that the sink has taken.
     Buffer(Buffer, Range<usize>),
     /// A copy.
     Copied(Vec<u8>),
@@ -178,7 +179,7 @@ impl Chunk {
         }
     }
 
-    /// Returns the size of the memory held, which counts against a budget.
+    /// Returns the number of bytes of memory that it uses, which counts towards memory limits.
     #[must_use]
     pub fn cost(&self) -> usize {
         match self {

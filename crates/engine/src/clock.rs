@@ -10,29 +10,29 @@ use std::time::{Duration, Instant, SystemTime};
 
 use haul_proto::time::Timestamp;
 
-/// Converts an instant to the time of the protocol machines: nanoseconds since the first call in
-/// this process.
+/// Converts an instant to the time format of the protocol machines: nanoseconds since the first
+/// call in this process.
 pub fn time(now: Instant) -> Timestamp {
     Timestamp(nanoseconds(now))
 }
 
-/// Converts an instant to the time of the policies.
+/// Converts an instant to the time format of `haul_policy`.
 pub fn policy_time(now: Instant) -> haul_policy::time::MonotonicTime {
     haul_policy::time::MonotonicTime(nanoseconds(now))
 }
 
-/// Converts a time of the policies to an instant.
+/// Converts a time of `haul_policy` to an instant.
 pub fn instant(time: haul_policy::time::MonotonicTime) -> Instant {
     start() + Duration::from_nanos(time.0)
 }
 
-/// Returns `now + wait`, or a time in a century if the clock cannot represent the sum.
+/// Returns `now + wait`, or the time in a century if the clock cannot represent the sum.
 pub fn after(now: Instant, wait: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     now.checked_add(wait).unwrap_or_else(|| now + CENTURY)
 }
 
-/// Returns the seconds since 1970 by the wall clock.
+/// Returns the number of seconds since 1970, by the wall clock.
 pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

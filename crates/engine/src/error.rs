@@ -1,9 +1,8 @@
-//! Failures of a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to
-//! curl's exit code.
+//! Errors of transfers: [`Error`], its [`ErrorKind`], and the table of curl's exit codes.
 //!
-//! The engine's modules return an `Error` with its kind and cause; the transfer adds the URL. The
-//! message has the form `URL: what happened: why`, and after a redirect `URL (redirected to URL):
-//! what happened: why`.
+//! The engine's modules return an `Error` with its kind and cause, and the transfer adds the URL.
+//! The message has the form `URL: what happened: why`, and after a redirect `URL (redirected to
+//! URL): what happened: why`.
 //!
 //! ```
 //! use haul::{Error, ErrorKind};
@@ -17,7 +16,7 @@ use std::{error, fmt, io};
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The failure of a transfer: a kind (with curl's exit code), a message, the URL concerned, and the
+/// The error of a failed transfer: its kind (with curl's exit code), a message, the URL, and the
 /// underlying cause.
 #[derive(Debug)]
 pub struct Error {
@@ -30,7 +29,7 @@ struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
-    /// The requested URL, if redirects have led from it to `url`.
+    /// The requested URL, if a redirect has changed it to `url`.
     asked: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
     /// The peer rejected this side's TLS identity or parameters by an alert.
@@ -39,10 +38,10 @@ struct ErrorDetails {
     status: Option<u16>,
 }
 
-/// The stages of a transfer, in order. An error keeps the last stage reached.
+/// The stages of a transfer, in order. An error stores the last stage that the transfer reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ErrorStage {
-    /// The stage is unknown; as far as known, the transfer sent nothing.
+    /// The stage is not known. As far as is known, nothing was sent.
     Unknown,
     /// A connection was being made.
     Connecting,
@@ -52,12 +51,12 @@ pub(crate) enum ErrorStage {
     Redirected,
 }
 
-/// The kinds of failure, each with one of curl's exit codes ([`ErrorKind::exit_code`]).
+/// The kinds of errors. Each has one of curl's exit codes ([`ErrorKind::exit_code`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The URL's scheme, or a redirect's, is not one that may be used; or the peer does not speak
-    /// HTTP/1. Exit 1.
+    /// The scheme of the URL, or of a redirect, is not allowed; or the peer does not speak HTTP/1.
+    /// Exit 1.
     UnsupportedScheme,
     /// The URL cannot be parsed. Exit 3.
     Url,
@@ -76,25 +75,26 @@ pub enum ErrorKind {
     Http2Stream,
     /// The body ended before its announced length. Exit 18.
     PartialBody,
-    /// The status was 400 or above, and the request asked to fail on that. Exit 22.
+    /// The status was 400 or above, and the request treats that as a failure. Exit 22.
     Status,
     /// The output could not be written. Exit 23.
     Write,
-    /// The content has no known length, and HTTP/1.0 sends none without. Exit 25.
+    /// The content has no known length, which HTTP/1.0 requires. Exit 25.
     Upload,
     /// A local file could not be read. Exit 26.
     Read,
     /// A time limit was reached. Exit 28.
     Timeout,
-    /// Ranges are required, and the server does not support them, or not correctly. Exit 33.
+    /// Ranges are required, but the server does not support them correctly. Exit 33.
     Range,
     /// The TLS handshake failed. Exit 35.
     TlsHandshake,
-    /// The content changed during the transfer, and part of it had already been delivered. Exit 36.
+    /// The content on the server changed during the transfer, after a part of it had been
+    /// delivered. Exit 36.
     Changed,
     /// The requested interface, local address or local ports cannot be used. Exit 45.
     Interface,
-    /// More redirects than allowed. Exit 47.
+    /// There were more redirects than allowed. Exit 47.
     TooManyRedirects,
     /// The connection closed before the first line of a response was complete. Exit 52.
     EmptyReply,
@@ -108,13 +108,13 @@ pub enum ErrorKind {
     PeerCertificate,
     /// The content coding is broken or unknown. Exit 61.
     ContentCoding,
-    /// The body is larger than allowed, as announced, received or decoded. Exit 63.
+    /// The announced, received or decoded body is larger than allowed. Exit 63.
     TooLarge,
     /// A client certificate or its key cannot be used. Exit 58.
     ClientCertificate,
-    /// The content has to be sent again and cannot be. Exit 65.
+    /// The content must be sent again, but cannot be read again. Exit 65.
     Rewind,
-    /// The server requires an authentication that haul does not support. Exit 94.
+    /// The server requires an authentication scheme that haul does not support. Exit 94.
     Auth,
     /// A URL contains a user name, which is not allowed here. Exit 67.
     Login,
@@ -129,14 +129,14 @@ pub enum ErrorKind {
     LocalFile,
     /// The server's public key is not among the pinned ones. Exit 90.
     PinnedKey,
-    /// The handshake with a SOCKS proxy failed, or it refused. Exit 97.
+    /// The handshake with a SOCKS proxy failed, or the proxy refused the connection. Exit 97.
     Proxy,
     /// A setting is not valid (a regular expression, a template, a header field). Exit 2.
     Setup,
-    /// The run was ended by a signal. Exit 130.
+    /// A signal or the program's own callback ended the transfer. Exit 130.
     Interrupted,
-    /// Code on a worker thread panicked, and its requests are lost. The code may be the program's
-    /// (a reader or stream of content, a sink, a trace) or the engine's. The request may have been
+    /// Code on a worker thread panicked, and its requests are lost. It may be the program's code (a
+    /// reader or stream of content, a sink, a trace) or the engine's. The request may have been
     /// sent. Exit 255.
     Panicked,
 }
@@ -189,7 +189,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Makes an error of this kind, with a sentence that says what happened.
+    /// Makes an error of this kind. The message is a phrase that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             details: Box::new(ErrorDetails {
@@ -205,7 +205,7 @@ impl Error {
         }
     }
 
-    /// Makes an error with an underlying cause, whose text is part of the message.
+    /// Makes an error with an underlying cause. The cause's text is appended to the message.
     pub fn with_source(
         kind: ErrorKind,
         message: impl Into<String>,
@@ -216,47 +216,47 @@ impl Error {
         error
     }
 
-    /// Makes the error of a transfer that the program cancelled.
+    /// Makes the error for a transfer that the program has cancelled.
     pub(crate) fn cancelled() -> Self {
         Self::new(ErrorKind::Interrupted, "it was cancelled")
     }
 
-    /// Changes the kind, and puts the subject `what` before the sentence.
+    /// Changes the kind, and puts `what` before the message.
     #[must_use]
     pub(crate) fn into_kind(mut self, kind: ErrorKind, what: &str) -> Self {
         self.details.kind = kind;
         self.about(what)
     }
 
-    /// Puts the subject `what` before the sentence.
+    /// Puts `what` before the message.
     #[must_use]
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.details.message = format!("{what}: {}", self.details.message);
         self
     }
 
-    /// Sets the URL concerned, unless one is set already.
+    /// Sets the URL, unless one is set already.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.details.url.get_or_insert_with(|| url.into());
         self
     }
 
-    /// Sets the requested URL, if redirects have led from it to the URL concerned.
+    /// Sets the requested URL of a transfer that a redirect has led to the error's URL.
     #[must_use]
     pub fn asked_as(mut self, url: impl Into<String>) -> Self {
         self.details.asked.get_or_insert_with(|| url.into());
         self
     }
 
-    /// Raises the stage to this one, if it is later.
+    /// Sets the stage, unless a later one is set already.
     #[must_use]
     pub(crate) fn at(mut self, stage: ErrorStage) -> Self {
         self.details.stage = self.details.stage.max(stage);
         self
     }
 
-    /// Sets the status of the response concerned.
+    /// Sets the status of the response that the error is about.
     #[must_use]
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.details.status = Some(status);
@@ -264,7 +264,7 @@ impl Error {
     }
 
     /// Returns a copy for another caller, or for another request that failed for the same reason.
-    /// It keeps the operating system's error; any other cause becomes text.
+    /// It contains the operating system's error; any other cause becomes text.
     #[must_use]
     pub fn again(&self) -> Self {
         let ErrorDetails { kind, message, url, asked, stage, status, .. } = &*self.details;
@@ -292,34 +292,34 @@ impl Error {
         self.details.kind.exit_code()
     }
 
-    /// Returns the URL concerned, if known. It never contains credentials.
+    /// Returns the URL at which the transfer failed, if known. It never contains credentials.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.details.url.as_deref()
     }
 
-    /// Returns the requested URL, if redirects have led from it to [`Error::url`].
+    /// Returns the requested URL, if a redirect has changed it to [`Error::url`].
     #[must_use]
     pub fn asked_url(&self) -> Option<&str> {
         self.details.asked.as_deref()
     }
 
-    /// Returns whether the program's own hook ([`Interrupt`](crate::interrupt::Interrupt)) or a
+    /// Returns true if the program's own callback ([`Interrupt`](crate::interrupt::Interrupt)) or a
     /// signal ended the transfer.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.kind() == ErrorKind::Interrupted
     }
 
-    /// Returns whether a name has no address: the server's or a proxy's.
+    /// Returns true if the server's or the proxy's name has no address.
     #[must_use]
     pub fn is_dns(&self) -> bool {
         matches!(self.kind(), ErrorKind::Resolve | ErrorKind::ProxyResolve)
     }
 
-    /// Returns whether TLS could not be set up: the handshake failed, a certificate or key of
-    /// either side is not acceptable, or the TLS settings cannot be used. In TLS 1.3 a server may
-    /// reject the client's certificate after the request was sent, which counts as TLS, too.
+    /// Returns true if TLS could not be set up: the handshake failed, one side did not accept the
+    /// other's certificate or key, or the TLS settings cannot be used. In TLS 1.3, a server may
+    /// reject the client's certificate after the request was sent; this counts, too.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.is_tls_setup() || self.is_tls_rejection()
@@ -338,9 +338,9 @@ impl Error {
         )
     }
 
-    /// Returns whether the connection or the response broke: it was refused, closed or reset, or
-    /// ended too early. A repeated request may well succeed; whether the request may be repeated is
-    /// another question.
+    /// Returns true if the connection was refused, closed or reset, or the response ended too
+    /// early. The same request may succeed next time. Whether it may be repeated is another
+    /// question.
     #[must_use]
     pub fn is_connection(&self) -> bool {
         matches!(
@@ -354,27 +354,27 @@ impl Error {
         )
     }
 
-    /// Returns whether the error is the status of a response (400 or above).
+    /// Returns true if the error is the status of a response (400 or above).
     #[must_use]
     pub fn is_status(&self) -> bool {
         self.kind() == ErrorKind::Status
     }
 
-    /// Returns that status, if [`is_status`](Self::is_status), or the status with which a proxy
-    /// refused a tunnel.
+    /// Returns the status of the response, if [`is_status`](Self::is_status), or the status with
+    /// which a proxy refused a tunnel.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.details.status
     }
 
-    /// Returns whether a redirect cannot be followed: there were too many, or the target is
+    /// Returns true if a redirect cannot be followed: there were too many, or the target is
     /// malformed or not http.
     #[must_use]
     pub fn is_redirect(&self) -> bool {
         self.kind() == ErrorKind::TooManyRedirects || self.details.stage == ErrorStage::Redirected
     }
 
-    /// Returns whether the request was never sent because its URL, its settings or its content are
+    /// Returns true if the request was never sent because its URL, its settings or its content are
     /// wrong.
     #[must_use]
     pub fn is_setup(&self) -> bool {
@@ -383,15 +383,15 @@ impl Error {
         is_wrong && self.details.stage < ErrorStage::Sent
     }
 
-    /// Returns whether a time limit ran out.
+    /// Returns true if a time limit was reached.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Returns whether no connection could be made, or not in time: the cause is a name, an
-    /// address, an interface, a proxy or TLS. Nothing of the request was sent, so a request of any
-    /// method may be repeated. False for failures after a redirect or in a retry.
+    /// Returns true if no connection could be made, or not in time, because of a name, an address,
+    /// an interface, a proxy or TLS. No part of the request was sent, so a request of any method
+    /// may be repeated. False for failures after a redirect or in a retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {
@@ -418,21 +418,21 @@ impl Error {
         self.details.source.as_deref().and_then(|source| source.downcast_ref())
     }
 
-    /// Marks the error as a rejection of this side's TLS identity or parameters by an alert (RFC
-    /// 8446 section 6.2).
+    /// Marks the error: the peer rejected this side's TLS certificate or parameters by an alert
+    /// (RFC 8446 section 6.2).
     #[must_use]
     pub(crate) fn into_tls_rejection(mut self) -> Self {
         self.details.is_tls_rejection = true;
         self
     }
 
-    /// Returns true if the peer rejected this side's TLS identity or parameters by an alert. It
+    /// Returns true if the peer rejected this side's TLS certificate or parameters by an alert. It
     /// would reject them again.
     pub(crate) fn is_tls_rejection(&self) -> bool {
         self.details.is_tls_rejection
     }
 
-    /// Returns the sentence and its cause, without the URL.
+    /// Returns the message and its cause, without the URL.
     #[must_use]
     pub fn cause(&self) -> String {
         match &self.details.source {
@@ -443,7 +443,7 @@ impl Error {
 }
 
 /// Wraps an [`Error`] for programs that read a [`Response`](crate::Response) by [`io::Read`];
-/// `get_ref` and `downcast` return it. Its kind is never one that makes readers try again.
+/// `get_ref` and `downcast` return it. The resulting kind never makes a reader try again.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {

@@ -1,4 +1,4 @@
-//! The facts about a transfer: sizes, times, addresses. They feed `--write-out` and `--stats`.
+//! The facts about a transfer: sizes, times, addresses. `--write-out` and `--stats` print them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,37 +6,37 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
-/// The facts about one transfer. If each attempt starts over, they are those of the last attempt.
-/// Times count from [`Facts::started`].
+/// The facts about one transfer. If a retry starts the transfer again, they are those of the last
+/// attempt. Times are measured from [`Facts::started`].
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// The method of the last request, if redirects have changed it.
     pub method: Option<Box<str>>,
-    /// The Referer of the last request, if it was set from a redirect.
+    /// The Referer field of the last request, if a redirect has set it.
     pub referer: Option<Box<str>>,
-    /// The start of the transfer.
+    /// The time when the transfer started.
     pub started: Instant,
-    /// The final response's status; 0 without a response.
+    /// The status of the final response; 0 without a response.
     pub status: u16,
-    /// The status of a proxy's last response to a CONNECT; 0 without one.
+    /// The status of the last response of a proxy to CONNECT; 0 without one.
     pub connect_status: u16,
-    /// The version of the final response.
+    /// The protocol version of the final response.
     pub version: Option<ProtocolVersion>,
-    /// Bytes of all requests sent: heads in the form of HTTP/1.1, and content.
+    /// The number of bytes of all requests sent. Heads count in their HTTP/1.1 form.
     pub request_bytes: u64,
-    /// Bytes of content sent with the last request.
+    /// The number of content bytes sent with the last request.
     pub upload_bytes: u64,
-    /// The number of fields in the last response's head.
+    /// The number of header fields in the last response.
     pub fields: u32,
-    /// The transfer used a proxy.
+    /// True if the transfer used a proxy.
     pub proxy_used: bool,
-    /// The time at which the last redirect was followed; zero without one.
+    /// The time when the last redirect was followed; zero without one.
     pub redirected: Duration,
-    /// Bytes of all heads received.
+    /// The number of bytes of all received heads.
     pub head_bytes: u64,
-    /// Bytes of the body received, before decoding.
+    /// The number of received bytes of the body, before decoding.
     pub body_bytes: u64,
-    /// Bytes of the body after decoding; `None` if the body was not coded.
+    /// The number of bytes of the body after decoding; `None` if it had no content coding.
     pub decoded_bytes: Option<u64>,
     /// The number of redirects followed.
     pub redirects: u32,
@@ -46,55 +46,55 @@ pub struct Facts {
     pub requests: u32,
     /// The number of connections opened for the transfer.
     pub connects: u32,
-    /// The number of the connection that carried the last request, counted from 0 over all
-    /// connections of this process.
+    /// The number of the connection that carried the last request. The connections of a process are
+    /// numbered from 0.
     pub connection: Option<u64>,
     /// The peer's address.
     pub peer: Option<SocketAddr>,
-    /// The fault of the last server's certificate, if the certificate was accepted in spite of it
+    /// Why the last server's certificate is not valid, if it was accepted nevertheless
     /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
     pub certificate_fault: Option<Box<str>>,
-    /// The certificate chain of the last server, its own certificate first, in DER, if it is kept
-    /// ([`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates)).
+    /// The certificate chain of the last server, beginning with its own certificate, in DER. Only
+    /// set with [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
     pub certificates: Option<Arc<[Vec<u8>]>>,
-    /// The local address.
+    /// The local address of the connection.
     pub local: Option<SocketAddr>,
-    /// The time at which the name was resolved.
+    /// The time when the name was resolved.
     pub resolved: Duration,
-    /// The time at which the connection was established.
+    /// The time when the connection was established.
     pub connected: Duration,
-    /// The time at which the TLS handshake was complete; zero without TLS.
+    /// The time when the TLS handshake was complete; zero without TLS.
     pub secured: Duration,
-    /// The time at which the last request was sent.
+    /// The time when the last request was sent.
     pub sent: Duration,
-    /// The time at which the first byte of the last response arrived.
+    /// The time when the first byte of the last response arrived.
     pub first_byte: Duration,
-    /// The time at which the transfer was over.
+    /// The time when the transfer was over.
     pub total: Duration,
-    /// The time spent in each phase, over all attempts.
+    /// The time spent in each phase, by all attempts.
     pub phase_times: PhaseTimes,
-    /// Costs of the attempts before the last one that are not in the other facts.
+    /// Counts of the earlier attempts that the other facts do not include.
     pub earlier: EarlierAttempts,
-    /// The current phase; once the transfer is over, its last one.
+    /// The current phase, or the last one once the transfer is over.
     pub phase: TransferPhase,
-    /// The start of the current phase.
+    /// The time when the current phase began.
     pub phase_began: Instant,
 }
 
-/// The time that a transfer spent in each phase, summed over its exchanges.
+/// The time that a transfer spent in each phase, by all its exchanges.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Name lookups.
+    /// Time spent on name lookups.
     pub resolve: Duration,
-    /// Connection setup.
+    /// Time spent on connection setup.
     pub connect: Duration,
-    /// Handshakes of TLS, and setup of tunnels.
+    /// Time spent on TLS handshakes and on the setup of tunnels.
     pub tls: Duration,
-    /// Time from requests to the first bytes of their responses.
+    /// Time spent waiting for responses, from a request to the first byte of its response.
     pub wait: Duration,
-    /// Time from the first bytes of responses to their ends.
+    /// Time spent receiving responses, from their first bytes to their ends.
     pub receive: Duration,
-    /// Pauses before retries.
+    /// Time spent on pauses before retries.
     pub pause: Duration,
 }
 
@@ -109,7 +109,7 @@ impl PhaseTimes {
     }
 }
 
-/// Costs of the attempts before the last one.
+/// Counts of the attempts before the last one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempts {
     /// The number of connections opened.
@@ -121,11 +121,11 @@ pub struct EarlierAttempts {
 /// A phase of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferPhase {
-    /// Waiting for a connection slot, or for the next exchange to begin.
+    /// Waiting for a connection, or for the next exchange to begin.
     Idle,
-    /// Looking up a name.
+    /// Resolving a host name.
     Resolve,
-    /// Connecting.
+    /// Connecting to an address.
     Connect,
     /// Setting up TLS or a tunnel.
     Tls,
@@ -138,7 +138,7 @@ pub enum TransferPhase {
 }
 
 impl Facts {
-    /// Returns the facts at the start of a transfer, when nothing else is known.
+    /// Returns the facts of a transfer that starts now.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl Facts {
         self.phase = phase;
     }
 
-    /// Adds the time of the current phase to the sums.
+    /// Adds the time of the current phase to [`PhaseTimes`].
     fn end_phase(&mut self, now: Instant) {
         let began = std::mem::replace(&mut self.phase_began, now);
         let sum = match self.phase {
@@ -199,12 +199,12 @@ impl Facts {
         *sum += now.saturating_duration_since(began);
     }
 
-    /// Counts the redirects of this attempt among those of earlier ones.
+    /// Moves the number of this attempt's redirects to [`EarlierAttempts`].
     pub(crate) fn forget_redirects(&mut self) {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
 
-    /// Returns the facts of another attempt at the whole transfer, which begins at this time.
+    /// Returns the facts for the next attempt at the whole transfer, which begins at the time `at`.
     pub(crate) fn of_next_attempt(&self, at: Instant) -> Self {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
         let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
@@ -233,7 +233,7 @@ impl Facts {
         self.version = Some(head.version());
     }
 
-    /// Records the end of the transfer. The phase stays: it tells how far the last exchange got.
+    /// Records the end of the transfer. The phase stays, and shows how far the last exchange came.
     pub(crate) fn on_finished(&mut self, now: Instant) {
         self.end_phase(now);
         self.total = now.saturating_duration_since(self.started);

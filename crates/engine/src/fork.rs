@@ -1,13 +1,13 @@
-//! Detects that a process is a forked child of the one that made its connections.
+//! Detects whether a process is a forked child of the process that made its connections.
 //!
 //! A forked child has copies of its parent's descriptors, so both would send on the same
-//! connections. It has only the thread that forked, so locks that other threads held stay locked. A
-//! client therefore makes its shared state again in a child, where [`generation`] has changed, and
-//! closes the inherited connections without sending anything.
+//! connections. It has only the thread that forked, so locks that other threads held stay locked.
+//! In a child, [`generation`] has changed. A client then makes its shared state again, and closes
+//! the inherited connections without sending anything.
 //!
 //! A handler of `pthread_atfork` costs nothing without a fork. The alternative, `getpid`, would
-//! cost a system call for each request. A child made by a bare `clone(2)` or `vfork(2)`, which runs
-//! no handlers, may only `exec`.
+//! cost a system call for each request. A child made by a plain `clone(2)` or `vfork(2)`, which run
+//! no handlers, must only call `exec`.
 //!
 //! ```
 //! let before = haul::fork::generation();
@@ -23,7 +23,7 @@ extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Installs the handler that counts forks. Called before the first connection is made.
+/// Installs the handler that counts forks. Must be called before the first connection is made.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -37,7 +37,8 @@ pub(crate) fn watch() {
     });
 }
 
-/// Returns the number of forks between the process that loaded this code and this one.
+/// Returns how many forks lie between the process that loaded this code and this one: 0 in the
+/// first process.
 #[must_use]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)

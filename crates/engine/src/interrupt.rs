@@ -1,10 +1,11 @@
-//! Hooks that end blocking calls. A wait calls the hook from time to time, so that Ctrl-C and
-//! alarms of a host language end the wait.
+//! Callbacks that end blocking calls. A wait calls the callback from time to time, so that Ctrl-C
+//! and alarms of a host language can end the wait.
 //!
-//! A signal ends the system call that waits (`EINTR`), but the handlers of Perl and Python run when
-//! their interpreter has the word again. With a hook, a wait asks it at once when a signal has
-//! come, and every 50 ms or so otherwise: a handler without `EINTR` (a thread got the signal, or it
-//! restarts calls) is found, too. Without one nothing is last_call, and a wait is one system call.
+//! A signal ends the system call that waits (`EINTR`), but Perl and Python run their signal
+//! handlers only when the interpreter continues. With a callback, a wait calls it as soon as a
+//! signal has arrived, and otherwise every 50 ms or so, because another thread may have received
+//! the signal, or the handler may restart system calls. Without a callback, a wait is one system
+//! call.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,22 +26,22 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The longest wait without a call of the hook.
+/// The maximum time of a wait without a call of the callback.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// A hook that decides whether to stop. No lock is held during the call, so the hook may itself
-/// send requests, even with the same client.
+/// A callback that decides whether to stop waiting. No lock is held during the call, so it may
+/// itself send requests, even with the same client.
 #[derive(Clone)]
 pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl Interrupt {
-    /// Makes a hook of a function that returns `true` to end the call with
+    /// Makes a callback from a function. If it returns `true`, the waiting call fails with
     /// [`ErrorKind::Interrupted`].
     pub fn new(wants_to_stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(wants_to_stop))
     }
 
-    /// Calls the hook.
+    /// Calls the callback. Returns true if the wait must end.
     pub(crate) fn wants_to_stop(&self) -> bool {
         (self.0)()
     }
@@ -52,7 +53,7 @@ impl fmt::Debug for Interrupt {
     }
 }
 
-/// A timer that calls the hook at intervals, if there is one.
+/// A timer that calls the callback at intervals, if there is one.
 #[derive(Debug)]
 pub(crate) struct InterruptTimer {
     hook: Option<Interrupt>,
@@ -64,8 +65,8 @@ impl InterruptTimer {
         Self { hook: hook.cloned(), last_call: None }
     }
 
-    /// Returns the time until which a wait may last: `end`, or earlier if the hook must be called
-    /// before.
+    /// Returns the time until which a wait may last: `end`, or an earlier time at which the
+    /// callback must be called.
     pub(crate) fn limit_wait(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
             Some(_) => Some(end.map_or(now + TICK, |end| end.min(now + TICK))),
@@ -73,17 +74,17 @@ impl InterruptTimer {
         }
     }
 
-    /// Returns whether the interval since the last call of the hook has passed. The first call
-    /// starts the interval.
+    /// Returns true if the callback must be called again, because the interval has passed. The
+    /// first call starts the interval.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         // A wait may end slightly before its time.
         self.hook.is_some() && now.saturating_duration_since(*self.last_call.get_or_insert(now)) >= TICK * 3 / 4
     }
 
-    /// Calls the hook, since a signal has come.
+    /// Calls the callback, because a signal has arrived.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] when the call is to end.
+    /// [`ErrorKind::Interrupted`] if the callback wants the wait to end.
     pub(crate) fn on_signal(&mut self, now: Instant) -> Result<()> {
         self.last_call = Some(now);
         match &self.hook {
@@ -92,18 +93,18 @@ impl InterruptTimer {
         }
     }
 
-    /// Calls the hook if that [is due](Self::is_due).
+    /// Calls the callback if that [is due](Self::is_due).
     ///
     /// # Errors
-    /// As [`InterruptTimer::on_signal`].
+    /// The error of [`InterruptTimer::on_signal`].
     pub(crate) fn tick(&mut self, now: Instant) -> Result<()> {
         if self.is_due(now) { self.on_signal(now) } else { Ok(()) }
     }
 
-    /// Sleeps until `until`.
+    /// Sleeps until the time `until`, with calls of the callback.
     ///
     /// # Errors
-    /// As [`InterruptTimer::on_signal`].
+    /// The error of [`InterruptTimer::on_signal`].
     pub(crate) fn sleep(&mut self, until: Instant) -> Result<()> {
         loop {
             let now = Instant::now();

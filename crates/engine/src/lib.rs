@@ -64,10 +64,10 @@
 //! `drive` (the two drivers), `clock` and `fork` are public for tests and benches alone: they are
 //! hidden here, and change without notice.
 //!
-//! Below it lie two crates that know neither sockets nor clocks: `haul_proto`, the protocol
-//! machines, and `haul_policy`, the rules (redirects, retries, secrets, queues).
+//! Two crates below it use neither sockets nor clocks: `haul_proto`, the protocol machines, and
+//! `haul_policy`, the rules (redirects, retries, secrets, queues).
 //!
-//! # Left out
+//! # Not supported
 //!
 //! HTTP/3, NTLM and Negotiate.
 

@@ -8,7 +8,7 @@ use haul_proto::head::{Fields, ResponseHead};
 use crate::facts::Facts;
 use crate::{Error, Result};
 
-/// The outcome of a transfer that is over.
+/// The outcome of a finished transfer.
 #[derive(Debug)]
 pub struct TransferOutcome {
     /// `Ok` if the body was delivered completely.
@@ -19,16 +19,17 @@ pub struct TransferOutcome {
     pub head: Option<ResponseHead>,
     /// Sizes, times and addresses.
     pub facts: Box<Facts>,
-    /// The caller's number of the job.
+    /// The number that the caller gave the transfer.
     pub tag: u64,
-    /// The followed redirects, if [`keep_history`](crate::RequestOptions::keep_history) is set.
+    /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
+    /// is set.
     pub history: Vec<FollowedRedirect>,
     /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
     pub trailers: Option<Fields>,
 }
 
 impl TransferOutcome {
-    /// The outcome of a transfer that failed before any exchange.
+    /// Makes the outcome of a transfer that failed before its first request.
     #[must_use]
     pub fn unsent(target: Target, error: Error, started: Instant) -> Self {
         let facts = Box::new(Facts::new(started));
@@ -39,8 +40,8 @@ impl TransferOutcome {
 /// A redirect that was followed.
 #[derive(Debug, Clone)]
 pub struct FollowedRedirect {
-    /// The requested target.
+    /// The target of the request that was redirected.
     pub target: Target,
-    /// The head of the response that redirected.
+    /// The head of the redirect response.
     pub head: ResponseHead,
 }

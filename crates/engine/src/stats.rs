@@ -1,8 +1,8 @@
-//! The totals: requests, bytes, connections, packets.
+//! Totals over many transfers: requests, bytes, connections, packets.
 //!
-//! Packets and bytes on the wire come from the kernel's counters of each connection (`TCP_INFO`),
-//! which are read when it is closed. This needs no capture and no privilege. Without such counters
-//! they stay zero, and [`WireTraffic::known`] is false.
+//! The numbers of packets and bytes come from the kernel's counters of each connection
+//! (`TCP_INFO`), which are read when it is closed. This needs no capture and no privilege. On
+//! systems without such counters, they are zero, and [`WireTraffic::known`] is false.
 
 use std::os::fd::AsFd;
 use std::sync::Mutex;
@@ -11,60 +11,60 @@ use crate::facts::{Facts, PhaseTimes};
 use crate::net::tcp_info;
 use crate::sync::IgnorePoison;
 
-/// TransferTotals of all drivers of a client.
+/// The totals of a client, to which all its drivers add.
 #[derive(Debug, Default)]
 pub struct ClientStats {
     totals: Mutex<TransferTotals>,
 }
 
-/// The sums at one moment.
+/// The totals at one time, or those of one driver.
 #[derive(Debug, Default, Clone)]
 pub struct TransferTotals {
-    /// Transfers that were finished.
+    /// The number of finished transfers.
     pub transfers: u64,
-    /// Of these, those that failed.
+    /// The number of finished transfers that failed.
     pub failed: u64,
-    /// Requests sent.
+    /// The number of requests sent.
     pub requests: u64,
-    /// Further attempts.
+    /// The number of retries.
     pub retries: u64,
-    /// Redirects followed.
+    /// The number of redirects followed.
     pub redirects: u64,
-    /// Bytes of bodies, as received (before decoding).
+    /// The number of received body bytes, before decoding.
     pub body_bytes: u64,
-    /// Connections opened.
+    /// The number of connections opened.
     pub connections: u64,
-    /// Requests sent on a connection that had served another.
+    /// The number of requests sent on a connection that had carried another one before.
     pub reused: u64,
-    /// Bytes and packets that the connections carried.
+    /// The bytes and packets that the connections carried.
     pub wire: WireTraffic,
-    /// Sums of the transfers' phases.
+    /// The time that transfers spent in each phase.
     pub phases: PhaseTimes,
 }
 
-/// The bytes and packets on the wire, both ways.
+/// The number of bytes and packets on the wire, in both directions.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct WireTraffic {
-    /// The operating system reports these numbers.
+    /// True if the operating system reports these numbers.
     pub known: bool,
-    /// Payload bytes of TCP sent, with retransmissions.
+    /// The number of TCP payload bytes sent, including retransmissions.
     pub bytes_sent: u64,
-    /// Payload bytes of TCP received.
+    /// The number of TCP payload bytes received.
     pub bytes_received: u64,
-    /// Segments sent.
+    /// The number of TCP segments sent.
     pub packets_sent: u64,
-    /// Segments received.
+    /// The number of TCP segments received.
     pub packets_received: u64,
 }
 
 impl ClientStats {
-    /// Returns the present sums.
+    /// Returns the totals so far.
     #[must_use]
     pub fn totals(&self) -> TransferTotals {
         self.totals.lock().ignore_poison().clone()
     }
 
-    /// Adds a worker's own sums.
+    /// Adds the totals of a worker.
     pub(crate) fn add(&self, other: &TransferTotals) {
         let mut totals = self.totals.lock().ignore_poison();
         totals.add(other);
@@ -114,7 +114,7 @@ impl TransferTotals {
         self.phases.add(&facts.phase_times);
     }
 
-    /// Counts the traffic of a connection that is being closed.
+    /// Adds the traffic of a connection that is about to be closed.
     pub(crate) fn connection_closed(&mut self, fd: &impl AsFd) {
         if let Some(counts) = tcp_info::read(fd.as_fd()) {
             self.wire.known = true;

@@ -1,13 +1,13 @@
-//! Poisoned locks: the engine's one rule for a lock whose holder panicked.
+//! Poisoned locks: how the engine treats a lock whose holder panicked.
 //!
-//! The lock is used as if its holder had returned. A panic of the program's code (a sink, a stream,
-//! a hook) must not make every later request of the same client panic, too.
+//! The engine uses the lock as if its holder had returned. A panic in the program's code (a sink, a
+//! stream, a callback) must not make every later request of the same client panic, too.
 
 use std::sync::{LockResult, PoisonError};
 
-/// Access to a lock whether or not an earlier holder panicked.
+/// Locks a mutex even if an earlier holder panicked.
 pub(crate) trait IgnorePoison<G> {
-    /// Returns the guard.
+    /// Returns the guard, whether or not the lock is poisoned.
     fn ignore_poison(self) -> G;
 }
 

@@ -1,16 +1,16 @@
-//! Starts the library's threads. They take no signals. Signals belong to the program, whose
-//! handlers may run only in threads that it knows of. (Perl's handler reads memory that belongs to
-//! an interpreter, and a thread that Perl did not start has none.)
+//! Starts the library's threads, with all signals blocked. Signals belong to the program, whose
+//! handlers may run only in threads that it knows. (Perl's handler reads memory that belongs to an
+//! interpreter, and a thread that Perl did not start has none.)
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
-/// Starts a thread of this name.
+/// Starts a thread with this name.
 ///
 /// # Errors
-/// The system has no thread left.
+/// The system cannot start another thread.
 pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // A thread inherits the signal mask of the thread that starts it, so it never receives a
     // signal.
@@ -24,7 +24,7 @@ struct SignalBlock {
 }
 
 impl SignalBlock {
-    /// Signals that report a fault of the thread itself. Their delivery cannot be deferred.
+    /// Signals that report a fault of the thread itself. They are never blocked.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
     fn new() -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Events of a transfer for observers: what it sends and receives, without secrets.
+//! Events of a transfer, for observers: what it sends and receives, without secrets.
 //!
 //! ```
 //! use haul::trace::{TraceEvent, TransferObserver};
@@ -31,7 +31,7 @@ use crate::outcome::TransferOutcome;
 /// An event of a transfer.
 #[derive(Debug, Clone)]
 pub enum TraceEvent<'a> {
-    /// A message for people.
+    /// A message for the user.
     Info(Cow<'a, str>),
     /// A request is being sent. Values of [fields that may hold
     /// secrets](haul_policy::secrets::is_hidden_field) are replaced.
@@ -46,12 +46,12 @@ pub enum TraceEvent<'a> {
     },
     /// An interim response (1xx) was received.
     Interim {
-        /// The response's head, as received.
+        /// The head of the interim response, as received.
         head: &'a ResponseHead,
     },
     /// A proxy has responded to a CONNECT.
     Connect {
-        /// The head of its answer, as received.
+        /// The head of the proxy's response, as received.
         head: &'a ResponseHead,
     },
     /// The trailer section of a body was received (RFC 9110 section 6.5).
@@ -61,20 +61,20 @@ pub enum TraceEvent<'a> {
     },
     /// The last attempt failed, and another follows after a wait.
     Retry {
-        /// The failure of the last attempt.
+        /// Why the last attempt failed.
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
         /// The number of attempts left, including the next one.
         left: u32,
-        /// The outcome of the failed attempt; `None` if it ended with a status that is not a
-        /// failure.
+        /// The outcome of the failed attempt; `None` if it ended with a response whose status is
+        /// only a reason to retry.
         failed: Option<&'a TransferOutcome>,
     },
-    /// Content is being sent. Reported only if [`TransferObserver::wants_content`] says so.
+    /// Content is being sent. Reported only if [`TransferObserver::wants_content`] returns true.
     Sent(&'a [u8]),
-    /// Content was received, and is not decoded yet. Reported only if
-    /// [`TransferObserver::wants_content`] says so.
+    /// Content was received, before decoding. Reported only if [`TransferObserver::wants_content`]
+    /// returns true.
     Received(&'a [u8]),
 }
 
@@ -83,19 +83,20 @@ pub trait TransferObserver: Send + Sync + fmt::Debug {
     /// Reports an event.
     fn event(&self, event: &TraceEvent<'_>);
 
-    /// Returns whether content is reported, which rules out the direct path. Default no.
+    /// Returns true if content must be reported. Then the kernel cannot move bodies without copies.
+    /// Default: false.
     fn wants_content(&self) -> bool {
         false
     }
 
-    /// Returns the error that makes a transfer fail because a head could not be stored. Called
-    /// after each head of a final response and after trailers. Default none.
+    /// Returns an error to make the transfer fail, because the observer could not store a head.
+    /// Called after the head of each final response and after trailers. Default: `None`.
     fn failure(&self) -> Option<Error> {
         None
     }
 }
 
-/// Returns the text of a system error as `strerror(3)` has it, without the number that Rust
+/// Returns the text of a system error as `strerror(3)` returns it, without the number that Rust
 /// appends.
 ///
 /// ```
@@ -111,7 +112,7 @@ pub fn system_words(error: &io::Error) -> String {
     text
 }
 
-/// Returns the event for a request, without secrets.
+/// Makes the event for a request, without secrets.
 pub(crate) fn request_event(request: &RequestHead<'_>, version: &str) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {

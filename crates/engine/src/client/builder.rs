@@ -1,4 +1,4 @@
-//! The builder of a client.
+//! [`ClientBuilder`], which makes a client with other settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::request::RequestOptions;
 use crate::state::cookie_jar::SharedCookieJar;
 use crate::{Error, ErrorKind, Result};
 
-/// The settings of a [`Client`].
+/// The settings of a new [`Client`].
 ///
 /// Requests start from [`RequestOptions::default`], with two differences: redirects are followed
 /// (at most 50), and content is decoded. A status of 400 or above is an ordinary response. No
@@ -58,14 +58,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Adds a field to all requests, unless a request has one of the same name.
+    /// Adds a header field to all requests. A request's own field of the same name replaces it.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         self.options.fields.push((name.as_ref().to_owned(), value.as_ref().to_vec()));
         self
     }
 
     /// Sets the time limit for a whole attempt, including the body. With
-    /// [`send_async`](Client::send_async) it includes waiting for a free slot. Default: no limit.
+    /// [`send_async`](Client::send_async), it includes the wait for other requests. Default: no
+    /// limit.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.options.max_time = Some(limit);
         self
@@ -77,13 +78,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how long the server may stay silent. Default: no limit.
+    /// Sets the maximum time without a byte from the server. Default: no limit.
     pub fn read_timeout(mut self, limit: Duration) -> Self {
         self.options.read_timeout = Some(limit);
         self
     }
 
-    /// Sets the jar in which cookies are stored and from which they are sent. Default: no cookies.
+    /// Sets the cookie jar, in which cookies are stored and from which they are sent. Default: no
+    /// cookies.
     pub fn jar(mut self, jar: SharedCookieJar) -> Self {
         self.options.jar = Some(jar);
         self
@@ -101,8 +103,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the limits for decoding: the decoded size, and the decoded bytes for each byte
-    /// received. Default: at most 750 for each byte, beyond the first 8 MiB.
+    /// Sets the limits for decoding: the decoded size, and the number of decoded bytes for each
+    /// received byte. Default: at most 750 for each byte, beyond the first 8 MiB.
     ///
     /// ```
     /// use haul::Client;
@@ -129,21 +131,21 @@ impl ClientBuilder {
         Ok(self)
     }
 
-    /// Takes proxies from the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
-    /// Default: the environment is not used.
+    /// Uses the proxies from the environment variables `http_proxy`, `https_proxy`, `all_proxy` and
+    /// `no_proxy`. Default: the environment is not used.
     pub fn proxy_from_environment(mut self) -> Self {
         let environment = ProxyOptions::from_environment().environment;
         self.options.proxy.get_or_insert_with(ProxyOptions::default).environment = environment;
         self
     }
 
-    /// Sets a hook that is called during waits and decides whether to continue.
+    /// Sets a callback that is called during waits and decides whether to stop waiting.
     pub fn interrupt(mut self, hook: Interrupt) -> Self {
         self.options.interrupt = Some(hook);
         self
     }
 
-    /// Changes any of the options that requests start from.
+    /// Changes any of the options with which requests start.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(&mut self.options);
         self
@@ -155,14 +157,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how many connections are kept idle, and for how long.
+    /// Sets the number of idle connections that are kept, and for how long.
     pub fn pool(mut self, limits: PoolLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the maximum number of requests of [`send_async`](Client::send_async) that run at a
-    /// time, at least one; others wait. Each may need a file descriptor. Default 1,024.
+    /// Sets the maximum number of concurrent requests of [`send_async`](Client::send_async), at
+    /// least one. Others wait. Each may need a file descriptor. Default 1,024.
     pub fn max_requests(mut self, most: usize) -> Self {
         self.max_requests = most.max(1);
         self

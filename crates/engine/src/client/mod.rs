@@ -1,7 +1,7 @@
-//! The client: the state that all transfers of a program share. It has connections, resolved names,
-//! TLS contexts, buffers, and the options that requests start from.
+//! The client: the state that all transfers of a program share. It contains connections, resolved
+//! names, TLS contexts, buffers, and the options with which requests start.
 //!
-//! Making one costs nothing: no thread, no file read, no large buffer before it is needed.
+//! A new client starts no thread, reads no file, and allocates no large buffer before it is needed.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -50,20 +50,20 @@ use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 
 /// The size of a read buffer. Larger buffers save few system calls (bodies of 49 KiB arrive in one
-/// or two), smaller ones cost many.
+/// or two); with smaller ones, there would be many.
 const READ_BUFFER: usize = 128 << 10;
 
-/// The default number of concurrent asynchronous requests: each may need a descriptor.
+/// The default limit on concurrent asynchronous requests, since each may need a file descriptor.
 const MAX_REQUESTS: usize = 1024;
 
-/// A client, shared by all transfers. Clones are cheap and share everything.
+/// A client, shared by all transfers of a program. Clones are cheap and share everything.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<ClientOwner>,
 }
 
-/// State shared by the clones of a client that have the same owner: the program, or a thread of the
-/// client.
+/// State that is shared by the clones of a client with the same owner: the program, or a thread of
+/// the client. When the program drops its last clone, the thread for asynchronous requests ends.
 struct ClientOwner {
     core: Arc<ClientCore>,
     is_program_owned: bool,
@@ -86,7 +86,7 @@ struct ClientCore {
     first: ProcessState,
 }
 
-/// The part of the client that belongs to one process.
+/// The part of a client's state that cannot be shared with a forked child process.
 struct ProcessState {
     generation: u32,
     resolver: Resolver,
@@ -95,15 +95,15 @@ struct ProcessState {
     buffer_pool: Arc<BufferPool>,
     recv_memory: RecvMemory,
     stats: ClientStats,
-    /// Origin of the last URL.
+    /// The origin of the last URL; see [`Client::target`].
     last_origin: Mutex<Option<Origin>>,
     /// The executor for asynchronous requests; created on first use.
     executor: OnceLock<Arc<Executor>>,
-    /// The client's event loops.
+    /// The inboxes of the event loops that have the client's connections.
     inboxes: Mutex<Vec<Weak<WorkerInbox>>>,
-    /// Number of times that the client's idle connections were closed.
+    /// The number of calls of [`Client::close_idle`].
     close_count: AtomicU32,
-    /// The parts for a child of this process.
+    /// The state for a forked child of this process.
     child: OnceLock<Box<ProcessState>>,
 }
 
@@ -128,7 +128,7 @@ impl ProcessState {
 }
 
 impl ClientCore {
-    /// Returns the parts of this process. Makes them at the first use in a forked child.
+    /// Returns the state of this process. Makes it at the first use in a forked child.
     fn parts(&self) -> &ProcessState {
         let mut parts = &self.first;
         let generation = fork::generation();
@@ -142,7 +142,7 @@ impl ClientCore {
         parts
     }
 
-    /// Returns the parts of this process, if it has used the client.
+    /// Returns the state of this process, if it has used the client.
     fn existing_parts(&self) -> Option<&ProcessState> {
         let generation = fork::generation();
         let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));
@@ -163,14 +163,13 @@ impl Default for Client {
 }
 
 impl Client {
-    /// Makes a client with an empty pool, whose requests begin with the options of
-    /// [`ClientBuilder`].
+    /// Makes a client with the default settings of [`ClientBuilder`].
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// Makes a client that asks this resolver for addresses.
+    /// Makes a client that uses this resolver.
     #[must_use]
     pub fn with_resolver(resolver: Resolver) -> Self {
         Self::builder().resolver(resolver).build()
@@ -190,14 +189,14 @@ impl Client {
         self.inner.core.parts()
     }
 
-    /// Returns a clone for a thread of the client. Such a clone does not keep the client alive:
-    /// once all of the program's clones are gone, the thread ends.
+    /// Returns a clone for a thread of the client. It does not keep the client alive: when the
+    /// program has dropped all its clones, the thread ends.
     pub(crate) fn for_thread(&self) -> Self {
         Self { inner: Arc::new(ClientOwner { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
 
     /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. A URL with the same
-    /// origin as the previous one, as in most programs, takes a fifth of the time.
+    /// origin as the previous one takes only a fifth of the time.
     ///
     /// # Errors
     /// The URL cannot be used.
@@ -214,12 +213,12 @@ impl Client {
     }
 
     /// Starts a GET request (RFC 9110 section 9.3.1). The URL is a `&str`, a `String`, or the `url`
-    /// crate's `Url`. A URL that cannot be used is an error when the request is sent or built.
+    /// crate's `Url`. The error for an invalid URL is returned when the request is sent or built.
     pub fn get(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("GET", url)
     }
 
-    /// Starts a HEAD request, which returns what a GET would, without the body.
+    /// Starts a HEAD request. The response is that of a GET request without its body.
     pub fn head(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("HEAD", url)
     }
@@ -256,8 +255,8 @@ impl Client {
     }
 
     /// Sends a request and waits for the head of the final response, after redirects, retries and
-    /// authentication. It starts no thread and no event loop. Only the options of the request
-    /// count; those of a client are part of the requests that the client makes.
+    /// authentication. It starts no thread and no event loop. The request's own options apply; it
+    /// already contains those of the client that made it.
     ///
     /// # Errors
     /// There was no response. A status of 400 or above is not an error unless
@@ -266,45 +265,45 @@ impl Client {
         response::send(self, request)
     }
 
-    /// Sends a request and waits for the whole response: the cheapest way for bodies that fit in
-    /// memory. A body of known length is received directly into the memory that is returned.
+    /// Sends a request and waits for the whole response. This is the cheapest call if the body fits
+    /// in memory. A body of known length is received directly into the memory that is returned.
     ///
     /// # Errors
-    /// As for [`send`](Self::send); and the body broke off.
+    /// The errors of [`send`](Self::send), or the body ended early.
     pub fn call(&self, request: Request) -> Result<BufferedResponse> {
         response::call(self, request)
     }
 
-    /// Sends a request and receives the body into a sink of the caller, such as one over a string
-    /// of another language ([`Sink::receive`] takes bytes from the socket without a copy). The sink
-    /// is returned in any case.
+    /// Sends a request and receives the body into the caller's sink, for example into a string of
+    /// another language ([`Sink::receive`] takes bytes from the socket without a copy). The sink is
+    /// returned even if the request fails.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (TransferOutcome, S) {
         response::perform(self, request, sink)
     }
 
     /// Sends a request without waiting. The future resolves to the response when its head has
-    /// arrived. It needs no particular runtime: one thread of the client does the work for all such
-    /// requests and wakes their tasks. That thread starts with the first request and ends by
-    /// itself, after some idle time, or as soon as the client is gone and no request is in
-    /// progress. Dropping the future cancels the request.
+    /// arrived. It works in any async runtime: one thread of the client serves all such requests
+    /// and wakes their tasks. The thread starts with the first request. It ends after some idle
+    /// time, or when the client has been dropped and no request is in progress. Dropping the future
+    /// cancels the request.
     ///
-    /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn,
-    /// and their time ([`timeout`](RequestBuilder::timeout)) runs meanwhile. A response runs until
-    /// its body has been taken, but for its last 256 KiB, or until it is dropped: who keeps as many
-    /// unread and awaits one more waits for ever.
+    /// At most 1,024 requests run at a time ([`ClientBuilder::max_requests`]). The wait of other
+    /// requests counts towards their [`timeout`](RequestBuilder::timeout). A response counts as
+    /// running until all of its body but the last 256 KiB has been read, or until it is dropped. So
+    /// a program that keeps the maximum number of responses unread and awaits another one waits for
+    /// ever.
     pub fn send_async(&self, request: Request) -> ResponseFuture {
         ResponseFuture::new(self, Ok(request))
     }
 
-    /// Returns the executor for asynchronous requests. The first call makes it.
+    /// Returns the executor for asynchronous requests. The first call creates it.
     pub(crate) fn executor(&self) -> &Arc<Executor> {
         let most = self.inner.core.max_requests;
         let caps = QueueCaps { total: most, per_host: most };
         self.parts().executor.get_or_init(|| Executor::new(caps, 1, TimedWait::All, None))
     }
 
-    /// Sends many requests at the same time and returns whole responses; see
-    /// [`batch`](crate::batch).
+    /// Sends many requests at once and returns their whole responses; see [`batch`](crate::batch).
     pub fn fetch_all<I>(&self, requests: I, options: BatchOptions) -> FetchAll<I::IntoIter>
     where
         I: IntoIterator<Item = Request>,
@@ -312,34 +311,34 @@ impl Client {
         FetchAll::new(self, requests.into_iter(), options)
     }
 
-    /// Starts a batch: requests are given one by one, and foreign event loops can wait for the
+    /// Makes a batch: requests are submitted one by one, and another event loop can wait for the
     /// results.
     #[must_use]
     pub fn batch(&self, options: BatchOptions) -> Batch {
         Batch::new(self, options)
     }
 
-    /// Fetches one target into a sink and waits for it: no thread, no event loop. Only these
-    /// options apply; the client's options do not.
+    /// Fetches one target into a sink and waits for its end. It starts no thread and no event loop.
+    /// Only these options apply; the client's options do not.
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> TransferOutcome {
         let now = Instant::now();
         blocking::run(self, Transfer::new(target, options, BodyDelivery::new(sink), now, 0))
     }
 
-    /// Returns the options that requests begin with.
+    /// Returns the options with which requests start.
     #[must_use]
     pub fn options(&self) -> &Arc<RequestOptions> {
         &self.inner.core.options
     }
 
-    /// Returns the totals of the client's connections so far, including connections in the pool.
+    /// Returns the client's totals so far. They include the connections in the pool.
     #[must_use]
     pub fn stats(&self) -> &ClientStats {
         &self.parts().stats
     }
 
-    /// Returns the resolver, for setting fixed answers.
+    /// Returns the resolver, in which fixed addresses can be set.
     #[must_use]
     pub fn resolver(&self) -> &Resolver {
         &self.parts().resolver
@@ -353,7 +352,7 @@ impl Client {
         &self.parts().buffer_pool
     }
 
-    /// Returns the limits on the memory of the client's HTTP/2 connections.
+    /// Returns the receive memory that the client's HTTP/2 connections share.
     pub(crate) fn recv_memory(&self) -> &RecvMemory {
         &self.parts().recv_memory
     }
@@ -378,8 +377,9 @@ impl Client {
         }
     }
 
-    /// Returns whether a request to this target would find an idle connection that is open and
-    /// silent now. Another thread may take it meanwhile, and its server may close it.
+    /// Returns true if the pool has an idle connection for a request to this target that is open
+    /// and has no unread bytes. Another thread may take it, and its server may close it at any
+    /// time.
     #[must_use]
     pub fn is_warm(&self, target: &Target, options: &RequestOptions) -> bool {
         self.parts().pool.has_for(target, options, Instant::now())
@@ -390,20 +390,21 @@ impl Client {
         &self.inner.core.limits
     }
 
-    /// Registers an event loop with separate connections.
+    /// Registers the inbox of an event loop that has its own connections.
     pub(crate) fn register_inbox(&self, inbox: &Arc<WorkerInbox>) {
         let mut inboxes = self.parts().inboxes.lock().ignore_poison();
         inboxes.retain(|inbox| inbox.strong_count() > 0);
         inboxes.push(Arc::downgrade(inbox));
     }
 
-    /// Returns the number of times that the idle connections were closed.
+    /// Returns the number of calls of [`Client::close_idle`].
     pub(crate) fn close_count(&self) -> u32 {
         self.parts().close_count.load(Ordering::Acquire)
     }
 
-    /// Closes idle connections, also those kept by the event loops of `send_async` and of batches;
-    /// [`Client::stats`] then includes their traffic. No later request uses one of them.
+    /// Closes idle connections, including those of the event loops of `send_async` and of batches.
+    /// Later requests use new connections. [`Client::stats`] then includes the traffic of the
+    /// closed ones.
     pub fn close_idle(&self) {
         let parts = self.parts();
         // An event loop checks this count before it uses an idle connection, and before it puts one

@@ -8,12 +8,12 @@
 //!
 //! # Why no match is missed
 //! Let *M* be a run of exactly one byte in the expression's sequence of pieces (the module
-//! `pattern_shape`), with at most *P* bytes before it. Every match [s, e) has its *M* at some p with s ≤ p
-//! < e and p − s ≤ P, the byte at p is in *M*'s class, the byte at p − 1 ends what can stand before
-//! *M*, the byte at p + 1 begins what can stand after it: p is a *hit*. Where nothing or anything
-//! can stand on a side, no byte is asked for there. A search for the leftmost match that starts at
-//! `from` or later has p ≥ s ≥ `from`, so with c the first hit at or after `from`: p ≥ c, and s ≥ p
-//! − P ≥ c − P. Hence the search may begin at max(from, c − P).
+//! `pattern_shape`), with at most *P* bytes before it. Every match [s, e) has its *M* at some p
+//! with s ≤ p < e and p − s ≤ P, the byte at p is in *M*'s class, the byte at p − 1 ends what can
+//! stand before *M*, the byte at p + 1 begins what can stand after it: p is a *hit*. Where nothing
+//! or anything can stand on a side, no byte is asked for there. A search for the leftmost match
+//! that starts at `from` or later has p ≥ s ≥ `from`, so with c the first hit at or after `from`: p
+//! ≥ c, and s ≥ p − P ≥ c − P. Hence the search may begin at max(from, c − P).
 //!
 //! Let the expression match at most *L* bytes. A search of the span [max(from, c − P), c + L) sees
 //! matches that start at c or before as they are, since they end inside; so if the leftmost match
