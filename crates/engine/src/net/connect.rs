@@ -1,4 +1,5 @@
-//! Happy eyeballs (RFC 8305): the first address that answers gets the connection.
+//! Happy eyeballs (RFC 8305): connects to several addresses of a host, and keeps the first
+//! connection.
 //!
 //! ```text
 //!  addresses, families interleaved (§4)      t=0      first attempt
@@ -7,10 +8,10 @@
 //!  └────┴────┴────┴────┘                     winner   the others are closed
 //! ```
 //!
-//! [`ConnectRace`] owns the sockets of the race and has no event loop: the caller watches each socket
-//! and calls [`ConnectRace::step`] when one of them, or the timer, fires. (A
-//! blocking `connect(2)` with a timeout would be a system call less, on Linux alone; gVisor waits
-//! in it for ever.)
+//! [`ConnectRace`] owns the sockets of the attempts and has no event loop: the caller waits for
+//! each socket and the next timeout, and calls [`ConnectRace::step`] then. The rejected alternative
+//! is a blocking `connect(2)` with a timeout. It saves a system call on Linux, but gVisor ignores
+//! the timeout.
 //!
 //! ```
 //! use haul::net::connect::{RaceStatus, ConnectOptions, ConnectRace};
@@ -47,34 +48,34 @@ use crate::clock;
 use crate::trace::{TraceEvent, TransferObserver, system_words};
 use crate::{Error, ErrorKind};
 
-/// Options for making a connection.
+/// The options for making a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectOptions {
-    /// Head start of an attempt before the next address is tried beside it. Default 200 ms, as
-    /// curl; RFC 8305 §5 wants 10 ms to 2 s.
+    /// The time after which the next address is attempted, too, while an attempt is pending.
+    /// Default 200 ms, as in curl; RFC 8305 §5 recommends between 10 ms and 2 s.
     pub attempt_delay: Duration,
-    /// The time limit for the whole race, over all addresses. Default 300 s, as curl.
+    /// The time limit for all attempts together. Default 300 s, as in curl.
     pub timeout: Duration,
-    /// Keep-alive probes on a silent connection. Default on, as curl; three system calls a connection.
+    /// Keep-alive probes on a silent connection. Default on, as in curl; costs three system calls
+    /// for each connection.
     pub keepalive: Option<TcpKeepalive>,
-    /// The interface or address that connections leave by (`--interface`). Default: the system's
-    /// choice.
+    /// The local interface or address of connections (`--interface`). Default: the system's choice.
     pub interface: Option<LocalInterface>,
-    /// The local ports that connections leave from (`--local-port`). Default: any.
+    /// The local ports of connections (`--local-port`). Default: any.
     pub local_ports: Option<PortRange>,
     /// The type of service of outgoing packets, all eight bits: DS field (RFC 2474 section 3) and
     /// ECN (`--ip-tos`). Default: the system's.
     pub type_of_service: Option<u8>,
-    /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), on systems that have one.
+    /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), if the system supports it.
     /// Default: the system's.
     pub priority: Option<u8>,
-    /// The Unix socket that all connections use, whatever the URL says, without any proxy
-    /// (`--unix-socket`, `--abstract-unix-socket`).
+    /// The Unix socket to which all connections go, whatever the URL, without any proxy
+    /// (`--unix-socket`, `--abstract-unix-socket`). Default: none.
     pub unix_socket: Option<UnixSocketAddress>,
-    /// Starts each connection with a line of the PROXY protocol, version 1, which names both ends
-    /// (`--haproxy-protocol`). Default no.
+    /// Begin each connection with a line of the PROXY protocol, version 1, which contains the
+    /// addresses of both ends (`--haproxy-protocol`). Default no.
     pub haproxy_protocol: bool,
-    /// The client address in the PROXY protocol's line, in place of the connection's local one
+    /// The client address in the line of the PROXY protocol, instead of the connection's local one
     /// (`--haproxy-clientip`). Default: none.
     pub haproxy_client: Option<IpAddr>,
 }
@@ -97,8 +98,8 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Returns true if both options make the same connection, so that a pooled one serves either.
-    /// Ignores `attempt_delay` and `timeout`: they do not affect a connection that stands.
+    /// Returns true if both options make the same connection, so that requests with either may use
+    /// it. Ignores `attempt_delay` and `timeout`, which do not affect an open connection.
     #[must_use]
     pub fn make_equal_connections(&self, other: &Self) -> bool {
         let Self {
@@ -123,37 +124,37 @@ impl ConnectOptions {
             && *haproxy_client == other.haproxy_client
     }
 
-    /// A copy of these options with the default `attempt_delay` and `timeout`.
+    /// Returns a copy of these options with the default `attempt_delay` and `timeout`.
     pub(crate) fn without_timeouts(&self) -> Self {
         let Self { attempt_delay, timeout, .. } = Self::default();
         Self { attempt_delay, timeout, ..self.clone() }
     }
 }
 
-/// The delay before the next attempt to connect to a Unix socket whose queue is full.
+/// The delay before another attempt to connect to a Unix socket whose backlog is full.
 const LOCAL_RETRY: Duration = Duration::from_millis(10);
 
-/// The state of a race between connection attempts.
+/// The state of a [`ConnectRace`].
 #[derive(Debug)]
 pub enum RaceStatus {
     /// No attempt has succeeded yet: wait for a socket to become writable, or for
     /// [`ConnectRace::next_timeout`].
     Pending,
-    /// The winner, still non-blocking.
+    /// An attempt succeeded. The socket is still non-blocking.
     Done {
         /// The connected socket.
         socket: Socket,
         /// The address of the peer.
         peer: SocketAddr,
     },
-    /// A connected Unix socket, still non-blocking.
+    /// A connected Unix socket, which is still non-blocking.
     Local(Socket),
-    /// No address took the connection ([`ErrorKind::Connect`]), or time ran out
+    /// No address accepted the connection ([`ErrorKind::Connect`]), or the time limit passed
     /// ([`ErrorKind::Timeout`]).
     Failed(Error),
 }
 
-/// A race between the addresses of one host.
+/// Connection attempts to the addresses of one host, of which the first successful one wins.
 #[derive(Debug)]
 pub struct ConnectRace {
     host: String,
@@ -166,9 +167,9 @@ pub struct ConnectRace {
     bind: LocalBinding,
     unix: Option<UnixSocketAddress>,
     failure: Option<(SocketAddr, io::Error)>,
-    /// True if `failure` is about binding the local address.
+    /// True if `failure` is an error of binding the local address.
     could_not_bind: bool,
-    /// The trace that receives each attempt.
+    /// The observer to which each attempt is reported.
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
@@ -179,14 +180,14 @@ struct ConnectAttempt {
 }
 
 impl ConnectRace {
-    /// The addresses that are not tried yet, in their order.
+    /// Returns the addresses that are not attempted yet, in order.
     pub fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
         self.waiting.iter()
     }
 
-    /// Prepares a race. The first [`step`](Self::step) starts it. The addresses come in the order
-    /// of preference (the system's resolver sorts by RFC 6724); the race interleaves the families.
-    /// `host` is for messages only.
+    /// Prepares a race; the first [`step`](Self::step) starts it. `addresses` are in order of
+    /// preference (the system's resolver sorts by RFC 6724); the race interleaves the address
+    /// families. `host` is for messages only.
     #[must_use]
     pub fn new(host: &str, addresses: Vec<SocketAddr>, options: &ConnectOptions, now: Instant) -> Self {
         Self {
@@ -205,7 +206,7 @@ impl ConnectRace {
         }
     }
 
-    /// Reports each attempt to this trace.
+    /// Reports each attempt to this observer.
     #[must_use]
     pub fn watched(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
         Self { trace, ..self }
@@ -253,7 +254,7 @@ impl ConnectRace {
                 opened(socket.as_fd());
                 RaceStatus::Local(socket)
             }
-            // The listener's backlog is full, and there is no notification when it has room again.
+            // The listener's backlog is full, and no event tells when it has room again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.next_attempt = now + LOCAL_RETRY;
                 RaceStatus::Pending
@@ -263,7 +264,7 @@ impl ConnectRace {
     }
 
     /// Advances the race: collects the results of attempts and starts the next one. Calls `opened`
-    /// once for each new socket. Sockets that left the race are closed already.
+    /// once for each new socket. Sockets of failed attempts are already closed.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> RaceStatus {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_local(&unix, now, opened);
@@ -305,8 +306,8 @@ impl ConnectRace {
                     break;
                 }
                 Err(AttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
-                    // Those in the race may still win; this address had no chance yet, so it keeps
-                    // its place.
+                    // The pending attempts may still succeed. This address was not attempted, so it
+                    // stays first.
                     self.waiting.push_front(peer);
                     self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
@@ -342,7 +343,7 @@ impl ConnectRace {
         }
     }
 
-    /// Returns the sockets in the race. Wait until one of them is writable.
+    /// Returns the sockets of the pending attempts. Wait until one of them is writable.
     pub fn pending_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.racing.iter().map(|attempt| attempt.socket.as_fd())
     }
@@ -356,8 +357,8 @@ impl ConnectRace {
         RaceStatus::Done { socket, peer }
     }
 
-    /// Keeps the most informative failure: an address's answer before an attempt that this machine
-    /// could not even start.
+    /// Keeps the most informative failure: an answer from an address is preferred to an attempt
+    /// that failed locally.
     fn lost(&mut self, peer: SocketAddr, error: io::Error) {
         self.trace_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));
@@ -367,7 +368,7 @@ impl ConnectRace {
         }
     }
 
-    /// Ends the race and returns the error for a time limit that ran out.
+    /// Ends the race, and returns the error for the time limit.
     pub(super) fn time_out(&mut self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.waiting.front().copied());
         let port = port.map_or(0, |peer| peer.port());
@@ -412,8 +413,8 @@ fn start(peer: &SocketAddr, bind: &LocalBinding) -> std::result::Result<(Socket,
     }
 }
 
-/// Interleaves the families, beginning with that of the first address. Within a family, the order
-/// stays (RFC 8305 §4).
+/// Interleaves the address families, beginning with that of the first address. The order within a
+/// family remains (RFC 8305 §4).
 fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
     let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv4() == first_is_v4);
@@ -430,7 +431,7 @@ fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
 }
 
 fn failure(host: &str, port: u16, error: io::Error) -> Error {
-    // The kernel's own limit on unanswered SYNs is a timeout to the user too (curl: 28).
+    // If the kernel gives up after unanswered SYNs, that is a timeout, as in curl (28).
     let kind = if error.kind() == io::ErrorKind::TimedOut { ErrorKind::Timeout } else { ErrorKind::Connect };
     Error::with_source(kind, format!("failed to connect to {host} port {port}"), error)
 }
@@ -443,7 +444,7 @@ fn lacks_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Ranks a failure by how much it explains; of two with the same rank, the caller keeps the later.
+/// Returns a rank: the failure with the highest rank is reported, and of equal ones the last.
 fn weight(error: &io::Error) -> u8 {
     if lacks_descriptors(error) {
         return 2;

@@ -1,14 +1,13 @@
-//! A tunnel through a proxy that speaks HTTP/2: the bytes of one stream of the connection with it
-//! (RFC 9113 §8.5).
+//! A tunnel through a proxy that speaks HTTP/2 (RFC 9113 §8.5): one stream of the connection to the
+//! proxy carries the bytes.
 //!
 //! ```text
 //!  reader ◀── DATA of the stream ◀── machine ◀── [TLS with the proxy] ◀── socket
 //!  writer ──▶ waiting ──▶ DATA ────▶ machine ──▶ [TLS with the proxy] ──▶ socket
 //! ```
 //!
-//! Each tunnel has its own connection. Several in one would gain nothing: requests to the same
-//! origin share a tunnel, and there are rarely so many origins behind a proxy that handshakes with
-//! it matter.
+//! Each tunnel has its own connection. Sharing one would gain little: requests to the same origin
+//! share a tunnel, and there are rarely many origins behind one proxy.
 
 use std::io;
 use std::ops::Range;
@@ -18,10 +17,11 @@ use haul_proto::h2::{self, H2Event, H2Machine, RequestId};
 
 use crate::clock;
 
-/// The number of bytes that the proxy may send ahead of the reader. The window takes no memory:
-/// unread bytes wait in the socket, and read ones are released when the reader takes them.
+/// The flow-control window for bytes from the proxy. It needs no memory: unread bytes wait in the
+/// socket, and the window is extended when the reader takes bytes.
 const WINDOW: u32 = 4 << 20;
-/// The number of bytes that the writer may write ahead of the proxy's window.
+/// The number of bytes that may wait for the proxy's flow-control window before
+/// [`Http2Tunnel::send`] refuses more.
 const AHEAD: usize = 64 << 10;
 
 /// An open tunnel.
@@ -29,36 +29,37 @@ const AHEAD: usize = 64 << 10;
 pub(super) struct Http2Tunnel {
     conn: Box<H2Machine>,
     id: RequestId,
-    /// Bytes from the writer that the proxy's window does not admit yet.
+    /// Bytes to send that the proxy's flow-control window does not allow yet.
     waiting: Vec<u8>,
 }
 
 /// The result of [`Http2Tunnel::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelInput {
-    /// A number of processed bytes, and the reader's part of them. Further events may follow.
+    /// The number of processed bytes, and the range of those that are for the reader. Call again.
     Bytes(usize, Range<usize>),
-    /// More input is needed. All input so far has been processed.
+    /// All input was processed; more is needed.
     Nothing,
     /// The other end has closed the tunnel.
     End,
 }
 
-/// The HTTP/2 settings of a connection that carries one tunnel.
+/// Returns the HTTP/2 settings for a connection that carries one tunnel.
 pub(super) fn config() -> h2::H2Config {
     h2::H2Config { connection_window: WINDOW, stream_window: WINDOW, ..h2::H2Config::default() }
 }
 
 impl Http2Tunnel {
-    /// Makes a tunnel over this connection, whose CONNECT with this id was answered with a 2xx.
+    /// Makes a tunnel on the stream `id` of `conn`, whose CONNECT was answered with a 2xx.
     pub(super) fn new(conn: Box<H2Machine>, id: RequestId) -> Self {
         Self { conn, id, waiting: Vec::new() }
     }
 
-    /// Takes the next event from received bytes. Call it until it returns [`TunnelInput::Nothing`].
+    /// Processes received bytes up to the next event. Call it until it returns
+    /// [`TunnelInput::Nothing`].
     ///
     /// # Errors
-    /// The proxy has broken the tunnel, or the protocol.
+    /// The proxy reset the stream, or violated the protocol.
     pub(super) fn take(&mut self, input: &mut [u8]) -> io::Result<TunnelInput> {
         let step = self.conn.step(clock::time(Instant::now()), input).map_err(io::Error::other)?;
         let taken = match step.event {
@@ -71,22 +72,22 @@ impl Http2Tunnel {
             }
             _ => TunnelInput::Bytes(step.consumed, 0..0),
         };
-        // The proxy's window may be open again.
+        // The proxy may have extended its window.
         self.give()?;
         Ok(taken)
     }
 
-    /// Records that the reader took this many bytes.
+    /// Extends the window by this many bytes, which the reader took.
     pub(super) fn release(&mut self, n: usize) {
         self.conn.release(clock::time(Instant::now()), self.id, n as u64);
     }
 
-    /// Takes the writer's bytes: all of them, or none as long as too much waits for the proxy's
+    /// Queues all of `bytes` for sending, or none if too many wait for the proxy's flow-control
     /// window.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] then, and [`io::ErrorKind::BrokenPipe`] where the tunnel is
-    /// closed.
+    /// [`io::ErrorKind::WouldBlock`] if too many bytes wait, and [`io::ErrorKind::BrokenPipe`] if
+    /// the tunnel is closed.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.waits_for_proxy() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -95,8 +96,7 @@ impl Http2Tunnel {
         self.give()
     }
 
-    /// Returns true if [`AHEAD`] bytes wait. If all output was sent, the proxy has to respond
-    /// first.
+    /// Returns true if [`Http2Tunnel::send`] refuses bytes until the proxy extends its window.
     pub(super) fn waits_for_proxy(&self) -> bool {
         self.waiting.len() >= AHEAD
     }
@@ -106,7 +106,7 @@ impl Http2Tunnel {
         Some(self.conn.output()).filter(|output| !output.is_empty())
     }
 
-    /// Marks the output as sent, and queues waiting bytes.
+    /// Marks the output as sent, and queues bytes that waited.
     pub(super) fn sent(&mut self) -> io::Result<()> {
         self.conn.advance_output(self.conn.output().len());
         self.give()

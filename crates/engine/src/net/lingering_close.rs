@@ -1,4 +1,4 @@
-//! Closes a connection with unread input so that the peer still receives the last output.
+//! Closing a connection with unread input so that the peer still receives the last output.
 //!
 //! A socket that is closed with unread input, or receives some later, resets the connection. The
 //! peer may then lose what it has not read yet, such as the GOAWAY that gives the reason (RFC 9113
@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::socket::Socket;
 
-/// The largest number of bytes of input that are dropped.
+/// The maximum number of input bytes that are dropped.
 const MOST: usize = 1 << 20;
-/// The time for the peer to read the output and to end its direction.
+/// The maximum time to wait for the peer to end its direction.
 const TIME: Duration = Duration::from_millis(250);
 
 /// Ends the sending direction, and drops input until the peer has ended its own.
@@ -37,7 +37,7 @@ pub(super) fn drain(socket: &Socket) {
     }
 }
 
-/// Waits for more input. Returns false when the time is over.
+/// Waits for more input. Returns false at the time limit.
 fn waits(socket: &Socket, end: Instant) -> bool {
     let left = end.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The near end of a connection: by which interface, from which address and ports it leaves; and
-//! sockets of the local machine, which have no far end elsewhere.
+//! The local end of a connection: interface, address, ports and packet marks; and the addresses of
+//! Unix sockets.
 //!
 //! ```
 //! use haul::net::local_address::{LocalInterface, PortRange};
@@ -22,22 +22,22 @@ use super::connect::ConnectOptions;
 use super::socket::Socket;
 use crate::{Error, ErrorKind, Result};
 
-/// The interface or address that connections leave from.
+/// The local interface or address of connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LocalInterface {
-    /// A network interface by its name.
+    /// The name of a network interface.
     pub device: Option<String>,
-    /// An address, or a name that has one.
+    /// An IP address, or a name that has one.
     pub host: Option<String>,
 }
 
 impl LocalInterface {
-    /// Reads curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`,
-    /// `ifhost!NAME!ADDRESS_OR_NAME`, or one without a mark: the interface of that name if there is
-    /// one, else an address or a name.
+    /// Parses curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`,
+    /// `ifhost!NAME!ADDRESS_OR_NAME`, or text without a prefix: the name of an interface if there
+    /// is such an interface, else an address or a name.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] when a part is empty.
+    /// [`ErrorKind::Setup`] if a name or an address is empty.
     pub fn parse(text: &str) -> Result<Self> {
         let (device, host) = if let Some(both) = text.strip_prefix("ifhost!") {
             let (device, host) = both.split_once('!').ok_or_else(no_interface)?;
@@ -62,7 +62,7 @@ fn no_interface() -> Error {
     Error::new(ErrorKind::Setup, "not an interface, address or host name to leave from")
 }
 
-/// A range of local ports, tried from the first on.
+/// A range of local ports, which are tried from the first on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PortRange {
     /// The first port.
@@ -72,7 +72,7 @@ pub struct PortRange {
 }
 
 impl PortRange {
-    /// Reads curl's `--local-port`: `PORT` or `FIRST-LAST`.
+    /// Parses curl's `--local-port`: `PORT` or `FIRST-LAST`.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if it is not valid: port 0, or a range that ends before it begins.
@@ -86,24 +86,23 @@ impl PortRange {
     }
 }
 
-/// The local settings of a socket: the address and ports to bind before connecting, and the marks
-/// of its packets.
+/// The local settings of a socket: the address and ports to bind to, and the marks of its packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalBinding {
-    /// The interface.
+    /// The name of the interface.
     pub device: Option<String>,
-    /// Addresses: that of the peer's family is used.
+    /// The local addresses, of which one of the peer's family is used.
     pub addresses: Option<Vec<IpAddr>>,
     /// The local ports.
     pub ports: Option<PortRange>,
-    /// The type of service.
+    /// The type of service; see [`ConnectOptions::type_of_service`].
     pub type_of_service: Option<u8>,
-    /// The priority.
+    /// The priority of packets; see [`ConnectOptions::priority`].
     pub priority: Option<u8>,
 }
 
 impl LocalBinding {
-    /// The settings of these options except for the interface, whose addresses have to be looked
+    /// Makes the settings of these options, except the interface, whose addresses must be looked
     /// up.
     #[must_use]
     pub fn of(options: &ConnectOptions) -> Self {
@@ -115,17 +114,17 @@ impl LocalBinding {
         }
     }
 
-    /// Binds a socket that will connect to `peer`.
+    /// Binds a socket that will connect to `peer`, and marks its packets.
     ///
     /// # Errors
-    /// The system's; `AddrNotAvailable` where there is no address of the peer's family.
+    /// The system's error; `AddrNotAvailable` if there is no address of the peer's family.
     pub fn apply(&self, socket: &Socket, peer: &SocketAddr) -> io::Result<()> {
         self.mark(socket, peer);
         let mut address =
             self.addresses.as_ref().map(|addresses| fitting(addresses.iter().copied(), peer)).transpose()?;
         if let Some(device) = &self.device {
-            // Without the right to bind to it (older kernels, other systems), its address is used
-            // instead.
+            // If binding to the interface is not permitted (older kernels, other systems), binds to
+            // its address instead.
             if bind_device(socket, device).is_err() && address.is_none() {
                 address = Some(fitting(addresses_of(device), peer)?);
             }
@@ -146,7 +145,8 @@ impl LocalBinding {
         Err(io::ErrorKind::AddrInUse.into())
     }
 
-    /// If the system does not allow the mark, packets go unmarked, as in curl.
+    /// Sets the type of service and the priority of packets. As in curl, it is no error if the
+    /// system refuses.
     fn mark(&self, socket: &Socket, peer: &SocketAddr) {
         let socket = SockRef::from(socket);
         if let Some(service) = self.type_of_service.map(u32::from) {
@@ -173,7 +173,7 @@ impl LocalBinding {
     }
 }
 
-/// Returns the address of the peer's family; for a link-local peer, a link-local one.
+/// Returns the address of the peer's family; for a link-local peer, a link-local address.
 fn fitting(addresses: impl Iterator<Item = IpAddr>, peer: &SocketAddr) -> io::Result<IpAddr> {
     let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let peer_is_local = is_local(&peer.ip());
@@ -201,8 +201,8 @@ fn bind_device(_socket: &Socket, _device: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the number of a zone, given as the name of an interface or as a number (RFC 4007 section
-/// 11.2).
+/// Returns the index of a zone that is given as the name of an interface or as a number (RFC 4007
+/// section 11.2).
 pub(super) fn zone_index(zone: &str) -> Option<u32> {
     let number = zone.parse().ok().filter(|&number| number != 0);
     number.or_else(|| if_addrs::get_if_addrs().ok()?.into_iter().find(|found| found.name == zone)?.index)

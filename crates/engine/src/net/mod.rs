@@ -1,13 +1,13 @@
-//! Connections: names, sockets, proxies, TLS and the pool. Nothing here has an event loop.
+//! Connections: names, sockets, proxies, TLS and the pool, without an event loop.
 //!
 //! ```text
 //! connecting: dns ─► connect (happy eyeballs) ─► socket ─► [SOCKS, CONNECT] ─► [tls] ─► stream
 //! tcp_info counts what a connection cost
 //! ```
 //!
-//! Each stage is a state machine or a call that may be bounded by a deadline, so that the reactor
-//! (one loop, many connections) and the blocking driver (one request, no loop) use the same code.
-//! What a stage leaves out: no HTTP, no pooling policy, no retries.
+//! Each stage is a state machine, or a call that can have a deadline, so that the event loop (many
+//! connections) and the blocking driver (one request) use the same code. HTTP requests and retries
+//! are elsewhere.
 
 pub mod connect;
 pub(crate) mod connecting;

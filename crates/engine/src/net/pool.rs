@@ -1,13 +1,13 @@
-//! Idle connections, each under the key of all settings that it was made with.
+//! The pool of idle connections. Each has a key of all the settings that it was made with.
 //!
 //! The [`ConnectionKey`] is the security boundary. Two requests share a connection only if scheme,
 //! host, port, all TLS settings, the proxies with their credentials, and all connect options except
 //! time limits are equal. A connection with unread or unsolicited bytes never enters the pool.
-//! Before the pool returns a connection, it checks by a peek that the connection is silent and
-//! open.
+//! Before the pool returns a connection, it checks by a peek that the connection is open and has no
+//! input.
 //!
-//! A worker keeps a connection while it has requests for it. The pool holds connections between
-//! runs, and passes them from one worker to another.
+//! The thread that drives a connection keeps it while it has requests for it. The pool keeps
+//! connections between runs, and passes them from one thread to another.
 
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -36,29 +36,29 @@ pub struct ConnectionKey {
     /// The host and port that the connection is made to: those of the URL, unless an option
     /// replaces them.
     pub dial: (String, u16),
-    /// The zone of the connection's IPv6 address (RFC 6874): the same address on another link is
+    /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
     /// another peer.
     pub zone: Option<String>,
-    /// The alternative service that the connection goes to (RFC 7838): `dial` is then its address,
-    /// and `tls` offers only its protocol.
+    /// The protocol of the alternative service that the connection goes to (RFC 7838). `dial` is
+    /// then its address, and `tls` offers only this protocol.
     pub alternative: Option<AlpnProtocol>,
     /// The TLS options; `None` for `http`.
     pub tls: Option<TlsOptions>,
     /// The address families that the connection may use.
     pub family: AddressFamily,
     /// The options that the connection is made with, such as interface, local ports and Unix
-    /// socket. The connect timeout is left out: it belongs to each request.
+    /// socket. Time limits have their defaults here, since they belong to each request.
     pub connect: ConnectOptions,
-    /// Uses HTTP/2 without negotiation.
+    /// HTTP/2 is used without negotiation.
     pub prior_knowledge: bool,
-    /// Deviations from HTTP/1.1.
+    /// The permitted deviations from HTTP/1.1.
     pub deviations: H1Deviations,
-    /// The proxies that the connection passes.
+    /// The route of the connection through proxies.
     pub via: ProxyRoute,
 }
 
 impl ConnectionKey {
-    /// Returns the key of the server in the cache of session tickets.
+    /// Returns the key of the server in the session-ticket cache.
     #[must_use]
     pub fn session_key(&self) -> SessionKey {
         SessionKey {
@@ -72,7 +72,7 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns the key of an https proxy on the route in the cache of session tickets.
+    /// Returns the key of an https proxy on the route in the session-ticket cache.
     pub(super) fn proxy_session_key(&self, proxy: &Proxy) -> SessionKey {
         let before = self.via.hop().and_then(|hop| {
             let preproxy = hop.preproxy.clone()?;
@@ -89,9 +89,9 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if the settings let a connection of this key carry requests of `other`, a key
-    /// of another host: both connect to their host directly, and differ in nothing but the host.
-    /// Without verification, nothing shows that the server is the other host, too.
+    /// Returns true if a connection with this key may carry requests of `other`, a key of another
+    /// host, once its certificate proves to be valid for that host, too. Both keys must connect to
+    /// their hosts directly and differ only in the host, and certificates must be verified.
     #[must_use]
     pub fn may_carry(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
@@ -99,7 +99,7 @@ impl ConnectionKey {
                 && key.connect.unix_socket.is_none()
                 && (key.dial.0.as_str(), key.dial.1) == (key.host.as_str(), key.port)
         };
-        // Without SNI, the server may have shown a default certificate.
+        // Without SNI, the server may have sent a default certificate.
         self.tls.as_ref().is_some_and(|tls| tls.verify && tls.sni)
             && is_direct(self)
             && is_direct(other)
@@ -111,8 +111,8 @@ impl ConnectionKey {
     }
 }
 
-/// Limits for a pool, and for idle connections held by each event loop (at most 64 of all keys
-/// there).
+/// The limits of a pool. They also apply to the idle connections of each event loop, which keeps at
+/// most 64.
 ///
 /// ```
 /// use haul::net::pool::PoolLimits;
@@ -121,12 +121,12 @@ impl ConnectionKey {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// The time that a connection may stay idle. Default 118 s, as in curl.
+    /// The maximum time that a connection may be idle. Default 118 s, as in curl.
     pub idle: Duration,
-    /// The largest number of idle connections; the oldest one makes room. Default 256. With 0, none
-    /// is kept, so each request makes a new connection.
+    /// The maximum number of idle connections. Beyond it, the oldest is closed. Default 256. With
+    /// 0, each request makes a new connection.
     pub connections: usize,
-    /// The largest number of idle connections with the same key, which mostly means the same
+    /// The maximum number of idle connections with the same key, and thus mostly to the same
     /// server. Default: the limit of the whole pool.
     pub per_key: usize,
 }
@@ -147,15 +147,15 @@ impl Default for PoolLimits {
 /// An idle connection.
 #[derive(Debug)]
 struct IdleConnection<C> {
-    /// Host and port in short, to tell most others apart at once.
+    /// A hash of host and port, which excludes most other connections without comparing keys.
     mark: u64,
     key: Arc<ConnectionKey>,
     since: Instant,
     connection: C,
 }
 
-/// Idle connections of one client, the one used last at the end. A list: a look-up compares a
-/// number for each, which for the few hundred that may lie here is less than to hash a key.
+/// The idle connections of one client, the one used last at the end. They are in a list: for a few
+/// hundred connections, comparing a number for each is faster than hashing a key.
 #[derive(Debug)]
 pub struct ConnectionPool<C> {
     idle: Mutex<Vec<IdleConnection<C>>>,
@@ -175,19 +175,20 @@ impl<C> ConnectionPool<C> {
         Self { idle: Mutex::default(), limits }
     }
 
-    /// Takes all connections out.
+    /// Removes and returns all connections.
     pub fn drain(&self) -> Vec<C> {
         self.lock().drain(..).map(|idle| idle.connection).collect()
     }
 
-    /// Takes all connections out, unless another thread holds the lock. In a forked child, a lock
-    /// that was held at the moment of the fork is never released.
+    /// Removes and returns all connections, unless another thread holds the lock. In a forked
+    /// child, a lock that was held during the fork is never released.
     pub fn try_drain(&self) -> Vec<C> {
         let Ok(mut idle) = self.idle.try_lock() else { return Vec::new() };
         idle.drain(..).map(|idle| idle.connection).collect()
     }
 
-    /// Adds an idle connection. Returns a connection for which there is no room; close it.
+    /// Adds an idle connection. If the pool is full, returns a connection that the caller must
+    /// close.
     pub fn put(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);
@@ -195,7 +196,7 @@ impl<C> ConnectionPool<C> {
         let mark = mark(&key.host, key.port);
         let mut idle = self.lock();
         let is_same = |other: &IdleConnection<C>| other.mark == mark && *other.key == *key;
-        // The one that has been here longest is the first.
+        // The first is the oldest.
         let surplus = if self.limits.per_key < self.limits.connections
             && idle.iter().filter(|other| is_same(other)).count() >= self.limits.per_key
         {
@@ -214,13 +215,14 @@ impl<C> ConnectionPool<C> {
 }
 
 impl<C: AsFd> ConnectionPool<C> {
-    /// A connection for this key that is silent and open, the one used last first. Others that are
-    /// found dead are closed.
+    /// Removes and returns a connection with this key that is open and has no input, the one used
+    /// last first. Closes connections that turn out to be unusable.
     pub fn take(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }
 
-    /// Returns true if the pool has a connection whose key fits. The connection stays in the pool.
+    /// Returns true if the pool has a connection whose key satisfies `fits`. The connection stays
+    /// in the pool.
     pub(crate) fn has_where(&self, now: Instant, fits: impl Fn(&ConnectionKey) -> bool) -> bool {
         self.lock().iter().any(|idle| {
             now.saturating_duration_since(idle.since) < self.limits.idle
@@ -229,7 +231,7 @@ impl<C: AsFd> ConnectionPool<C> {
         })
     }
 
-    /// Takes a connection to this host and port whose key fits.
+    /// Removes and returns a connection to this host and port whose key satisfies `fits`.
     pub(crate) fn take_where(
         &self,
         (host, port): (&str, u16),
@@ -249,8 +251,8 @@ impl<C: AsFd> ConnectionPool<C> {
     }
 }
 
-/// A number for a host and a port (FNV-1a). It may be the same for two of them, which costs a
-/// comparison of keys.
+/// Returns a hash of a host and a port (FNV-1a). If two have the same hash, their keys are
+/// compared.
 fn mark(host: &str, port: u16) -> u64 {
     let bytes = host.bytes().chain(port.to_ne_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
@@ -336,7 +338,7 @@ mod tests {
             assert!(!host.may_carry(&with("https://b/", other)), "{other:?}");
             assert!(!with("https://b/", other).may_carry(&host), "{other:?}");
         }
-        // The same settings, but the peer is not verified, or it is not reached directly.
+        // The settings are the same, but the peer is not verified, or it is not reached directly.
         for other in [&others[2], &others[3], &others[8]] {
             assert!(!with("https://a/", other).may_carry(&with("https://b/", other)), "{other:?}");
         }

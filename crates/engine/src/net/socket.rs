@@ -1,10 +1,10 @@
-//! A stream socket with just the calls that the drivers make, each one system call.
+//! A stream socket with the calls that the drivers need. Each method is one system call.
 //!
-//! The reactor and the blocking driver share it: the same [`Socket`] is non-blocking for the one
-//! and blocking for the other, and [`Socket::recv_nonblocking`] serves where a blocking socket must
-//! not wait. Sends never raise `SIGPIPE`. `TCP_NODELAY` is on from the start (RFC 9293 §3.7.4
-//! allows to turn Nagle's algorithm off): a request leaves in one write, so there is nothing for it
-//! to gather, and waiting for a delayed ACK costs up to 40 ms.
+//! The event loop and the blocking driver share it: the same [`Socket`] can be non-blocking or
+//! blocking, and [`Socket::recv_nonblocking`] never waits. Sends never raise `SIGPIPE`.
+//! `TCP_NODELAY` is always set (RFC 9293 §3.7.4 allows disabling Nagle's algorithm): a request is
+//! sent in one write, so there is nothing to gather, and waiting for a delayed ACK would cost up to
+//! 40 ms.
 //!
 //! ```
 //! use haul::net::socket::{IdleSocketState, Socket, peek_idle};
@@ -34,38 +34,38 @@ use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto
 
 #[cfg(not(target_vendor = "apple"))]
 const SEND: SendFlags = SendFlags::NOSIGNAL;
-// Apple's systems have a socket option in the flag's place; `open` and `from` set it.
+// Apple's systems have a socket option instead of the flag; `open` and `from` set it.
 #[cfg(target_vendor = "apple")]
 const SEND: SendFlags = SendFlags::empty();
 
-/// A TCP or Unix stream socket, closed when dropped.
+/// A TCP or Unix stream socket, which is closed when dropped.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// The receive and send timeouts that were set, in microseconds; 0: none.
+    /// The receive and send timeouts that are set, in microseconds; 0 means none.
     armed: [AtomicU64; 2],
 }
 
-/// The state of a supposedly idle connection before it is reused.
+/// The state of an idle connection before it is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleSocketState {
-    /// Open, with nothing to read: the connection may be used.
+    /// Open, without input: the connection may be used.
     Silent,
-    /// Closed or broken by the peer.
+    /// The peer has closed or reset the connection.
     Closed,
-    /// The socket holds bytes that no request asked for; close the connection.
+    /// The socket has received bytes that no request asked for; close the connection.
     HasBytes,
 }
 
-/// Keep-alive probes on a connection that carries nothing (RFC 9293 §3.8.4).
+/// Keep-alive probes on a silent connection (RFC 9293 §3.8.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TcpKeepalive {
-    /// Silence before the first probe. Default 60 s, as curl.
+    /// The time of silence before the first probe. Default 60 s, as in curl.
     pub idle: Duration,
-    /// Time between probes. Default 60 s, as curl.
+    /// The time between probes. Default 60 s, as in curl.
     pub interval: Duration,
-    /// Unanswered probes that end the connection. Default the system's: 9 on Linux, which is curl's
-    /// default, too. Setting it is a system call more a connection.
+    /// The number of unanswered probes after which the connection is closed. Default: the system's
+    /// (9 on Linux, as in curl). Setting it costs a system call for each connection.
     pub count: Option<u32>,
 }
 
@@ -76,11 +76,10 @@ impl Default for TcpKeepalive {
 }
 
 impl Socket {
-    /// A new socket of the address's family: close-on-exec, without delay, and non-blocking if
-    /// wanted so.
+    /// Opens a socket of the address's family, with close-on-exec and `TCP_NODELAY`.
     ///
     /// # Errors
-    /// Those of `socket(2)`; `EMFILE` and `ENFILE` are what a caller may want to tell apart.
+    /// Those of `socket(2)`, including `EMFILE` and `ENFILE`.
     pub fn open(address: &SocketAddr, nonblocking: bool) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = Self::of(stream_socket(family, nonblocking)?);
@@ -99,8 +98,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Connects to a socket of the local machine: done when it returns. A non-blocking one whose
-    /// listener has too many waiting fails with `WouldBlock`, and is to be tried again.
+    /// Connects to a Unix socket. If the listener's backlog is full, a non-blocking call fails with
+    /// `WouldBlock` and must be repeated.
     ///
     /// # Errors
     /// Those of `connect(2)`.
@@ -108,7 +107,7 @@ impl Socket {
         Ok(net::connect(&self.fd, address)?)
     }
 
-    /// Starts to connect; on a non-blocking socket the answer is mostly "in progress", see
+    /// Starts to connect. For a non-blocking socket, the result is mostly "in progress"; see
     /// [`Socket::connect_result`].
     ///
     /// # Errors
@@ -117,10 +116,11 @@ impl Socket {
         Ok(net::connect(&self.fd, address)?)
     }
 
-    /// The result of a [`connect`](Self::connect) in progress; `None` if it has not finished.
+    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it is not
+    /// complete.
     ///
-    /// On Linux this asks by `connect(2)` itself, which answers at once in this state: one system
-    /// call in place of `poll`, `SO_ERROR` and `getpeername`.
+    /// On Linux, this calls `connect(2)` again, which returns the result at once. That replaces the
+    /// three system calls `poll`, `SO_ERROR` and `getpeername`.
     #[cfg(target_os = "linux")]
     pub fn connect_result(&self, address: &SocketAddr) -> Option<io::Result<()>> {
         use rustix::io::Errno;
@@ -131,7 +131,8 @@ impl Socket {
         }
     }
 
-    /// The result of a [`connect`](Self::connect) in progress; `None` if it has not finished.
+    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it is not
+    /// complete.
     #[cfg(not(target_os = "linux"))]
     pub fn connect_result(&self, _address: &SocketAddr) -> Option<io::Result<()>> {
         match self.take_error() {
@@ -140,23 +141,23 @@ impl Socket {
         }
     }
 
-    /// Receives available bytes, or waits for some if the socket is blocking; 0 is the end.
+    /// Receives available bytes. Waits for them if the socket is blocking. 0 means the end.
     ///
     /// # Errors
-    /// Those of `recv(2)`; `WouldBlock` also when a receive timeout ran out.
+    /// Those of `recv(2)`; `WouldBlock` also after a receive timeout.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         Ok(net::recv(&self.fd, buf, RecvFlags::empty())?.1)
     }
 
-    /// Receives available bytes and never waits, whatever the mode of the socket.
+    /// Receives available bytes without waiting, even if the socket is blocking.
     ///
     /// # Errors
-    /// Those of `recv(2)`; `WouldBlock` when nothing is there.
+    /// Those of `recv(2)`; `WouldBlock` if no bytes are available.
     pub fn recv_nonblocking(&self, buf: &mut [u8]) -> io::Result<usize> {
         Ok(net::recv(&self.fd, buf, RecvFlags::DONTWAIT)?.1)
     }
 
-    /// Sends bytes. Returns the number of bytes taken.
+    /// Sends bytes. Returns the number of bytes that the socket accepted.
     ///
     /// # Errors
     /// Those of `send(2)`.
@@ -164,15 +165,15 @@ impl Socket {
         Ok(net::send(&self.fd, bytes, SEND)?)
     }
 
-    /// Sends without waiting, whatever the mode of the socket.
+    /// Sends bytes without waiting, even if the socket is blocking.
     ///
     /// # Errors
-    /// Those of `send(2)`; `WouldBlock` when nothing could be taken.
+    /// Those of `send(2)`; `WouldBlock` if the socket accepts no bytes now.
     pub fn send_nonblocking(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(net::send(&self.fd, bytes, SEND | SendFlags::DONTWAIT)?)
     }
 
-    /// Sends several pieces in one call (a head and a small body), so that they share a segment.
+    /// Sends several buffers in one call (a head and a small body), so that they share a segment.
     ///
     /// # Errors
     /// Those of `sendmsg(2)`.
@@ -188,7 +189,7 @@ impl Socket {
         Ok(net::shutdown(&self.fd, net::Shutdown::Write)?)
     }
 
-    /// Sets whether calls return at once or wait.
+    /// Sets whether calls return at once instead of waiting.
     ///
     /// # Errors
     /// Those of `ioctl(2)`.
@@ -196,11 +197,11 @@ impl Socket {
         Ok(rustix::io::ioctl_fionbio(&self.fd, nonblocking)?)
     }
 
-    /// Wakes readers only when this many bytes wait (or the end, or an error): fewer, larger reads
-    /// of bulk data. 1 is the system's default.
+    /// Sets `SO_RCVLOWAT`: readers are woken only when this many bytes are available, or at the end
+    /// or an error. Bulk data thus needs fewer reads. 1 is the system's default.
     ///
-    /// Hazard: with fewer bytes than this still to come, and no end, a reader waits for ever; set
-    /// it back to 1 first.
+    /// Hazard: if fewer bytes than this are still to come, without an end, a reader waits forever.
+    /// Set it back to 1 before.
     ///
     /// # Errors
     /// Those of `setsockopt(2)`.
@@ -210,10 +211,10 @@ impl Socket {
         unsafe { self.set(libc::SO_RCVLOWAT, &value) }
     }
 
-    /// Sets one of the options of `SOL_SOCKET`.
+    /// Sets an option of `SOL_SOCKET`.
     ///
     /// # Safety
-    /// `T` is what the option reads.
+    /// `T` must be the type that the option reads.
     unsafe fn set<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
         // SAFETY: the descriptor is open while `self` lives, and the pointer and the length name
         // one valid `T`, which by this function's contract is what the option reads.
@@ -229,8 +230,8 @@ impl Socket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Sets the time limit of a blocking receive, which then fails with `WouldBlock`. `None` waits
-    /// for ever.
+    /// Sets the timeout of blocking receives, which then fail with `WouldBlock`. `None` means no
+    /// timeout.
     ///
     /// # Errors
     /// Those of `setsockopt(2)`.
@@ -238,9 +239,9 @@ impl Socket {
         self.arm(SocketTimeout::Receive, timeout)
     }
 
-    /// Limits the wait of a blocking receive or send to about this time (a sixteenth more at most).
-    /// A call may end earlier as if the time were over, so the caller looks at the clock. `None`
-    /// waits for ever. If the present limits fit, no system call is made.
+    /// Sets the timeout of blocking receives and sends to this time or at most a sixteenth more. A
+    /// call may time out early, so the caller must check the time. `None` means no timeout. If the
+    /// timeouts that are set already are close enough, no system call is made.
     ///
     /// # Errors
     /// Those of `setsockopt(2)`.
@@ -253,8 +254,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sets the timeout of receives or of sends, by the option that every system has: rustix takes
-    /// Linux's newer one, for which gVisor answers that it was set, and waits for ever.
+    /// Sets the timeout of receives or of sends, by the option that every system supports. rustix
+    /// uses Linux's newer option, which gVisor accepts and ignores.
     fn arm(&self, which: SocketTimeout, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
@@ -285,12 +286,12 @@ impl Socket {
         }
     }
 
-    /// Disables Nagle's algorithm, where the system can do that.
+    /// Disables Nagle's algorithm, if the system supports that.
     fn without_delay(&self) {
         let _ = sockopt::set_tcp_nodelay(&self.fd, true);
     }
 
-    /// Takes the pending error (`SO_ERROR`).
+    /// Clears the socket's pending error (`SO_ERROR`).
     ///
     /// # Errors
     /// The pending error.
@@ -334,8 +335,7 @@ enum SocketTimeout {
     Send,
 }
 
-/// Looks, without waiting and without taking anything, whether an idle connection may be used
-/// again.
+/// Checks, without waiting and without consuming input, whether an idle connection may be reused.
 pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     use rustix::io::Errno;
     let mut byte = [0];
@@ -350,13 +350,13 @@ pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     }
 }
 
-/// A timeout of zero would mean "for ever" to the system.
+/// Returns at least a microsecond, since a timeout of zero means none.
 fn at_least_one_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
 }
 
 fn timeval(time: Duration) -> libc::timeval {
-    // 32 bits are enough for 68 years, and fit everywhere.
+    // 32 bits are enough for 68 years on every system.
     let seconds = i32::try_from(time.as_secs()).unwrap_or(i32::MAX);
     libc::timeval { tv_sec: seconds.into(), tv_usec: time.subsec_micros() as _ }
 }
@@ -365,8 +365,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
-/// Returns true if the timeout that is already set serves for a wait of `wanted`; 0 means no
-/// timeout.
+/// Returns true if the timeout that is set already may be kept for a timeout of `wanted`; 0 means
+/// none.
 fn fits(armed: u64, wanted: u64) -> bool {
     match (armed, wanted) {
         (0, 0) => true,

@@ -1,8 +1,7 @@
-//! A connected stream, plain or TLS, as the drivers see it: bytes in, bytes out, and the plaintext
-//! in the caller's buffer.
+//! A connected stream, plain or with TLS.
 //!
-//! Received TLS records are decrypted in place: the plaintext lies in the buffer that the
-//! ciphertext was read into. A record that came only in part stays here until the rest arrives.
+//! Received TLS records are decrypted in place: the plaintext is in the buffer that received the
+//! ciphertext. An incomplete record is kept here until the rest arrives.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,37 +22,38 @@ use crate::{Error, ErrorKind, Result, fork};
 pub struct ConnectionStream {
     transport: Transport,
     tls: Option<Box<TlsLayer>>,
-    /// The peer's address: through a proxy, the proxy's. None on a Unix socket.
+    /// The peer's address: that of the proxy, if there is one. `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// The local address, if it was asked for.
+    /// The local address, if it was requested.
     pub local: Option<SocketAddr>,
     /// The number of this stream among all streams of the process, from 0.
     pub number: u64,
-    /// The process that speaks on it: a forked child has a copy, and is silent.
+    /// The process generation ([`crate::fork`]) that made the stream: in a forked child, it sends
+    /// nothing.
     generation: u32,
 }
 
 /// The number of streams made so far.
 static STREAMS: AtomicU64 = AtomicU64::new(0);
 
-/// The result of one receive.
+/// The result of [`ConnectionStream::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveOutcome {
     /// Bytes at the start of the buffer: pass them to [`ConnectionStream::open`].
     Bytes {
         /// The number of bytes.
         filled: usize,
-        /// The buffer was filled, so there may be more to receive.
+        /// The buffer is full, so there may be more to receive.
         more: bool,
     },
-    /// No bytes are available (on a blocking socket: none came within its time limit).
+    /// No bytes are available (on a blocking socket, none arrived before its timeout).
     WouldBlock,
-    /// The peer has closed its side.
+    /// The peer has closed its direction.
     End,
 }
 
 impl ConnectionStream {
-    /// Makes a plain stream.
+    /// Makes a stream without TLS.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
         let number = STREAMS.fetch_add(1, Ordering::Relaxed);
@@ -61,14 +61,13 @@ impl ConnectionStream {
         Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
     }
 
-    /// Adds a layer of TLS. [`ConnectionStream::handshake`] begins its handshake.
+    /// Adds a layer of TLS. Call [`ConnectionStream::handshake`] next.
     pub fn secure(&mut self, tls: TlsConnection) {
         self.tls = Some(Box::new(TlsLayer::new(tls)));
     }
 
-    /// The peer so far was a proxy, which has opened a tunnel: from now on this is a plain stream
-    /// again, inside the previous one. It begins with these bytes, which followed the proxy's
-    /// answer.
+    /// Turns a stream to a proxy that has opened a tunnel into the stream inside the tunnel,
+    /// without TLS of its own. `ahead` are the bytes that followed the proxy's response.
     pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         self.transport.nest(self.tls.take(), ahead, tunnel);
     }
@@ -86,53 +85,56 @@ impl ConnectionStream {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]) properly.
-    /// For plain HTTP through an https proxy, the TLS of the proxy connection decides.
+    /// Returns true if the end of the stream ([`ReceiveOutcome::End`]) was not a truncation. For
+    /// plain HTTP through an https proxy, the TLS connection with the proxy decides.
     #[must_use]
     pub fn ended_properly(&self) -> bool {
         self.tls.is_none() && self.transport.ended_properly()
     }
 
-    /// Returns true if a receive yields bytes that have already left the socket. A driver must not
-    /// wait for the socket then: the wait may never end.
+    /// Returns true if the next receive returns bytes that were already read from the socket. A
+    /// driver must not wait for the socket then, since the wait may never end.
     #[must_use]
     pub fn has_buffered_input(&self) -> bool {
         self.transport.has_buffered_input()
     }
 
-    /// Returns true if output waits for the proxy rather than for room in the socket.
+    /// Returns true if output waits until the proxy extends its flow-control window, rather than
+    /// for the socket.
     #[must_use]
     pub fn waits_for_proxy(&self) -> bool {
         self.transport.waits_for_proxy()
     }
 
-    /// The protocol that was agreed on in the TLS handshake (RFC 7301), if any.
+    /// Returns the protocol that ALPN selected (RFC 7301), if any.
     #[must_use]
     pub fn alpn(&self) -> Option<&[u8]> {
         self.tls.as_ref()?.tls.alpn()
     }
 
-    /// Returns true if the server's certificate is valid for this host, too. (The handshake has
-    /// already decided whether it is trusted.)
+    /// Returns true if the server's certificate also contains this host. (The handshake has
+    /// verified that the certificate is trusted.)
     #[must_use]
     pub fn is_for(&self, host: &str) -> bool {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
     }
 
-    /// Returns the fault of the server's certificate, if faults are reported instead of refused.
+    /// Returns the fault of the server's certificate, if there is one and
+    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is set.
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.tls.as_ref()?.tls.certificate_fault()
     }
 
-    /// Returns the server's certificates, if they were to be kept.
+    /// Returns the server's certificates, if
+    /// [`TlsOptions::keep_certificates`](super::tls::TlsOptions::keep_certificates) is set.
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.tls.as_ref()?.tls.certificates()
     }
 
-    /// The result of the TLS handshake and the server's certificate, in lines for people; the
-    /// cipher by its name of RFC 8446, section B.4, which is not rustls's.
+    /// Describes the TLS session and the server's certificate in lines of text. The cipher has its
+    /// name of RFC 8446, section B.4, not that of rustls.
     #[must_use]
     pub fn agreed(&self) -> Vec<String> {
         let Some(tls) = self.tls.as_ref().map(|secured| &secured.tls) else { return Vec::new() };
@@ -144,16 +146,16 @@ impl ConnectionStream {
         lines
     }
 
-    /// Continues the TLS handshake as far as the non-blocking socket allows. Returns whether it is
+    /// Continues the TLS handshake as far as the non-blocking socket allows. Returns true if it is
     /// complete.
     ///
     /// # Errors
-    /// A refused certificate, a broken handshake, a broken connection.
+    /// The certificate is refused, the handshake fails, or the connection breaks.
     pub fn handshake(&mut self, buffer: &mut [u8]) -> Result<bool> {
         loop {
             let Some(secured) = &mut self.tls else { return Ok(true) };
             let outcome = secured.tls.handshake(&mut secured.partial, &mut secured.outgoing);
-            // An alert that tells the peer why goes out before the error is returned.
+            // The alert that tells the peer the reason is sent before the error is returned.
             let flushed = self.flush();
             let state = outcome?;
             if !flushed.map_err(|error| tls_error("the connection broke in the TLS handshake", error))? {
@@ -182,10 +184,10 @@ impl ConnectionStream {
         }
     }
 
-    /// Receives available bytes into `buffer`, once.
+    /// Receives available bytes into `buffer` by one call.
     ///
     /// # Errors
-    /// The socket's.
+    /// The error of the socket.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<ReceiveOutcome> {
         let kept = match &mut self.tls {
             Some(secured) => {
@@ -209,12 +211,12 @@ impl ConnectionStream {
         }
     }
 
-    /// Returns the next run of plaintext in `buffer[at..filled]`, received before, and advances
-    /// `at`. `None` when all complete records are decrypted; the rest is kept for the next receive.
-    /// The flag is true if the peer has ended the stream properly.
+    /// Returns the next range of plaintext in `buffer[at..filled]`, and advances `at`. Returns
+    /// `None` if no complete record is left; an incomplete one is kept for the next receive. The
+    /// flag is true if the peer has ended the stream properly.
     ///
     /// # Errors
-    /// A record that does not authenticate, or a breach of TLS.
+    /// A record is not authentic, or the peer violated TLS.
     pub fn open(&mut self, buffer: &mut [u8], at: &mut usize, filled: usize) -> Result<(Option<Range<usize>>, bool)> {
         let Some(secured) = &mut self.tls else {
             let range = *at..filled;
@@ -241,11 +243,12 @@ impl ConnectionStream {
         }
     }
 
-    /// Sends as much of `bytes` as there is room for. With TLS, all bytes are encrypted, and
-    /// [`ConnectionStream::flush`] sends the ones that the socket has no room for.
+    /// Sends as many of `bytes` as the socket accepts, and returns their number. With TLS, all
+    /// bytes are encrypted, and [`ConnectionStream::flush`] sends those that the socket did not
+    /// accept.
     ///
     /// # Errors
-    /// The socket's; [`io::ErrorKind::WouldBlock`] when there is no room at all.
+    /// The error of the socket; [`io::ErrorKind::WouldBlock`] if it accepts nothing.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(secured) = &mut self.tls else { return self.transport.send(bytes) };
         let transport = &mut self.transport;
@@ -257,10 +260,10 @@ impl ConnectionStream {
         Ok(bytes.len())
     }
 
-    /// Sends waiting encrypted bytes. Returns true when none are left.
+    /// Sends encrypted bytes that the socket did not accept before. Returns true if none are left.
     ///
     /// # Errors
-    /// The socket's.
+    /// The error of the socket.
     pub fn flush(&mut self) -> io::Result<bool> {
         let transport = &mut self.transport;
         if let Some(secured) = &mut self.tls
@@ -271,11 +274,11 @@ impl ConnectionStream {
         transport.flush()
     }
 
-    /// Ends the sending direction; input can still be received. Inside a proxy's TLS, the
-    /// connection itself stays open.
+    /// Ends the sending direction; input can still be received. In a tunnel through an https proxy,
+    /// the connection to the proxy stays open.
     ///
     /// # Errors
-    /// The socket's.
+    /// The error of the socket.
     pub fn end_sending(&mut self) -> io::Result<()> {
         let transport = &mut self.transport;
         if let Some(secured) = &mut self.tls {
@@ -285,7 +288,7 @@ impl ConnectionStream {
         if transport.is_secure() { Ok(()) } else { transport.socket.shutdown_write() }
     }
 
-    /// Returns true if encrypted bytes wait for room in the socket.
+    /// Returns true if encrypted bytes wait until the socket accepts them.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.tls.as_ref().is_some_and(|secured| secured.has_output()) || self.transport.has_output()
@@ -293,7 +296,7 @@ impl ConnectionStream {
 }
 
 impl ConnectionStream {
-    /// Closes the stream so that the peer receives the last output, even if unread input is left:
+    /// Closes the stream so that the peer receives the last output, even if there is unread input;
     /// see [`lingering_close`].
     pub(crate) fn drain(mut self) {
         if self.generation != fork::generation() {
@@ -311,8 +314,8 @@ fn tls_error(message: &str, error: io::Error) -> Error {
 }
 
 impl Drop for ConnectionStream {
-    /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or the alert for a
-    /// failure. Does not wait: if the socket has no room, the alert is lost.
+    /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or the alert after an
+    /// error. Does not wait: if the socket does not accept the alert, it is lost.
     fn drop(&mut self) {
         if self.is_secure() && self.generation == fork::generation() {
             let _ = self.transport.close(self.tls.take());

@@ -1,9 +1,8 @@
-//! Traffic counters of a connection, as the kernel keeps them (`TCP_INFO`): they need no packet
-//! capture and no privileges.
+//! The kernel's traffic counters of a connection (`TCP_INFO`), which need no packet capture and no
+//! privileges.
 //!
-//! Linux only; elsewhere [`read`] returns `None`. Fields that an older kernel does not know are
-//! zero: the kernel reports how much it wrote, and the rest stays unchanged. The counts cover TCP's
-//! payload and segments; headers below TCP are the caller's estimate.
+//! Only on Linux; elsewhere [`read`] returns `None`. Counters that an older kernel does not have
+//! are zero. They count TCP payload and segments, without the headers of lower layers.
 //!
 //! ```no_run
 //! # let socket = std::net::TcpStream::connect("127.0.0.1:80").unwrap();
@@ -14,34 +13,34 @@
 
 use std::{os::fd::AsFd, time::Duration};
 
-/// One connection's counts since it was opened. Names follow the kernel's (and RFC 4898's) fields.
+/// The counters of a connection since it was opened, named as in the kernel (and RFC 4898).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpCounters {
-    /// Payload bytes sent, retransmissions included (Linux 4.19).
+    /// Payload bytes sent, including retransmissions (Linux 4.19).
     pub bytes_sent: u64,
-    /// Payload bytes that the peer acknowledged; counts the SYN as one (Linux 4.1).
+    /// Payload bytes acknowledged by the peer, plus one for the SYN (Linux 4.1).
     pub bytes_acked: u64,
     /// Payload bytes received (Linux 4.1).
     pub bytes_received: u64,
-    /// Payload bytes sent again (Linux 4.19).
+    /// Payload bytes retransmitted (Linux 4.19).
     pub bytes_retrans: u64,
-    /// Segments sent, those without payload included (Linux 4.2).
+    /// Segments sent, including those without payload (Linux 4.2).
     pub segs_out: u32,
-    /// Segments received, those without payload included (Linux 4.2).
+    /// Segments received, including those without payload (Linux 4.2).
     pub segs_in: u32,
     /// Segments with payload sent (Linux 4.6).
     pub data_segs_out: u32,
     /// Segments with payload received (Linux 4.6).
     pub data_segs_in: u32,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u32,
-    /// Smoothed round-trip time.
+    /// The smoothed round-trip time.
     pub rtt: Duration,
-    /// Smallest round-trip time seen (Linux 4.6).
+    /// The smallest round-trip time so far (Linux 4.6).
     pub min_rtt: Duration,
 }
 
-/// The counts of this TCP socket, where the system has them.
+/// Returns the counters of a TCP socket; `None` for any other socket.
 #[cfg(target_os = "linux")]
 pub fn read(fd: impl AsFd) -> Option<TcpCounters> {
     use std::os::fd::AsRawFd;
@@ -77,27 +76,27 @@ pub fn read(fd: impl AsFd) -> Option<TcpCounters> {
     })
 }
 
-/// The counts of this TCP socket, where the system has them: not here.
+/// Returns `None`, since this system has no such counters.
 #[cfg(not(target_os = "linux"))]
 pub fn read(_fd: impl AsFd) -> Option<TcpCounters> {
     None
 }
 
-/// Places in [`TcpInfo::metrics`]: `tcpi_rtt` and `tcpi_total_retrans`.
+/// The indices in [`TcpInfo::metrics`] of `tcpi_rtt` and `tcpi_total_retrans`.
 #[cfg(target_os = "linux")]
 const RTT: usize = 15;
 #[cfg(target_os = "linux")]
 const TOTAL_RETRANS: usize = 23;
 
-/// `struct tcp_info` of linux/tcp.h up to `tcpi_bytes_retrans`. Declared here because the one in
-/// the `libc` crate is cut short on some C libraries; the kernel only ever appends to it.
+/// The kernel's `struct tcp_info` up to `tcpi_bytes_retrans`. Declared here because the `libc`
+/// crate's is shorter with some C libraries. The kernel only appends fields.
 #[cfg(target_os = "linux")]
 #[repr(C)]
 #[derive(Default)]
 struct TcpInfo {
-    /// `tcpi_state` to the bit fields of `tcpi_fastopen_client_fail`.
+    /// The fields from `tcpi_state` to the bit field `tcpi_fastopen_client_fail`.
     head: [u8; 8],
-    /// `tcpi_rto` to `tcpi_total_retrans`.
+    /// The fields from `tcpi_rto` to `tcpi_total_retrans`.
     metrics: [u32; 24],
     pacing_rate: u64,
     max_pacing_rate: u64,

@@ -1,14 +1,14 @@
-//! Transport below a stream's own TLS: a socket and, for a tunnel through a proxy that speaks TLS
-//! itself, that TLS and the HTTP/2 of the proxy. The layers above use it like a plain socket.
+//! The transport below a stream's own TLS: a socket or, for a tunnel through an https proxy, the
+//! proxy's TLS and HTTP/2 connection. The layers above use it like a socket.
 //!
 //! ```text
 //!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
 //! ```
 //!
-//! The record layer opens in place, so one layer costs no copy. Two do: what the outer one opens is
-//! copied once into the reader's buffer. Opening it there would need room for a partial record of
-//! each layer in front of every read, and who goes through an https proxy pays for two encryptions
-//! anyway.
+//! The record layer decrypts in place, so one layer of TLS costs no copy. With two, the plaintext
+//! of the proxy's layer is copied into the reader's buffer. Decrypting it there would need room for
+//! a partial record of each layer before every read, and a connection through an https proxy is
+//! encrypted twice anyway.
 
 use std::io;
 use std::ops::Range;
@@ -17,16 +17,16 @@ use super::http2_tunnel::{Http2Tunnel, TunnelInput};
 use super::socket::Socket;
 use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 
-/// The size of one read of the outer layer's ciphertext.
+/// The size of one read of the ciphertext from an https proxy.
 const WIRE: usize = 4 * MAX_RECORD;
 
 /// A TLS connection and its buffered ciphertext.
 #[derive(Debug)]
 pub(super) struct TlsLayer {
     pub(super) tls: TlsConnection,
-    /// Ciphertext that waits for the rest of its record.
+    /// The received part of an incomplete record.
     pub(super) partial: Vec<u8>,
-    /// Ciphertext that waits for room below.
+    /// Ciphertext that the layer below has not accepted yet.
     pub(super) outgoing: Vec<u8>,
     pub(super) sent: usize,
 }
@@ -36,13 +36,12 @@ impl TlsLayer {
         Self { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }
     }
 
-    /// Returns true if encrypted bytes wait for room in the socket.
+    /// Returns true if encrypted bytes wait to be sent.
     pub(super) fn has_output(&self) -> bool {
         self.sent < self.outgoing.len()
     }
 
-    /// Adds the closing alert, if there is one: not after a truncated record, where it would not be
-    /// a record.
+    /// Adds the closing alert. After a partly sent record, no alert can follow, so none is added.
     pub(super) fn close(&mut self) {
         if !self.has_output() {
             self.tls.take_output(&mut self.outgoing);
@@ -50,7 +49,7 @@ impl TlsLayer {
         }
     }
 
-    /// Sends waiting encrypted bytes by `send`. Returns true when none are left.
+    /// Sends waiting encrypted bytes by `send`. Returns true if none are left.
     pub(super) fn flush(&mut self, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
         while self.sent < self.outgoing.len() {
             match send(&self.outgoing[self.sent..]) {
@@ -66,38 +65,38 @@ impl TlsLayer {
     }
 }
 
-/// A connection below the stream's own TLS.
+/// The byte stream below the stream's own TLS.
 #[derive(Debug)]
 pub(super) struct Transport {
     pub(super) socket: Socket,
-    /// Bytes that followed a proxy's answer and belong to the tunnel, and how many of them were
-    /// taken.
+    /// The bytes that followed a proxy's response and belong to the tunnel, and the number of them
+    /// that were read.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<ProxyTls>>,
-    /// The last receive asked the socket, and had room for more than there was.
+    /// The last receive read the socket until it was empty.
     is_drained: bool,
 }
 
 #[derive(Debug)]
 struct ProxyTls {
     secured: TlsLayer,
-    /// The stream that is ours, where the proxy speaks HTTP/2.
+    /// The tunnel, if the proxy speaks HTTP/2.
     tunnel: Option<Http2Tunnel>,
     wire: Box<[u8]>,
-    /// The range of received ciphertext that is not opened yet.
+    /// The range of received ciphertext that is not decrypted yet.
     sealed: Range<usize>,
-    /// The range of decrypted bytes that a tunnel has not taken yet.
+    /// The range of decrypted bytes that the tunnel has not processed yet.
     opened: Range<usize>,
     /// The range of decrypted bytes for the reader.
     plain: Range<usize>,
-    /// The proxy closed its side, or its bytes could not be decrypted.
+    /// The proxy closed its direction, or its bytes could not be decrypted.
     over: Option<ProxyTlsEnd>,
 }
 
 #[derive(Debug)]
 enum ProxyTlsEnd {
-    /// `is_said`: by a `close_notify` or the end of the tunnel's stream, and not only by that of
-    /// the connection.
+    /// `is_said` is true if a `close_notify` or the end of the tunnel's stream announced the end,
+    /// and false if only the connection ended.
     Ended {
         is_said: bool,
     },
@@ -109,8 +108,8 @@ impl Transport {
         Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
     }
 
-    /// Makes later input come through `outer`, if there is one, and start with the bytes `ahead`.
-    /// The bytes are plain text, or, with a tunnel, input for the tunnel.
+    /// Makes later input come through the TLS layer `outer`, if there is one, and start with the
+    /// bytes `ahead`. They are plaintext or, with a tunnel, input for the tunnel.
     pub(super) fn nest(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);
@@ -123,7 +122,7 @@ impl Transport {
         let sealed = first..first + partial.len();
         wire[sealed.clone()].copy_from_slice(&partial);
         let mut outer = ProxyTls { secured: *secured, tunnel, wire, sealed, opened: 0..first, plain: 0..0, over: None };
-        // Bytes after the answer are processed now: no socket event would do it.
+        // These bytes are processed now, since no socket event will cause it.
         while outer.plain.is_empty() && outer.over.is_none() && outer.pass() {}
         self.outer = Some(Box::new(outer));
         if first == 0 {
@@ -135,8 +134,8 @@ impl Transport {
         self.outer.is_some()
     }
 
-    /// Returns true if a receive yields something without a read from the socket. Do not wait for
-    /// the socket then.
+    /// Returns true if the next receive returns something without a read from the socket. Do not
+    /// wait for the socket then.
     pub(super) fn has_buffered_input(&self) -> bool {
         self.ahead.1 < self.ahead.0.len()
             || self
@@ -145,26 +144,26 @@ impl Transport {
                 .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
     }
 
-    /// Returns true if the socket may hold more input although a receive did not fill its buffer. A
-    /// wait for further input would last for ever then.
+    /// Returns true if the socket may contain more input although a receive did not fill its
+    /// buffer. With edge-triggered events, a wait for more input would then never end.
     pub(super) fn may_have_more(&self) -> bool {
         self.has_buffered_input() || !self.is_drained
     }
 
-    /// Returns true if the peer that opened the tunnel announced the end of the stream.
+    /// Returns true if the peer of the outer layer announced the end of the stream.
     pub(super) fn ended_properly(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsEnd::Ended { is_said: true })))
     }
 
-    /// Returns true if a tunnel accepts no output although the socket has room: the proxy has to
-    /// respond first.
+    /// Returns true if a tunnel accepts no output although the socket does: the proxy must extend
+    /// its flow-control window first.
     pub(super) fn waits_for_proxy(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| {
             !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Http2Tunnel::waits_for_proxy)
         })
     }
 
-    /// Receives bytes; 0 is the end.
+    /// Receives bytes; 0 means the end.
     pub(super) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.is_drained = false;
         let (bytes, taken) = &mut self.ahead;
@@ -186,8 +185,8 @@ impl Transport {
         }
     }
 
-    /// Sends as much as there is room for. Through an outer layer, all bytes are encrypted, and the
-    /// rest is kept.
+    /// Sends as many bytes as the socket accepts, and returns their number. With an outer layer,
+    /// all bytes are encrypted, and those that the socket does not accept are kept.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
         let socket = &self.socket;
@@ -202,7 +201,7 @@ impl Transport {
         Ok(bytes.len())
     }
 
-    /// Sends the kept bytes. Returns true when none are left.
+    /// Sends the kept bytes. Returns true if none are left.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let Some(outer) = &mut self.outer else { return Ok(true) };
         outer.say(&self.socket)
@@ -212,7 +211,7 @@ impl Transport {
         self.outer.as_ref().is_some_and(|outer| outer.secured.has_output())
     }
 
-    /// Sends the closing alerts of the TLS layer above and of this one. Does not wait.
+    /// Sends the closing alerts of the TLS layer above and of the proxy's. Does not wait.
     pub(super) fn close(&mut self, above: Option<Box<TlsLayer>>) -> io::Result<()> {
         if self.outer.is_some() {
             self.socket.set_nonblocking(true)?;
@@ -233,8 +232,7 @@ impl Transport {
 }
 
 impl ProxyTls {
-    /// Fills the buffer from bytes already received, and reads from the socket only if there are
-    /// none.
+    /// Receives decrypted bytes. Reads from the socket only if none are buffered.
     fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
         let mut filled = 0;
         loop {
@@ -252,7 +250,7 @@ impl ProxyTls {
             }
             match &self.over {
                 Some(_) if filled > 0 => break,
-                // Not taken: the end is reported again.
+                // The end is not cleared, so that it is reported again.
                 Some(ProxyTlsEnd::Ended { .. }) => return Ok(0),
                 Some(ProxyTlsEnd::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
                 None => {}
@@ -267,22 +265,21 @@ impl ProxyTls {
             self.wire.copy_within(self.sealed.clone(), 0);
             self.sealed = 0..self.sealed.len();
             match socket.recv(&mut self.wire[self.sealed.end..])? {
-                // Whether that was an end or a cut is for what is inside to tell.
+                // The stream inside must decide whether that was the end or a truncation.
                 0 => self.over = Some(ProxyTlsEnd::Ended { is_said: false }),
                 n => self.sealed.end += n,
             }
             *is_drained = self.sealed.end < self.wire.len();
         }
-        // A proxy that waits for its window must hear of it now. If it cannot, the next call finds
-        // out why.
+        // A proxy that waits for a WINDOW_UPDATE must get it now. If sending fails, the next call
+        // returns the error.
         if self.tunnel.is_some() {
             let _ = self.say(socket);
         }
         Ok(filled)
     }
 
-    /// Sends kept bytes, answers to key updates, and the tunnel's output. Returns true when none
-    /// are left.
+    /// Sends kept bytes, key updates, and the tunnel's output. Returns true if none are left.
     fn say(&mut self, socket: &Socket) -> io::Result<bool> {
         self.secured.tls.take_output(&mut self.secured.outgoing);
         loop {
@@ -292,12 +289,12 @@ impl ProxyTls {
             let Some(tunnel) = &mut self.tunnel else { return Ok(true) };
             let Some(output) = tunnel.output() else { return Ok(true) };
             self.secured.tls.seal(output, &mut self.secured.outgoing).map_err(io::Error::other)?;
-            // A closed tunnel reports it to the reader.
+            // If the tunnel is closed, the reader gets the error.
             let _ = tunnel.sent();
         }
     }
 
-    /// Passes the next part of the decrypted bytes to the tunnel. Returns false if it needs more.
+    /// Passes more of the decrypted bytes to the tunnel. Returns false if it needs more.
     fn pass(&mut self) -> bool {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;
@@ -316,7 +313,7 @@ impl ProxyTls {
         true
     }
 
-    /// Opens the next record. Returns false if more input is needed.
+    /// Decrypts the next record. Returns false if more input is needed.
     fn open(&mut self) -> bool {
         if self.sealed.is_empty() {
             return false;

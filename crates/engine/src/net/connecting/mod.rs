@@ -1,4 +1,4 @@
-//! The connecting machine: opens one connection, from the look-up of the name to the first request.
+//! The state machine that makes one connection, from the name lookup to the first request.
 //!
 //! ```text
 //! Resolving ──▶ Racing ──▶ Staging ──▶ ConnectProgress::Open(stream)
@@ -6,15 +6,15 @@
 //!     └──────────────────────┘
 //! ```
 //!
-//! | phase | purpose | code |
+//! | phase | action | code |
 //! |---|---|---|
 //! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
 //!
-//! The machine owns its sockets and has no event loop. The worker registers each socket with its
-//! poll and calls [`Connecting::step`] after an event; the blocking driver calls
-//! [`Connecting::wait`] between two steps. Sockets are non-blocking until the connection is open.
+//! The machine owns its sockets and has no event loop. The event loop registers each socket and
+//! calls [`Connecting::step`] after an event; the blocking driver calls [`Connecting::wait`]
+//! between two steps. Sockets are non-blocking until the connection is open.
 
 mod resolved_route;
 mod stages;
@@ -40,17 +40,17 @@ use super::tls::TlsContexts;
 use crate::trace::TransferObserver;
 use crate::{Error, ErrorKind, Result};
 
-/// Connections that are opened in place of one because a proxy closes after each challenge. The
-/// bound stops a proxy that calls every nonce stale.
+/// The maximum number of connections that are made again because a proxy closed the last one after
+/// its challenge. Without a limit, a proxy could call each nonce stale.
 const MAX_REOPENED: u32 = 3;
 
-/// A connection in the making.
+/// The state machine that makes one connection.
 pub(crate) struct Connecting {
     key: Arc<ConnectionKey>,
     options: ConnectOptions,
-    /// The trace that receives each attempt.
+    /// The observer to which each attempt is reported.
     trace: Option<Arc<dyn TransferObserver>>,
-    /// The index of the address that is tried first.
+    /// The index of the address to try first.
     first_address: usize,
     deadline: Instant,
     reopened: u32,
@@ -79,40 +79,40 @@ pub(crate) enum ConnectProgress {
     Open(Box<ConnectionStream>),
 }
 
-/// Looks up the addresses of a name for a port; `None` while the lookup is pending.
+/// A name lookup; it returns `None` while it is pending.
 type Resolve<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>> + 'a;
 
-/// Access to the driver during a step.
+/// The resources of the driver that a step uses.
 pub(crate) struct ConnectContext<'a> {
     /// The current time.
     pub(crate) now: Instant,
     /// The TLS configurations.
     pub(crate) tls: &'a TlsContexts,
-    /// A read buffer; used only while [`Connecting::needs_buffer`] is true.
+    /// A receive buffer, used only while [`Connecting::needs_buffer`] returns true.
     pub(crate) buffer: &'a mut [u8],
-    /// Looks up a name; `None` while the lookup is pending.
+    /// Looks up a name. Returns `None` while the lookup is pending.
     pub(crate) resolve: &'a mut Resolve<'a>,
     /// Registers a new socket for events.
     pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
-    /// Receives the milestones.
+    /// The observer to which milestones are reported.
     pub(crate) observer: &'a mut dyn ConnectObserver,
 }
 
-/// Receives the milestones of a connection in the making.
+/// An observer of the milestones of a connection that is being made.
 pub(crate) trait ConnectObserver {
-    /// The addresses are known.
+    /// Reports that the addresses are known.
     fn resolved(&mut self);
-    /// An address accepted the connection; `local` is the socket's own address.
+    /// Reports that an address accepted the connection. `local` is the local address of the socket.
     fn connected(&mut self, local: Option<SocketAddr>);
     /// Reports the status of the last response to a CONNECT (0 if there is none) and the heads
     /// received since the last report.
     fn connect_answered(&mut self, status: u16, heads: &[ResponseHead]);
-    /// The TLS handshake with the origin is complete.
+    /// Reports that the TLS handshake with the origin is complete.
     fn secured(&mut self);
 }
 
 impl Connecting {
-    /// Prepares a connection for `key`. The whole of it must be done by `deadline`.
+    /// Prepares a connection for `key`, which must be open by `deadline`.
     pub(crate) fn new(
         key: Arc<ConnectionKey>,
         options: ConnectOptions,
@@ -123,10 +123,10 @@ impl Connecting {
         Self { key, options, trace, first_address, deadline, reopened: 0, phase: ConnectPhase::Resolving }
     }
 
-    /// Advances by one phase, or as far as the sockets allow.
+    /// Advances to the next phase, or within the current one as far as the sockets allow.
     ///
     /// # Errors
-    /// The connection cannot be made; the machine is of no further use.
+    /// The connection cannot be made. The machine must not be used any more.
     pub(crate) fn step(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
         if self.deadline <= context.now {
             return Err(self.timed_out());
@@ -148,7 +148,7 @@ impl Connecting {
         }
     }
 
-    /// Returns the error for a time limit that ran out in the current phase.
+    /// Returns the error for the time limit in the current phase.
     #[must_use]
     pub(crate) fn timed_out(&mut self) -> Error {
         match &mut self.phase {
@@ -163,13 +163,13 @@ impl Connecting {
         }
     }
 
-    /// Returns true if the next step may read from the socket and so needs a receive buffer.
+    /// Returns true if the next step may receive, and therefore needs a buffer.
     #[must_use]
     pub(crate) fn needs_buffer(&self) -> bool {
         matches!(self.phase, ConnectPhase::Staging { .. })
     }
 
-    /// The addresses that were found and not tried yet.
+    /// Returns the addresses that were found and not attempted yet.
     pub(crate) fn untried_addresses(&self) -> impl Iterator<Item = &SocketAddr> {
         let race = match &self.phase {
             ConnectPhase::Racing { race, .. } => Some(race),
@@ -181,7 +181,7 @@ impl Connecting {
     /// Blocks in `poll` until a socket is ready or `until` has passed.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`] if the system refuses to poll.
+    /// [`ErrorKind::Connect`] if the call of `poll` fails.
     pub(crate) fn wait(&self, until: Instant) -> Result<()> {
         let mut fds: Vec<PollFd<'_>> = match &self.phase {
             ConnectPhase::Racing { race, .. } => {
@@ -275,7 +275,8 @@ impl Connecting {
         self.open(wire.stream)
     }
 
-    /// Checks that an alternative service speaks its advertised protocol (RFC 7838 section 2.4).
+    /// Returns the open stream, after checking that an alternative service uses the protocol that
+    /// it was advertised with (RFC 7838 section 2.4).
     fn open(&self, stream: ConnectionStream) -> Result<ConnectProgress> {
         if self.key.alternative == Some(AlpnProtocol::H2) && stream.alpn() != Some(b"h2") {
             return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));

@@ -1,5 +1,5 @@
-//! Resolves the names of a connection's route: the first peer, and the destination given to each
-//! proxy.
+//! The resolution of the names on a connection's route: the host to connect to, and the
+//! destinations that proxies are asked for.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::net::local_address::{LocalBinding, UnixSocketAddress, zone_index};
 use crate::net::pool::ConnectionKey;
 use crate::{Error, ErrorKind, Result};
 
-/// A route to the server whose names are resolved.
+/// A route to the server with its names resolved.
 #[derive(Debug)]
 pub(super) struct ResolvedRoute {
-    /// The peer of the connection, for messages.
+    /// The host that the connection goes to, for messages.
     entry: String,
     to: RouteEntry,
     bind: LocalBinding,
-    /// For each proxy on the way, the address of the server to request from it; `None` leaves the
-    /// name's resolution to the proxy.
+    /// For each proxy on the route, the address of the destination to request from it; `None` if
+    /// the proxy resolves the destination's name.
     pub(super) asked: Vec<Option<IpAddr>>,
 }
 
@@ -32,11 +32,11 @@ enum RouteEntry {
 }
 
 impl ResolvedRoute {
-    /// Resolves the names on the route of a key. `ask` looks up a name; while it returns `None`,
-    /// the lookup is pending and so is the route: call this function again later.
+    /// Resolves the names on the route of `key`. `ask` looks up a name. Returns `None` while `ask`
+    /// does: call this function again later.
     ///
     /// # Errors
-    /// A name without an address, or a proxy that cannot be used.
+    /// A name has no address, or a proxy cannot be used.
     pub(super) fn find(
         key: &ConnectionKey,
         mut ask: impl FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>>,
@@ -68,8 +68,8 @@ impl ResolvedRoute {
         let proxies = proxies(key);
         let mut asked = Vec::with_capacity(proxies.len());
         for (index, proxy) in proxies.iter().enumerate() {
-            // Each proxy is asked for the next one, the last for the origin; one that forwards is
-            // asked for nothing.
+            // Each proxy is asked to connect to the next one, and the last one to the origin. A
+            // proxy that forwards requests is not asked to connect.
             let (host, port, kind) = match proxies.get(index + 1) {
                 Some(next) => (next.host_text(), next.port(), ErrorKind::ProxyResolve),
                 None if key.via.forwards().is_some() => break,
@@ -80,8 +80,8 @@ impl ResolvedRoute {
                 None if proxy.kind().resolves_names() => None,
                 None => {
                     let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
-                    // One is all that can be asked for, and IPv4 is what more proxies reach (SOCKS
-                    // 4 nothing else).
+                    // Only one address can be requested, and more proxies can reach IPv4 (SOCKS 4
+                    // nothing else).
                     let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
                     first.copied()
                 }
@@ -109,8 +109,8 @@ impl ResolvedRoute {
         Ok(Some(Self { entry: host.to_owned(), to: RouteEntry::Addresses(addresses), bind, asked }))
     }
 
-    /// Returns the race to the first peer on the route. `spread` is the index of the address that
-    /// is tried first.
+    /// Returns the race to connect to the first host on the route. `spread` is the index of the
+    /// address to try first.
     #[must_use]
     pub(super) fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
         match &self.to {
@@ -130,7 +130,7 @@ pub(super) fn proxies(key: &ConnectionKey) -> Vec<&Proxy> {
     key.via.hop().map(|hop| hop.preproxy.iter().chain([&hop.proxy]).collect()).unwrap_or_default()
 }
 
-/// Parses a host that is an address.
+/// Parses a host that is an IP address; `None` for a name.
 pub(super) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }

@@ -12,10 +12,10 @@ use haul_proto::head::ResponseHead;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// The scheme by which haul authenticates to a proxy.
+/// The authentication scheme for a proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProxyAuth {
-    /// Basic, with the first request.
+    /// Basic, in the first request.
     #[default]
     Basic,
     /// Digest, after a challenge.
@@ -34,12 +34,12 @@ impl ProxyAuth {
     }
 }
 
-/// The largest number of cached proxies. Beyond it the cache is emptied, which costs one round trip
-/// for each proxy.
+/// The maximum number of proxies in the cache. Beyond it, the cache is emptied, which costs a round
+/// trip for each proxy.
 const MAX_PROXIES: usize = 64;
 
-/// The authentication that proxies asked for, by proxy and credentials. Clones share the table. All
-/// tables compare equal, so that they never tell pooled connections apart.
+/// A cache of the authentication that proxies require, by proxy and credentials. Clones share it.
+/// All caches compare equal, so that connections with the same proxies have the same pool key.
 #[derive(Clone, Default)]
 pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, ProxyAuthAnswer>>>);
 
@@ -52,7 +52,7 @@ impl ProxyAuthCache {
     /// Returns the value of Proxy-Authorization for a request, if the proxy's scheme is known.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] when the value cannot be made.
+    /// [`ErrorKind::Setup`] if the value cannot be made.
     pub(in crate::net) fn authorization(
         &self,
         proxy: &Proxy,
@@ -79,11 +79,11 @@ impl ProxyAuthCache {
         }
     }
 
-    /// Handles a proxy's 407. `answered`: the request had an answer. Returns true if the request is
-    /// to be repeated with another answer.
+    /// Handles a 407 of a proxy. `answered` is true if the request contained an answer. Returns
+    /// true if the request should be repeated with another answer.
     ///
     /// # Errors
-    /// [`ErrorKind::Receive`] when the proxy asks for credentials that are not set.
+    /// [`ErrorKind::Receive`] if the proxy requires credentials and there are none.
     pub(in crate::net) fn asked(
         &self,
         proxy: &Proxy,
@@ -100,11 +100,11 @@ impl ProxyAuthCache {
         let mut known = self.lock();
         let answer = match choice {
             ChosenScheme::Digest(new) => match known.get(proxy) {
-                // Another connection may have had the same challenge, or learnt the new nonce
-                // first: its count continues.
+                // Another connection may already have answered this challenge, or one with the new
+                // nonce: its nonce count continues.
                 Some(ProxyAuthAnswer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
-                // Another connection's newer nonce may have taken the place of the one that was
-                // answered to; stale says that the password was right.
+                // Another connection's newer nonce may have replaced the one that was answered.
+                // `stale` means that the password was right.
                 Some(ProxyAuthAnswer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
                 _ => ProxyAuthAnswer::Digest(Box::new(DigestSession::new(new))),
             },

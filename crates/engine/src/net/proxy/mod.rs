@@ -9,8 +9,8 @@
 //!  preproxy  TCP SOCKS, and then any of these
 //! ```
 //!
-//! `haul_policy::proxy` decides which proxy a target takes and which data it may receive; this
-//! module does the I/O.
+//! `haul_policy::proxy` decides which proxy a target uses and which data the proxy may receive;
+//! this module applies it to connections.
 //!
 //! ```
 //! use haul::net::proxy::{ProxyOptions, ProxyRoute};
@@ -46,43 +46,44 @@ use crate::net::tls::TlsOptions;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ProxyOptions {
-    /// The proxy (`-x`); without one, the environment's.
+    /// The proxy (`-x`); `None` uses the environment's.
     pub proxy: Option<Proxy>,
-    /// The variables of the environment. Default: none; a library does not read its host's
-    /// environment unasked. Its `no_proxy` counts for [`ProxyOptions::proxy`], too.
+    /// The proxy variables of the environment. Default: none, since a library should not read the
+    /// environment unasked. Its `no_proxy` applies to [`ProxyOptions::proxy`], too.
     pub environment: ProxyEnvironment,
-    /// Hosts to reach directly (`--noproxy`), instead of the ones that the environment names.
+    /// Hosts to reach without a proxy (`--noproxy`); `None` uses the environment's.
     pub no_proxy: Option<NoProxy>,
-    /// A SOCKS proxy to reach the proxy by (`--preproxy`); without one, the way to the origin.
+    /// A SOCKS proxy through which the proxy is reached (`--preproxy`). If there is no other proxy,
+    /// the origin is reached through it.
     pub preproxy: Option<Proxy>,
-    /// User and password for the proxy (`-U`), where its URL has none; not for the preproxy.
+    /// User and password for the proxy (`-U`), if its URL has none; not for the preproxy.
     pub credentials: Option<Credentials>,
-    /// The authentication schemes for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
-    /// `--proxy-anyauth`).
+    /// The authentication scheme for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
+    /// `--proxy-anyauth`). Default: Basic.
     pub auth: ProxyAuth,
-    /// Tunnel http, too (`-p`). Default: HTTP proxies are sent the request itself.
+    /// Use CONNECT also for http URLs (`-p`). Default no: an HTTP proxy forwards the requests.
     pub tunnel: bool,
-    /// Sends CONNECT as HTTP/1.0 (`--proxy1.0`). Default no.
+    /// Send CONNECT as HTTP/1.0 (`--proxy1.0`). Default no.
     pub http10: bool,
-    /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in forwarded requests. They
+    /// Fields for HTTP proxies (`--proxy-header`), sent in CONNECT and in forwarded requests. They
     /// replace generated fields of the same name.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Fields that are made for HTTP proxies and left out (`--proxy-header NAME:`), by name; Host
-    /// never is.
+    /// The names of generated fields that are not sent to HTTP proxies (`--proxy-header NAME:`).
+    /// Host is always sent.
     pub without: Vec<String>,
-    /// Offer HTTP/2 to an https proxy (`--proxy-http2`): a tunnel is a stream then (RFC 9113 §8.5),
-    /// and requests that are forwarded share a connection. Default: HTTP/1.1, which every proxy
-    /// speaks and which costs a frame less.
+    /// Offer HTTP/2 to an https proxy (`--proxy-http2`): a tunnel is then a stream (RFC 9113 §8.5),
+    /// and forwarded requests share a connection. Default no: HTTP/1.1, which every proxy supports
+    /// and which has no frame overhead.
     pub http2: bool,
-    /// TLS with an https proxy (`--proxy-cacert`, `--proxy-insecure` and their like).
+    /// The TLS settings for an https proxy (`--proxy-cacert`, `--proxy-insecure` and similar).
     pub tls: TlsOptions,
-    /// The challenges that proxies have sent; clones share it.
+    /// The cache of the authentication that proxies require; clones share it.
     pub memory: ProxyAuthCache,
 }
 
 impl ProxyOptions {
-    /// Proxies from this process's variables `http_proxy`, `https_proxy`, `all_proxy` and
-    /// `no_proxy`.
+    /// Makes options with the proxies in the environment variables `http_proxy`, `https_proxy`,
+    /// `all_proxy` and `no_proxy`.
     #[must_use]
     pub fn from_environment() -> Self {
         let environment = ProxyEnvironment::read(|name| std::env::var_os(name).map(OsString::into_vec));

@@ -1,4 +1,4 @@
-//! The proxies that a connection passes: their part of the connection's key.
+//! The route of a connection through proxies, which is a part of the connection's key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::{ProxyAuth, ProxyAuthCache, ProxyOptions};
 use crate::net::tls::TlsOptions;
 use crate::{Error, ErrorKind, Result};
 
-/// The proxies that a connection passes.
+/// The route of a connection through proxies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum ProxyRoute {
     /// A direct connection to the server.
     #[default]
     Direct,
-    /// A proxy that is sent requests for any origin.
+    /// A proxy that forwards requests to any origin.
     Forward(Arc<ProxyHop>),
     /// A proxy that opens a tunnel to one origin.
     Tunnel(Arc<ProxyHop>),
@@ -25,7 +25,7 @@ pub enum ProxyRoute {
     Unusable(ErrorKind, String),
 }
 
-/// A proxy, with every setting that tells its connections apart. `Debug` shows no secret.
+/// A proxy, with every setting that its connections must share. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ProxyHop {
     /// The proxy, with the credentials to send to it.
@@ -36,21 +36,21 @@ pub struct ProxyHop {
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuth,
-    /// Sends CONNECT as HTTP/1.0.
+    /// CONNECT is sent as HTTP/1.0.
     pub http10: bool,
     /// The fields to send to the proxy.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Names of fields that are not sent to the proxy.
+    /// The names of generated fields that are not sent to the proxy.
     pub without: Vec<String>,
-    /// The User-Agent of a CONNECT.
+    /// The User-Agent of CONNECT requests.
     pub user_agent: Option<Vec<u8>>,
-    /// The challenges that the proxy has sent.
+    /// The cache of the authentication that proxies require.
     pub memory: ProxyAuthCache,
 }
 
 impl ProxyRoute {
-    /// Returns the route to a target with these options. `is_elsewhere` means that the connection
-    /// goes to another host or port than the target's; `user_agent` is that of the request.
+    /// Returns the route to a target with these options. `is_elsewhere` is true if an option
+    /// replaces the host or port to connect to. `user_agent` is the request's User-Agent.
     pub(crate) fn select(given: &ProxyOptions, target: &Target, is_elsewhere: bool, user_agent: Option<&[u8]>) -> Self {
         let proxy = match chosen(given, target) {
             Ok(proxy) => proxy,
@@ -69,7 +69,8 @@ impl ProxyRoute {
             (Some(proxy), preproxy) => (proxy, preproxy),
             (None, Some(preproxy)) => (preproxy, None),
         };
-        // A destination other than the URL's cannot be given to a proxy that sees only the URL.
+        // A proxy that forwards requests connects to the URL's host, so a replaced host needs a
+        // tunnel.
         let mode = proxy.route(target, given.tunnel || is_elsewhere);
         let hop = Arc::new(ProxyHop {
             tls: (proxy.kind() == ProxyKind::Https).then(|| proxy_tls_options(given)),
@@ -88,7 +89,7 @@ impl ProxyRoute {
         }
     }
 
-    /// Returns the proxy that requests are forwarded to.
+    /// Returns the proxy that forwards the requests, if there is one.
     #[must_use]
     pub fn forwards(&self) -> Option<&Arc<ProxyHop>> {
         match self {
@@ -106,10 +107,10 @@ impl ProxyRoute {
         }
     }
 
-    /// Checks that the proxy can be used.
+    /// Returns an error if the proxy cannot be used.
     ///
     /// # Errors
-    /// The reason why it cannot.
+    /// The reason why the proxy cannot be used.
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Unusable(kind, why) => Err(Error::new(*kind, why.clone())),
@@ -134,7 +135,7 @@ fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<P
         Some(proxy) => Some(proxy.clone()),
         None => given.environment.proxy_unless(target, no_proxy).map(Proxy::parse).transpose()?,
     };
-    // As in curl: those in the proxy's URL go first.
+    // As in curl, credentials in the proxy's URL take precedence.
     Ok(proxy.map(|proxy| match &given.credentials {
         Some(credentials) if proxy.credentials().is_none() => proxy.with_credentials(Some(credentials.clone())),
         _ => proxy,
@@ -142,21 +143,21 @@ fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<P
 }
 
 impl ProxyHop {
-    /// Returns the request target of a forwarded request, and the fields for the proxy.
+    /// Returns the request-target of a forwarded request, and the fields for the proxy.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] when no answer to the proxy can be made.
+    /// [`ErrorKind::Setup`] if the credentials cannot be sent to the proxy.
     pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, ProxyFields)> {
         let uri = absolute_form(target);
         let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
         let mut fields = forward_fields(authorization.as_deref(), &self.fields);
         self.remove_unwanted(&mut fields);
-        // The request has its own: another Host is that of a CONNECT.
+        // The request has its own Host; this one is for CONNECT.
         fields.retain(|(name, _)| !name.eq_ignore_ascii_case("Host"));
         Ok((uri, fields))
     }
 
-    /// Removes the generated fields that are not to be sent to the proxy.
+    /// Removes the generated fields that must not be sent to the proxy.
     pub(in crate::net) fn remove_unwanted(&self, fields: &mut ProxyFields) {
         let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
         let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");
@@ -170,8 +171,8 @@ impl ProxyHop {
         self.auth != ProxyAuth::Basic && self.proxy.credentials().is_some()
     }
 
-    /// Handles a 407 to a forwarded request. Returns true if the request is to be repeated with
-    /// another answer.
+    /// Handles a 407 to a forwarded request; `answered` is true if the request contained an answer.
+    /// Returns true if the request should be repeated with another answer.
     #[must_use]
     pub fn may_answer(&self, head: &ResponseHead, answered: bool) -> bool {
         head.status() == 407 && self.memory.asked(&self.proxy, self.auth, head, answered).unwrap_or(false)

@@ -1,18 +1,18 @@
-//! The cipher of records, from the library that is faster on this processor.
+//! The AEAD of TLS records, from the library that is faster on this processor.
 //!
-//! Decryption is most of what a large body over TLS costs. Both libraries have the same code for
-//! processors with AES instructions; they differ where a processor does several blocks with one
-//! instruction. aws-lc uses those of 512 bits, ring those of 256 bits, and neither the other's. On
-//! a processor with the latter alone (AVX2 and VAES: most of AMD's of the years 2020 to 2022, many
-//! of Intel's since) ring opened records in half of the time: 0.13 instead of 0.24 s a GB.
+//! Decryption is most of the cost of a large body over TLS. With AES instructions alone, both
+//! libraries are equally fast; they differ on processors that process several blocks with one
+//! instruction. aws-lc uses such instructions of 512 bits, ring those of 256 bits. On a processor
+//! that has only the latter (AVX2 and VAES: most of AMD's from 2020 to 2022, many of Intel's
+//! since), ring decrypts in half of the time: 0.13 instead of 0.24 s for each GB.
 
 use aws_lc_rs::aead as aws_lc;
 use ring::aead as ring_lib;
 
-/// The length of the tag that follows the ciphertext.
+/// The length of the authentication tag that follows the ciphertext.
 pub(super) const TAG: usize = 16;
 
-/// A cipher of TLS 1.2 or 1.3.
+/// The AEAD algorithms of TLS 1.2 and 1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordCipher {
     Aes128Gcm,
@@ -20,14 +20,14 @@ pub(super) enum RecordCipher {
     ChaCha20Poly1305,
 }
 
-/// A key. The caller must never use a nonce twice with it.
+/// An AEAD with its key. The caller must never use a nonce twice.
 pub(super) enum RecordAead {
     AwsLc(aws_lc::LessSafeKey),
     Ring(Box<ring_lib::LessSafeKey>),
 }
 
 impl RecordAead {
-    /// Makes a cipher with this key. `None` if the key has the wrong length.
+    /// Makes an AEAD with this key. Returns `None` if the key has the wrong length.
     pub(super) fn new(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
         if has_wide_vectors() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
     }
@@ -50,8 +50,8 @@ impl RecordAead {
         Some(Self::Ring(Box::new(ring_lib::LessSafeKey::new(ring_lib::UnboundKey::new(algorithm, key).ok()?))))
     }
 
-    /// Decrypts in place the ciphertext with the tag after it, and returns the plain text. `None`
-    /// if it is not authentic.
+    /// Decrypts in place a ciphertext followed by its tag, and returns the plaintext. Returns
+    /// `None` if it is not authentic.
     pub(super) fn open<'a>(&self, nonce: [u8; 12], aad: &[u8], sealed: &'a mut [u8]) -> Option<&'a mut [u8]> {
         match self {
             Self::AwsLc(key) => {
@@ -65,8 +65,8 @@ impl RecordAead {
         }
     }
 
-    /// Encrypts in place and returns the tag. `None` if the text is too long; it may then be
-    /// unencrypted.
+    /// Encrypts in place, and returns the tag. Returns `None` if the text is too long; it may then
+    /// still be plaintext.
     pub(super) fn seal(&self, nonce: [u8; 12], aad: &[u8], plain: &mut [u8]) -> Option<[u8; TAG]> {
         match self {
             Self::AwsLc(key) => {
@@ -83,14 +83,14 @@ impl RecordAead {
     }
 }
 
-/// Returns true if the processor has the instructions that aws-lc's widest code needs.
+/// Returns true if the processor has the instructions that aws-lc's fastest code needs.
 #[cfg(target_arch = "x86_64")]
 fn has_wide_vectors() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
 
-/// Returns true: on other processors both libraries are equally fast.
+/// Returns true, since both libraries are equally fast on other processors.
 #[cfg(not(target_arch = "x86_64"))]
 fn has_wide_vectors() -> bool {
     true

@@ -1,5 +1,5 @@
-//! Alerts by which a server ends TLS after the handshake (RFC 8446 section 6.2). In TLS 1.3, the
-//! server judges the client's certificate only then.
+//! Alerts by which a server ends TLS after the handshake (RFC 8446 section 6.2). In TLS 1.3, a
+//! server rejects the client's certificate only then.
 
 use std::fmt;
 

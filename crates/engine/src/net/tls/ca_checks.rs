@@ -1,8 +1,8 @@
 //! Checks of CA certificates that webpki leaves out (RFC 5280 sections 4.2.1 and 6.1.4).
 //!
-//! webpki takes a name and a key from a trusted certificate and ignores the rest, as section 6.2
-//! allows. A user who gives a file with `--cacert` expects OpenSSL's behaviour: an expired
-//! authority, or a certificate that is not an authority's, signs nothing.
+//! webpki uses only the name and the key of a trusted certificate, as section 6.2 allows. A user of
+//! `--cacert` expects OpenSSL's behaviour: a certificate that is expired or not a CA's is not
+//! accepted as an issuer.
 //!
 //! | | intermediate: webpki | intermediate: here | trusted: here |
 //! |---|---|---|---|
@@ -27,8 +27,8 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// Extensions that may be critical: the ones that this module or webpki reads, then policies and
-/// distribution points of revocation lists, which restrict nothing if no policy is required.
+/// The extensions that may be critical: those that this module or webpki checks, then policies and
+/// CRL distribution points, which restrict nothing unless a policy is required.
 const KNOWN: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
@@ -42,8 +42,8 @@ const KNOWN: [ObjectIdentifier; 10] = [
     ObjectIdentifier::new_unwrap("2.5.29.54"),
 ];
 
-/// Accepts serial numbers of any length. Authorities have issued longer ones than RFC 5280 section
-/// 4.1.2.2 allows, and the other fields of such certificates still count.
+/// A parsing profile that accepts serial numbers of any length. Authorities have issued longer ones
+/// than RFC 5280 section 4.1.2.2 allows, and the other fields of such certificates still matter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnySerial;
 
@@ -53,10 +53,10 @@ impl Profile for AnySerial {
     }
 }
 
-/// A certificate's fields.
+/// A parsed certificate.
 pub(super) type Certificate = CertificateInner<AnySerial>;
 
-/// Parses DER; `None` where it is no certificate.
+/// Parses a certificate in DER. Returns `None` if it is malformed.
 pub(super) fn parse(der: &[u8]) -> Option<Certificate> {
     Certificate::from_der(der).ok()
 }
@@ -67,8 +67,8 @@ pub(super) fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) ->
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
 }
 
-/// The reason why a CA certificate of a chain, the trusted one or one below it, cannot vouch for
-/// what it signed.
+/// The reason why a CA certificate, the trusted one or an intermediate, may not issue the
+/// certificates below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaFault {
     Unreadable,
@@ -106,8 +106,8 @@ pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFaul
     check_name_constraints(certificate)
 }
 
-/// Checks a trusted certificate as the issuer of a path. `below` is the number of CA certificates
-/// between it and the server's, without self-issued ones.
+/// Checks a trusted certificate as the issuer of a path. `below` is the number of intermediate
+/// certificates, without self-issued ones.
 pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
     let fields = certificate.tbs_certificate();
     let validity = fields.validity();
@@ -139,27 +139,27 @@ pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usiz
     }
 }
 
-/// Returns true if subject and issuer are the same (RFC 5280 section 6.1: self-issued).
+/// Returns true if subject and issuer are equal (RFC 5280 section 6.1: self-issued).
 pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
 }
 
-/// Returns true if the certificate lists no purposes, or if they include servers. `None` if they
-/// cannot be read. As for webpki and OpenSSL, `anyExtendedKeyUsage` is not enough (RFC 5280 section
-/// 4.2.1.12 leaves it to the application).
+/// Returns true if the certificate lists no purposes, or if TLS server authentication is one of
+/// them. Returns `None` if they cannot be parsed. As in webpki and OpenSSL, `anyExtendedKeyUsage`
+/// is not enough (RFC 5280 section 4.2.1.12 leaves that to the application).
 pub(super) fn is_for_servers(certificate: &Certificate) -> Option<bool> {
     let purposes = read::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
 }
 
-/// Returns true if a server's key may be used for a handshake by OpenSSL's rules: for signatures,
-/// or for one of the older key agreements. `None` if the key usage cannot be read.
+/// Returns true if OpenSSL would accept the key usage of a server's certificate: signatures, or an
+/// older key agreement. Returns `None` if it cannot be parsed.
 pub(super) fn allows_handshake(certificate: &Certificate) -> Option<bool> {
     let usage = read::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))
 }
 
-/// Refuses an issuer whose key may not be used for its revocation list (RFC 5280 section 6.3.3).
+/// Returns an error if the issuer's key may not sign revocation lists (RFC 5280 section 6.3.3).
 pub(super) fn check_list_signing(certificate: &Certificate) -> Result<(), CaFault> {
     match read::<KeyUsage>(certificate, KEY_USAGE)? {
         Some(usage) if !usage.crl_sign() => Err(CaFault::ListSigning),
@@ -174,8 +174,8 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Refuses empty name constraints (RFC 5280 section 4.2.1.10): the issuer must have meant to name
-/// some.
+/// Returns an error if the name constraints are empty (RFC 5280 section 4.2.1.10): the issuer must
+/// have intended some.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     let Some(constraints) = read::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
     let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];
@@ -185,7 +185,7 @@ fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// The value of an extension; an error if it is malformed or there are two of them (RFC 5280
+/// Returns the value of an extension. Returns an error if it is malformed or occurs twice (RFC 5280
 /// section 4.2).
 fn read<T>(certificate: &Certificate, oid: ObjectIdentifier) -> Result<Option<T>, CaFault>
 where
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn system_authorities_pass_the_ca_checks() {
-        // Where there is no bundle, there is nothing to check.
+        // Without a bundle, there is nothing to check.
         for der in super::super::system_roots::bundle_certificates().unwrap_or_default() {
             let certificate = parse(&der).expect("a certificate");
             let checked = check_anchor(&certificate, UnixTime::now(), 0);

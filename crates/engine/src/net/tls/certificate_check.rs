@@ -1,11 +1,11 @@
-//! Checks of server certificates, and the one rustls verifier that all of them share.
+//! The trait of checks of server certificates, and the rustls verifier that applies them.
 //!
 //! ```text
 //!  rustls ──▶ CheckVerifier ──▶ [PinCheck ─▶] [HyphenNameCheck ─▶] ChainCheck, LazyRootsCheck or AcceptAnyCheck
 //! ```
 //!
-//! A check decides about certificates and names only. The handshake's signature, which proves that
-//! the peer holds the key, is verified in the same way for all of them.
+//! A check examines certificates and names only. [`CheckVerifier`] verifies the handshake's
+//! signature, which proves that the peer has the key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_t
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-/// The certificates that a server presented, and the name that it must have.
+/// The certificates that a server sent, and the name that they must contain.
 pub(super) struct PresentedChain<'a> {
     pub(super) end_entity: &'a CertificateDer<'a>,
     pub(super) intermediates: &'a [CertificateDer<'a>],
@@ -23,15 +23,15 @@ pub(super) struct PresentedChain<'a> {
     pub(super) now: UnixTime,
 }
 
-/// A rule that accepts or refuses a server's certificates.
+/// A check that accepts or refuses a server's certificates.
 pub(super) trait CertificateCheck: fmt::Debug + Send + Sync {
     /// Checks the certificates and the server's name.
     ///
     /// # Errors
-    /// The reason for the refusal.
+    /// The reason why the certificates are refused.
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error>;
 
-    /// Returns the algorithms that the handshake's signature may use.
+    /// Returns the algorithms that are allowed for the handshake's signature.
     fn algorithms(&self) -> WebPkiSupportedAlgorithms;
 }
 

@@ -8,8 +8,7 @@
 //!  issuer: C=US; O=Authority; CN=R3
 //! ```
 //!
-//! It decides nothing: whether a certificate is good for a server, and trusted, is asked of webpki
-//! (`verify.rs`).
+//! This module verifies nothing; webpki does (`verify.rs`).
 
 use x509_cert::Certificate;
 use x509_cert::attr::AttributeTypeAndValue;
@@ -18,7 +17,8 @@ use x509_cert::ext::pkix::name::DirectoryString;
 use x509_cert::name::Name;
 use x509_cert::time::Time;
 
-/// The attributes that certificates of servers have (RFC 4519 section 2, RFC 2985 section 5.2.1).
+/// The attributes in the names of server certificates, by object identifier (RFC 4519 section 2,
+/// RFC 2985 section 5.2.1).
 const KINDS: [(&str, &str); 7] = [
     ("2.5.4.3", "CN"),
     ("2.5.4.6", "C"),
@@ -30,7 +30,7 @@ const KINDS: [(&str, &str); 7] = [
 ];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Describes a certificate in DER as lines of text; empty if it cannot be read.
+/// Describes a certificate in DER as lines of text. Returns none if it cannot be parsed.
 pub(super) fn lines(der: &[u8]) -> Vec<String> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
     let certificate = certificate.tbs_certificate();
@@ -44,15 +44,15 @@ pub(super) fn lines(der: &[u8]) -> Vec<String> {
     ]
 }
 
-/// Returns the contents of a certificate in DER under curl's names (`CURLINFO_CERTINFO`): subject
-/// and issuer, the version as encoded (2 is the third), the serial number, the dates. Empty if
-/// `der` cannot be read as a certificate.
+/// Returns the fields of a certificate in DER under curl's names (`CURLINFO_CERTINFO`): subject and
+/// issuer, the version as encoded (2 means version 3), the serial number, the dates. Empty if `der`
+/// cannot be parsed as a certificate.
 #[must_use]
 pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
     let certificate = certificate.tbs_certificate();
     let validity = certificate.validity();
-    // A number whose first bit is set has a zero before it, as its sign.
+    // A positive number whose first bit is set has a zero byte before it.
     let serial = match certificate.serial_number().as_bytes() {
         [0, rest @ ..] if !rest.is_empty() => rest,
         all => all,
@@ -67,19 +67,20 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A name from the country down, in the order of the certificate; RFC 4514 would begin at the other
-/// end.
+/// Formats a name in the order of the certificate, from the country on; RFC 4514 has the reverse
+/// order.
 fn name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
 
-/// Not by its `Display`: that has a table of all object identifiers there are, which every start of
-/// every program with haul in it would relocate (44,000 instructions).
+/// Formats an attribute of a name. Its `Display` is not used, because that contains a table of all
+/// object identifiers, which would slow the start of every program with haul (44,000 instructions
+/// for relocation).
 fn attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     let oid = attribute.oid.to_string();
     let kind = KINDS.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);
     let value = attribute.value.decode_as::<DirectoryString>();
-    // A mail address is an IA5String, whose bytes are those of its text.
+    // A mail address is an IA5String, which is ASCII.
     let text = value
         .map_or_else(|_| String::from_utf8_lossy(attribute.value.value()).into(), |text| text.value().into_owned());
     format!("{kind}{equals}{text}")

@@ -1,4 +1,4 @@
-//! The cipher suites and groups to offer, by the names that OpenSSL gives them.
+//! The selection of cipher suites and key-exchange groups by OpenSSL's names.
 //!
 //! ```
 //! use haul::net::tls::{TlsContexts, TlsOptions};
@@ -17,7 +17,7 @@ use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};
 use super::{TlsOptions, TlsVersion};
 use crate::{Error, ErrorKind, Result};
 
-/// OpenSSL's names of TLS 1.2's suites; those of TLS 1.3 are the standard's own.
+/// OpenSSL's names of the TLS 1.2 suites. Those of TLS 1.3 have their standard names.
 const SUITES: &[(&str, CipherSuite)] = &[
     ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
     ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
@@ -30,8 +30,8 @@ const SUITES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// OpenSSL's words for groups of suites, and the text that the names of these suites contain.
-/// «!RC4» and the like refer to suites that this program does not have.
+/// OpenSSL's keywords for kinds of suites, and a text that the names of these suites contain. For
+/// keywords such as `!RC4`, there are no suites here.
 const KINDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),
@@ -50,7 +50,7 @@ const KINDS: &[(&str, &str)] = &[
     ("aRSA", "-RSA-"),
 ];
 
-/// Names of groups, OpenSSL's and the standard's.
+/// The names of groups, both OpenSSL's and the standard ones.
 const GROUPS: &[(&str, NamedGroup)] = &[
     ("x25519", NamedGroup::X25519),
     ("prime256v1", NamedGroup::secp256r1),
@@ -61,8 +61,8 @@ const GROUPS: &[(&str, NamedGroup)] = &[
     ("x25519mlkem768", NamedGroup::X25519MLKEM768),
 ];
 
-/// Restricts the provider to what the options name. Unknown names are ignored, as in OpenSSL, as
-/// long as one known name is left. So are names of suites for versions that are not in use.
+/// Restricts the provider to the suites and groups in the options. As in OpenSSL, unknown names are
+/// ignored if there is a known one, and so are suites of TLS versions that are not enabled.
 pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
     let (speaks_12, speaks_13) = (options.min_version < TlsVersion::V1_3, options.max_version >= TlsVersion::V1_3);
@@ -79,7 +79,7 @@ pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Res
     }
     if let Some(names) = &options.groups {
         let known = provider.kx_groups.clone();
-        // The order is the user's: the first is the one that a key is sent for.
+        // The user's order counts: the client sends a key share for the first group.
         provider.kx_groups = names
             .iter()
             .filter_map(|name| {
@@ -94,8 +94,8 @@ pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Res
     Ok(())
 }
 
-/// Returns true if an OpenSSL cipher list includes a suite. `!` and `-` remove suites;
-/// `@SECLEVEL=1` and the like select none.
+/// Returns true if an OpenSSL cipher list includes a suite. `!` and `-` remove suites; settings
+/// such as `@SECLEVEL=1` have no effect.
 fn is_listed(list: &[String], suite: CipherSuite) -> bool {
     let Some(&(name, _)) = SUITES.iter().find(|(_, known)| *known == suite) else { return false };
     let fits = |word: &str| {

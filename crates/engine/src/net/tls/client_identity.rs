@@ -1,5 +1,4 @@
-//! Client identity for a server that requests one (RFC 8446 section 4.3.2): a certificate with its
-//! chain, and its key.
+//! The client's certificate and key, for a server that requests them (RFC 8446 section 4.3.2).
 //!
 //! ```no_run
 //! use haul::RequestOptions;
@@ -9,12 +8,12 @@
 //! options.tls.identity = Some(ClientIdentity { certificate: "me.pem".into(), key: Some("me.key".into()) });
 //! ```
 //!
-//! Files are PEM or DER, whichever they are. A key with a passphrase
-//! ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is one of PKCS#8 (RFC 5958),
-//! encrypted by PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what openssl writes today.
+//! Files may be PEM or DER. An encrypted key
+//! ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) must be PKCS#8 (RFC 5958), encrypted
+//! by PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what current openssl writes.
 //!
-//! Left out: the older encryption within PEM (RFC 1421), PKCS#12, engines. `openssl pkey` makes
-//! PKCS#8 of any of them.
+//! Left out: the older encryption in PEM (RFC 1421), PKCS#12, engines. `openssl pkey` converts the
+//! first to PKCS#8.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,14 +30,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{Error, ErrorKind, Result};
 
-/// A client's certificate and key, by their files. Read when first used, and again by new
-/// connections once a file was replaced.
+/// The files of a client's certificate and key. They are read at the first use, and again for new
+/// connections after they were replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientIdentity {
-    /// The certificate (`--cert`). A PEM file may continue with intermediate certificates up to an
-    /// authority that the server knows.
+    /// The file of the certificate (`--cert`). A PEM file may also contain intermediate
+    /// certificates, up to an authority that the server knows.
     pub certificate: PathBuf,
-    /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. `None`: the key is in the
+    /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. `None` if the key is in the
     /// certificate's file.
     pub key: Option<PathBuf>,
 }
@@ -48,7 +47,7 @@ pub struct ClientIdentity {
 pub struct Passphrase(Vec<u8>);
 
 impl Passphrase {
-    /// Makes a passphrase of these bytes, unchanged.
+    /// Makes a passphrase of these bytes.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -61,12 +60,12 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// PEM (RFC 7468) held in memory. `Debug` does not show it, since it may contain a key.
+/// PEM text (RFC 7468) in memory. `Debug` does not show it, since it may contain a key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Pem(Arc<[u8]>);
 
 impl Pem {
-    /// Wraps this text, which is checked at its first use.
+    /// Makes a PEM text, which is parsed at its first use.
     #[must_use]
     pub fn new(pem: impl Into<Arc<[u8]>>) -> Self {
         Self(pem.into())
@@ -76,7 +75,7 @@ impl Pem {
         &self.0
     }
 
-    /// Loads a client's certificate and key.
+    /// Parses a client's certificate, its intermediates, and the key.
     pub(super) fn load(
         &self,
         provider: &CryptoProvider,
@@ -115,7 +114,7 @@ impl ClientIdentity {
     }
 }
 
-/// A part of an identity and its origin, for error messages.
+/// The certificate or the key of an identity, and where it comes from, for error messages.
 #[derive(Clone)]
 struct IdentityPart {
     what: &'static str,
@@ -132,7 +131,7 @@ impl IdentityPart {
     }
 }
 
-/// Makes the resolver that answers a server's request for a certificate with this chain and this
+/// Makes the rustls resolver that answers a server's request for a certificate with this chain and
 /// key.
 fn resolver(
     provider: &CryptoProvider,
@@ -147,9 +146,9 @@ fn resolver(
     let is_anothers = match known.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
         Err(rustls::Error::InconsistentKeys(_)) => true,
-        // One that rustls does not read, such as one of version 1: openssl makes these where no
-        // extension is asked for, and servers take them. Its public key stands in it as in any
-        // other.
+        // rustls cannot parse this certificate. It may be of version 1, as openssl makes it if no
+        // extension is requested, and servers accept it. The check is only whether it contains the
+        // public key.
         Err(_) => known.key.public_key().is_some_and(|public| !has(&known.cert[0], &public)),
     };
     if is_anothers {
@@ -169,7 +168,7 @@ fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>,
     }
 }
 
-/// Reads the key from a file. A passphrase for an unencrypted key is ignored.
+/// Parses a key, in PEM or DER. A passphrase for an unencrypted key is ignored.
 fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
     if !is_pem(&bytes) {
         return match EncryptedPrivateKeyInfoRef::try_from(bytes.as_slice()) {
@@ -199,12 +198,13 @@ fn opened(
     passphrase: Option<&Passphrase>,
 ) -> std::result::Result<PrivateKeyDer<'static>, String> {
     let Some(Passphrase(passphrase)) = passphrase else { return Err(UNOPENED.to_owned()) };
-    // The error does not show reliably whether the passphrase is wrong or the cipher unknown.
+    // The error does not tell reliably whether the passphrase is wrong or the cipher unsupported.
     let key = sealed.decrypt(passphrase).map_err(|error| format!("the passphrase does not open it ({error})"))?;
     Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
 }
 
-/// Returns the content of PEM's first section with this label (RFC 7468), without its marks.
+/// Returns the content of the first PEM section with this label (RFC 7468), without its boundary
+/// lines.
 fn section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
     let from = position(pem, begin.as_bytes())? + begin.len();

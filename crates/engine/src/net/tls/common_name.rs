@@ -1,10 +1,10 @@
-//! Names that a certificate has as its subject's common name alone.
+//! Server names that a certificate contains only as the common name of its subject.
 //!
-//! What a client looks for is a `subjectAltName` (RFC 9525 section 2), and webpki knows nothing
-//! else. Private authorities, and those who make a certificate by hand (`openssl req -x509 -subj
-//! /CN=localhost`), leave it out all the same, and curl with OpenSSL, apt and Perl's LWP take the
-//! common name in its place. So does [`TlsOptions::common_name`](super::TlsOptions::common_name),
-//! by the rules of RFC 6125 section 6.4.4, where webpki has found everything but the name in order.
+//! Clients look for a server's name in `subjectAltName` (RFC 9525 section 2), and webpki supports
+//! nothing else. Private authorities and hand-made certificates (`openssl req -x509 -subj
+//! /CN=localhost`) often omit it, and curl with OpenSSL, apt and Perl's LWP then use the common
+//! name. [`TlsOptions::common_name`](super::TlsOptions::common_name) does so, too, by the rules of
+//! RFC 6125 section 6.4.4, if webpki finds no other fault.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ use super::ca_checks::{self, NAME_CONSTRAINTS, SUBJECT_ALT_NAME, has_extension};
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
 /// Returns true if the certificate has no `subjectAltName`, and the last common name of its subject
-/// is this name, or a wildcard for its first label.
+/// is `name`, or a wildcard for its first label.
 pub(super) fn names(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
     let Some(certificate) = ca_checks::parse(certificate) else { return false };
     if has_extension(&certificate, SUBJECT_ALT_NAME) {
@@ -38,7 +38,8 @@ fn is_name(common: &str, name: &ServerName<'_>) -> bool {
             let name = name.as_ref();
             let name = name.strip_suffix('.').unwrap_or(name);
             let is_below = |parent: &str| {
-                // Not `*.example`: no certificate covers all of a top-level domain.
+                // A name such as `*.example` does not match: no certificate covers a whole
+                // top-level domain.
                 let rest = name.split_once('.').map(|(_, rest)| rest);
                 parent.contains('.') && rest.is_some_and(|rest| rest.eq_ignore_ascii_case(parent))
             };
@@ -48,8 +49,8 @@ fn is_name(common: &str, name: &ServerName<'_>) -> bool {
     }
 }
 
-/// Returns true if a CA certificate constrains the names that it may issue, or cannot be parsed and
-/// so may do. webpki applies the constraints to alternative names only, never to common names.
+/// Returns true if a CA certificate constrains the names that it may issue, or cannot be parsed.
+/// webpki applies such constraints to alternative names only, never to common names.
 pub(super) fn is_constraining(certificate: &CertificateDer<'_>) -> bool {
     ca_checks::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
 }

@@ -1,5 +1,4 @@
-//! A TLS connection as its user sees it: first a handshake, then data, both over the caller's
-//! buffers.
+//! A TLS connection: the handshake, then encryption and decryption, in the caller's buffers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,17 +23,18 @@ use crate::{Error, ErrorKind, Result};
 /// The client's side of one TLS connection.
 ///
 /// Call [`handshake`](Self::handshake) until it is done, then [`open`](Self::open) and
-/// [`seal`](Self::seal) in any order, [`close_notify`](Self::close_notify) last. After an error the
-/// connection is of no use, but [`take_output`](Self::take_output) may have an alert for the peer.
+/// [`seal`](Self::seal) in any order, and [`close_notify`](Self::close_notify) last. After an
+/// error, the connection cannot be used any more, except that [`take_output`](Self::take_output)
+/// may return an alert for the peer.
 pub struct TlsConnection {
     phase: TlsPhase,
-    /// Bytes at the front of the incoming buffer that rustls has seen but still needs (a handshake
-    /// message that continues in another record).
+    /// The number of bytes at the start of the input that rustls has examined but still needs, for
+    /// a handshake message that continues in the next record.
     held: usize,
     agreed: Option<NegotiatedSession>,
     examiner: Option<(CertificateExaminer, ServerName<'static>)>,
     keeps_certificates: bool,
-    /// The server's name, if rustls does not take it.
+    /// The server's name, if rustls does not accept it as a name.
     odd_name: Option<Arc<HyphenName>>,
 }
 
@@ -47,14 +47,14 @@ enum TlsPhase {
 /// The progress of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeStatus {
-    /// Send the output and receive more after the rest of the input.
+    /// Send the output, and receive more bytes behind the remaining input.
     NeedRead,
-    /// Data may flow. The output can wait for the first request and leave with it; input that is
-    /// left belongs to [`TlsConnection::open`].
+    /// The handshake is complete. The output may be sent together with the first request; remaining
+    /// input is for [`TlsConnection::open`].
     Done,
 }
 
-/// The parameters that the handshake agreed on.
+/// The parameters that the handshake negotiated.
 struct NegotiatedSession {
     version: TlsVersion,
     cipher: &'static str,
@@ -62,18 +62,18 @@ struct NegotiatedSession {
     resumed: bool,
     /// The server's own certificate.
     certificate: Option<CertificateDer<'static>>,
-    /// All certificates of the server, in DER, if they were to be kept.
+    /// The server's certificates in DER, if they are requested.
     chain: Option<Arc<[Vec<u8>]>>,
-    /// The fault of its certificate, if that was to be reported only.
+    /// The fault of the server's certificate, if faults are only reported.
     fault: Option<String>,
 }
 
 impl TlsConnection {
-    /// A connection to the server of this name (or address), which is also the name its certificate
-    /// must have.
+    /// Makes a connection to the server with this name or address, which its certificate must
+    /// contain.
     ///
     /// # Errors
-    /// [`ErrorKind::TlsHandshake`] when the name cannot be one of a server.
+    /// [`ErrorKind::TlsHandshake`] if this cannot be the name of a server.
     pub fn new(context: &TlsContext, server_name: &str) -> Result<Self> {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
@@ -91,28 +91,29 @@ impl TlsConnection {
         Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
     }
 
-    /// Returns the server's certificate as text; empty if the session was resumed without one.
+    /// Returns the server's certificate as text; empty if the handshake resumed a session without
+    /// one.
     #[must_use]
     pub fn certificate_lines(&self) -> Vec<String> {
         let certificate = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_deref());
         certificate.map(certificate_text::lines).unwrap_or_default()
     }
 
-    /// The fault of the server's certificate, though it was accepted
-    /// ([`TlsOptions::examine`](super::TlsOptions::examine)).
+    /// Returns the fault of the server's certificate, if there is one and it was accepted
+    /// nevertheless ([`TlsOptions::examine`](super::TlsOptions::examine)).
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.agreed.as_ref()?.fault.as_deref()
     }
 
-    /// Returns the server's certificates in DER, its own first, if they were to be kept
+    /// Returns the server's certificates in DER, the server's own first, if they are requested
     /// ([`TlsOptions::keep_certificates`](super::TlsOptions::keep_certificates)).
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.agreed.as_ref()?.chain.as_ref()
     }
 
-    /// Returns true if the server's certificate names this host, too.
+    /// Returns true if the server's certificate contains this host, too.
     #[must_use]
     pub fn is_for(&self, host: &str) -> bool {
         let Some(certificate) = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_ref()) else {
@@ -124,13 +125,13 @@ impl TlsConnection {
         certificate.verify_is_valid_for_subject_name(&name).is_ok()
     }
 
-    /// Advances the handshake as far as the input allows, and appends bytes to send to the output.
-    /// Used bytes are removed from the input; the rest must stay there as this call left it.
+    /// Advances the handshake as far as the input allows, and appends the bytes to send to the
+    /// output. Removes processed bytes from the input; the caller must leave the rest unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable,
-    /// [`ErrorKind::TlsHandshake`] when anything else fails. The output may hold an alert then,
-    /// worth one attempt to send.
+    /// [`ErrorKind::PeerCertificate`] if the server's certificate is refused,
+    /// [`ErrorKind::TlsHandshake`] for any other failure. The output may then contain an alert,
+    /// which should be sent if possible.
     pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
         let Some(name) = self.odd_name.clone() else { return self.go_on(input, output) };
         let mut made = Vec::new();
@@ -147,8 +148,9 @@ impl TlsConnection {
                 return if self.agreed.is_some() { Ok(HandshakeStatus::Done) } else { Err(failed()) };
             }
         };
-        // rustls sees whole records, one more at a time: so it ends the handshake with not one
-        // record of data taken in, and all of these are left for the keys it hands over.
+        // rustls gets one complete record at a time. Thus the handshake ends before rustls has
+        // consumed a record of application data, and all of these are decrypted with the keys that
+        // rustls passes on.
         let (mut consumed, mut shown) = (0, self.held);
         loop {
             let window = input.get_mut(consumed..consumed + shown).ok_or_else(failed)?;
@@ -178,8 +180,8 @@ impl TlsConnection {
             match step {
                 HandshakeStep::Again => {}
                 HandshakeStep::Blocked => match record_len(&input[consumed + shown..]) {
-                    // A header that cannot be one is for rustls to judge; it needs no more than is
-                    // there.
+                    // A header that is not valid is passed to rustls, which reports the error
+                    // without further bytes.
                     Some(len) if len > MAX_RECORD => shown = input.len() - consumed,
                     Some(len) if consumed + shown + len <= input.len() => shown += len,
                     _ => {
@@ -199,10 +201,10 @@ impl TlsConnection {
         }
     }
 
-    /// Opens the first record of the buffer, in place.
+    /// Decrypts the first record of the buffer in place.
     ///
     /// # Errors
-    /// [`ErrorKind::Receive`] when the stream is broken or the peer ended it by an alert.
+    /// [`ErrorKind::Receive`] if the stream is malformed or the peer ended it by an alert.
     pub fn open(&mut self, buf: &mut [u8]) -> Result<OpenedRecord> {
         let TlsPhase::Open(records) = &mut self.phase else { return Err(failed()) };
         match records.open(buf) {
@@ -216,11 +218,11 @@ impl TlsConnection {
         }
     }
 
-    /// Appends the ciphertext to the output, after the bytes that
-    /// [`take_output`](Self::take_output) would append.
+    /// Encrypts `plain`, and appends the records to the output. Bytes that
+    /// [`take_output`](Self::take_output) would append come first.
     ///
     /// # Errors
-    /// [`ErrorKind::Send`] when the key is worn out (TLS 1.2 after 2^24 records).
+    /// [`ErrorKind::Send`] if the key may not encrypt more (TLS 1.2 after 2^24 records).
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match &mut self.phase {
             TlsPhase::Open(records) => records.seal(plain, out),
@@ -228,7 +230,7 @@ impl TlsConnection {
         }
     }
 
-    /// Appends output other than data: answers to key updates, alerts after an error. Mostly empty.
+    /// Appends output other than data: key updates, and alerts after an error. Mostly empty.
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             TlsPhase::Open(records) => records.take_output(out),
@@ -237,7 +239,7 @@ impl TlsConnection {
         }
     }
 
-    /// Appends `close_notify`, once. No data may be sent after it.
+    /// Appends a `close_notify` alert, once. No data may be sent after it.
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             TlsPhase::Open(records) => records.close_notify(out),
@@ -251,7 +253,7 @@ impl TlsConnection {
         self.agreed.as_ref()?.alpn.as_deref()
     }
 
-    /// Returns the version, after the handshake.
+    /// Returns the TLS version, after the handshake.
     #[must_use]
     pub fn version(&self) -> Option<TlsVersion> {
         Some(self.agreed.as_ref()?.version)
@@ -305,13 +307,13 @@ impl TlsConnection {
     }
 }
 
-/// A host as a certificate has it: with no root dot, which SNI has neither (RFC 6066 §3), and an
-/// address without brackets.
+/// Parses a host as a server name: without the final dot, which SNI does not allow either (RFC 6066
+/// §3), and without the brackets of an IPv6 address.
 fn name_of(host: &str) -> std::result::Result<ServerName<'_>, InvalidDnsNameError> {
     ServerName::try_from(bare(host))
 }
 
-/// Returns a host without a root dot or brackets.
+/// Returns a host without a final dot or brackets.
 fn bare(host: &str) -> &str {
     let name = host.strip_suffix('.').unwrap_or(host);
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
@@ -325,7 +327,7 @@ enum HandshakeStep {
 
 fn encode(chunk: &mut EncodeTlsData<'_, rustls::client::ClientConnectionData>, output: &mut Vec<u8>) -> Result<()> {
     let start = output.len();
-    // The size is not known before; asking with no room gives it.
+    // The size is not known before; a call with an empty buffer returns it.
     let mut room = 0;
     loop {
         output.resize(start + room, 0);
@@ -343,7 +345,8 @@ fn encode(chunk: &mut EncodeTlsData<'_, rustls::client::ClientConnectionData>, o
     }
 }
 
-/// Takes the alert that rustls has to send after an error. Until then, rustls processes no input.
+/// Appends the alert that rustls sends after an error. Before that, rustls processes no further
+/// input.
 fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>) {
     while connection.wants_write() {
         let UnbufferedStatus { state: Ok(ConnectionState::EncodeTlsData(mut chunk)), .. } =

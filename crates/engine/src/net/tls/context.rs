@@ -29,7 +29,7 @@ use crate::net::proxy::ProxyRoute;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// A version of TLS.
+/// A TLS version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TlsVersion {
@@ -40,7 +40,7 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
-    /// The name of the version as users know it: `TLSv1.3`.
+    /// Returns the usual name of the version, such as `TLSv1.3`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,61 +50,61 @@ impl TlsVersion {
     }
 }
 
-/// The settings of TLS. Every one of them is part of the pool's key.
+/// The TLS settings. All of them are a part of the connection pool's key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TlsOptions {
-    /// Requires an acceptable server certificate. Default yes. Without this (`-k`), anyone on the
+    /// Require a valid server certificate. Default yes. Without verification (`-k`), anyone on the
     /// path can read and change everything.
     pub verify: bool,
-    /// Examines the server's certificate even without `verify`: the facts then include its fault
-    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)), without further
-    /// effect. Default no.
+    /// Check the server's certificate even without `verify`, and only report its fault
+    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)). Default no.
     pub examine: bool,
-    /// Adds the server's certificates to the facts
-    /// ([`Facts::certificates`](crate::facts::Facts::certificates)). Default no: then only the
-    /// parts of the server's own certificate that the pool needs are kept.
+    /// Keep the server's certificates for
+    /// [`Facts::certificates`](crate::facts::Facts::certificates). Default no: only what the pool
+    /// needs of the server's own certificate is kept.
     pub keep_certificates: bool,
-    /// Accepts the last common name of the subject as the server's name if a certificate has no
-    /// `subjectAltName`, as curl does with OpenSSL. Applies only below certificates that these
-    /// options name as trusted, and only if none of them constrains names: the system's authorities
+    /// Accept the last common name of the subject as the server's name if a certificate has no
+    /// `subjectAltName`, as curl does with OpenSSL. Only for certificates below an authority that
+    /// these options name, and only if no authority constrains names. The system's authorities
     /// always issue a `subjectAltName`. Default no (RFC 9525 section 2).
     pub common_name: bool,
-    /// A PEM file of the certificates to trust (`--cacert`), in place of the system's.
+    /// A PEM file of the certificates to trust instead of the system's (`--cacert`).
     pub ca_file: Option<PathBuf>,
-    /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
+    /// A directory of PEM files, named by subject hash, of the certificates to trust instead of the
+    /// system's (`--capath`).
     pub ca_path: Option<PathBuf>,
-    /// Trusted certificates in PEM from memory. Together with the file and the directory, they
-    /// replace the system's. Default none.
+    /// Certificates to trust in PEM, from memory. Together with the file and the directory, they
+    /// replace the system's. Default: none.
     pub ca_pem: Option<Pem>,
     /// The client certificate, for servers that request one. Default: none. Hazard: it is used
     /// after redirects, too, since servers request it on the connection.
     pub identity: Option<ClientIdentity>,
-    /// The client's identity in memory: the certificate, its intermediates, and the key. Takes the
-    /// place of [`identity`](Self::identity). Default none.
+    /// The client's certificate, its intermediates and its key in PEM, from memory, instead of
+    /// [`identity`](Self::identity). Default: none.
     pub identity_pem: Option<Pem>,
-    /// The passphrase of the identity's key, if that is encrypted (`--pass`). Default none.
+    /// The passphrase of the client's key, if the key is encrypted (`--pass`). Default: none.
     pub passphrase: Option<Passphrase>,
-    /// The lowest version to agree to. Default 1.2.
+    /// The lowest version that is accepted. Default: TLS 1.2.
     pub min_version: TlsVersion,
-    /// The highest version to agree to. Default 1.3.
+    /// The highest version that is accepted. Default: TLS 1.3.
     pub max_version: TlsVersion,
-    /// Protocols to offer (ALPN, RFC 7301), the preferred first. Default none.
+    /// The protocols to offer by ALPN (RFC 7301), the preferred first. Default: none.
     pub alpn: Vec<Vec<u8>>,
-    /// Sends the server's name in the handshake (SNI, RFC 6066 §3). Default yes.
+    /// Send the server's name in the handshake (SNI, RFC 6066 §3). Default yes.
     pub sni: bool,
-    /// Requires the server's key to be one of these, besides all other checks (`--pinnedpubkey`).
-    /// Default: any key is accepted.
+    /// Require the server's key to be one of these, in addition to all other checks
+    /// (`--pinnedpubkey`). Default: any key is accepted.
     pub pins: Vec<KeyPin>,
-    /// A PEM file of revocation lists (`--crlfile`): a certificate on one is refused. Default none.
+    /// A PEM file of revocation lists, whose certificates are refused (`--crlfile`). Default: none.
     pub crl_file: Option<PathBuf>,
-    /// Cipher suites of TLS 1.2 by OpenSSL's names (`--ciphers`). Default: all that are secure.
+    /// The cipher suites of TLS 1.2, by OpenSSL's names (`--ciphers`). Default: all secure ones.
     pub tls12_ciphers: Option<Vec<String>>,
-    /// Cipher suites of TLS 1.3 by the standard's names (`--tls13-ciphers`). Default: all.
+    /// The cipher suites of TLS 1.3, by their standard names (`--tls13-ciphers`). Default: all.
     pub tls13_ciphers: Option<Vec<String>>,
-    /// Groups for the key exchange, the preferred first (`--curves`). Default: all.
+    /// The groups for the key exchange, the preferred first (`--curves`). Default: all.
     pub groups: Option<Vec<String>>,
-    /// Resumes TLS sessions (`--no-sessionid` turns it off). Default yes.
+    /// Resume TLS sessions. Default yes (`--no-sessionid` disables it).
     pub resume: bool,
 }
 
@@ -144,20 +144,20 @@ pub struct TlsContext {
     pub(super) keeps_certificates: bool,
 }
 
-/// The key of a server in the ticket cache. Session tickets (RFC 8446 §4.6.1) are kept per server,
-/// as connections are: another port, or another host given by `--connect-to`, is another server
-/// even under the same name.
+/// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). Tickets are kept separately
+/// for each server: another port, or another host given by `--connect-to`, is another server even
+/// under the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey {
     /// The host in the URL.
     pub host: String,
     /// The port in the URL.
     pub port: u16,
-    /// The host and port that connections really go to.
+    /// The host and port to which connections are made.
     pub dial: (String, u16),
-    /// The zone of the address that they go to.
+    /// The zone of the IPv6 address to which connections are made.
     pub zone: Option<String>,
-    /// The address families that the server's addresses may be of.
+    /// The address families that connections may use.
     pub family: AddressFamily,
     /// The proxies through which the server is reached.
     pub via: ProxyRoute,
@@ -165,10 +165,10 @@ pub struct SessionKey {
     pub connect: ConnectOptions,
 }
 
-/// The largest number of servers whose tickets are kept. Beyond it all tickets are dropped, which
+/// The maximum number of servers whose tickets are kept. Beyond it, all tickets are dropped, which
 /// costs full handshakes.
 const MAX_PLACES: usize = 256;
-/// The number of tickets kept for a server: as many as rustls keeps for one name.
+/// The number of tickets kept for each server, as in rustls.
 const TICKETS: usize = 8;
 
 impl TlsContext {
@@ -182,7 +182,7 @@ impl TlsContext {
         }
     }
 
-    /// A copy of this context whose session-ticket cache is limited to one connection key.
+    /// Returns a copy of this context that has the session tickets of one server only.
     #[must_use]
     pub fn at(&self, place: &SessionKey) -> Self {
         let mut tickets = self.tickets.lock().ignore_poison();
@@ -203,8 +203,8 @@ impl TlsContext {
     }
 }
 
-/// The contexts in use, each built when first asked for, so that plain HTTP pays nothing, and again
-/// when a file that its options name was replaced. Clones share them.
+/// A cache of TLS contexts. A context is made when it is needed first, so that plain HTTP does not
+/// pay for it, and again after a file that its options name was replaced. Clones share the cache.
 #[derive(Clone, Default)]
 pub struct TlsContexts {
     built: Arc<Mutex<ContextCache>>,
@@ -220,23 +220,23 @@ struct ContextCache {
 }
 
 impl TlsContexts {
-    /// Returns the context of these options. The system's roots come from `rustls-native-certs`,
-    /// which heeds `SSL_CERT_FILE` and `SSL_CERT_DIR`; `SSLKEYLOGFILE` names the file to log keys
-    /// to.
+    /// Returns the context for these options. `rustls-native-certs` loads the system's
+    /// certificates; it uses `SSL_CERT_FILE` and `SSL_CERT_DIR`. `SSLKEYLOGFILE` names the file to
+    /// which keys are logged.
     ///
-    /// Files that the options name are looked at again at most once a second. A certificate of the
-    /// client that cannot be used, as between the replacement of its file and that of its key,
-    /// leaves the last good one in use; a CA file that cannot be used is an error; a file that is
-    /// gone is not missed.
+    /// The files that the options name are checked for changes at most once a second. If the
+    /// client's certificate cannot be used, such as while its file is replaced but not that of its
+    /// key, the last good one stays in use. A changed CA file that cannot be used is an error. A
+    /// file that was removed counts as unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::ClientCertificate`] when the identity cannot be used; [`ErrorKind::CaFile`]
-    /// when there is nothing to trust in the file or directory, or on the system;
-    /// [`ErrorKind::CrlFile`] when the revocation lists are none; [`ErrorKind::Cipher`] when no
-    /// cipher or group is known; [`ErrorKind::Setup`] when no version is left between the lowest
-    /// and the highest.
+    /// [`ErrorKind::ClientCertificate`] if the client's certificate or key cannot be used;
+    /// [`ErrorKind::CaFile`] if the file, the directory or the system has no certificate to trust;
+    /// [`ErrorKind::CrlFile`] if the revocation lists cannot be parsed; [`ErrorKind::Cipher`] if no
+    /// cipher or group is known; [`ErrorKind::Setup`] if the lowest version is above the highest.
     pub fn context(&self, options: &TlsOptions) -> Result<Arc<TlsContext>> {
-        // Held while building, so that many first connections load the roots once.
+        // Locked while a context is made, so that many first connections load the certificates
+        // once.
         let mut built = self.lock();
         if let Some(made) = built.contexts.get_mut(options) {
             if made.is_current(watched_files::of_trust(options).chain(watched_files::of_identity(options))) {
@@ -304,7 +304,8 @@ impl ContextCache {
         Ok(FileBacked::new(Arc::new(context), stamps))
     }
 
-    /// Returns the check for these options, and the stamps of its files from before they were read.
+    /// Returns the certificate check for these options, and the stamps that its files had before
+    /// they were read.
     fn check(
         &mut self,
         options: &TlsOptions,
@@ -320,8 +321,8 @@ impl ContextCache {
         Ok((check, stamps))
     }
 
-    /// Returns the client's certificate, and the stamps of its files from before they were read. If
-    /// the files do not fit together (yet), the last good certificate is used.
+    /// Returns the client's certificate, and the stamps that its files had before they were read.
+    /// If certificate and key do not match (yet), returns the last good certificate.
     fn identity(
         &mut self,
         options: &TlsOptions,

@@ -1,22 +1,21 @@
-//! Host names that rustls does not take: those with a label that begins or ends in a hyphen. They
-//! are no host names by RFC 952, but they exist in DNS, and browsers and curl fetch from them.
+//! Host names that rustls does not accept, because a label begins or ends with a hyphen. RFC 952
+//! does not allow them, but they exist in DNS, and browsers and curl connect to them.
 //!
-//! rustls gets a stand-in of the same length, in which such a hyphen is an `x`. Where the
-//! ClientHello leaves and where it is hashed, the real name takes the place of the stand-in, so
-//! that both sides have the same transcript. The certificate is held to the real name here, since
-//! webpki does not know such names either.
+//! rustls gets a stand-in of the same length, with an `x` for each such hyphen. The real name
+//! replaces the stand-in in the ClientHello that is sent and in the bytes that are hashed, so that
+//! both sides have the same transcript. [`HyphenNameCheck`] checks the certificate against the real
+//! name, since webpki does not accept such names either.
 //!
 //! ```text
 //!  rustls ── ClientHello, stand-in ─┬─▶ output ──▶ real name ──▶ server
 //!                                   └─▶ hash ────▶ real name
 //! ```
 //!
-//! rustls calls a hash without its connection, so the name is in a variable of the thread while
-//! rustls works. Rejected: to send no name, after which servers of many hosts show the wrong
-//! certificate.
+//! rustls calls a hash without telling it the connection, so the name is in a thread-local variable
+//! while rustls works. Rejected: to send no name, since servers with many hosts would send the
+//! wrong certificate.
 //!
-//! Left out: a client certificate by TLS 1.2, whose signature rustls makes over its own copy of the
-//! handshake.
+//! Left out: a client certificate in TLS 1.2, since rustls signs its own copy of the handshake.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -36,11 +35,11 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::verify::is_of_the_name;
 
 thread_local! {
-    /// The name of the connection that rustls works on.
+    /// The name of the connection that rustls is working on.
     static CURRENT: RefCell<Option<Arc<HyphenName>>> = const { RefCell::new(None) };
 }
 
-/// A host name with a hyphen at either end of a label, and its stand-in.
+/// A host name with a hyphen at the beginning or end of a label, and its stand-in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HyphenName {
     real: String,
@@ -48,7 +47,7 @@ pub(super) struct HyphenName {
 }
 
 impl HyphenName {
-    /// Returns the name if hyphens at the ends of labels are its only fault.
+    /// Returns the name if such hyphens are the only reason why it is not valid.
     pub(super) fn of(host: &str) -> Option<Self> {
         let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
         for label in labels.iter_mut().filter(|label| label.is_ascii() && !label.is_empty()) {
@@ -64,13 +63,13 @@ impl HyphenName {
         is_odd.then(|| Self { real: host.to_owned(), stand_in })
     }
 
-    /// Returns the name that is passed to rustls.
+    /// Returns the stand-in, for rustls.
     pub(super) fn stand_in(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.stand_in.clone()).ok()
     }
 
-    /// Returns an encoded ClientHello with the server's name as it is to be sent. Only the first
-    /// message of a handshake has a name.
+    /// Returns an encoded ClientHello with the real name in place of the stand-in. Other messages
+    /// contain no name and remain unchanged.
     pub(super) fn spell<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut extension = server_name(&self.stand_in);
         match memmem::find(bytes, &extension) {
@@ -84,8 +83,8 @@ impl HyphenName {
         }
     }
 
-    /// Returns true if the certificate has this name among its alternative names, or a wildcard for
-    /// its first label.
+    /// Returns true if the certificate's alternative names include this name, or a wildcard for its
+    /// first label.
     fn matches_certificate(&self, certificate: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = Certificate::from_der(certificate) else { return false };
         let Ok(Some((_, names))) = certificate.tbs_certificate().get_extension::<SubjectAltName>() else {
@@ -96,7 +95,8 @@ impl HyphenName {
 
     fn is_named(&self, presented: &str) -> bool {
         let is_below = |parent: &str| {
-            // Not `*.example`: no certificate covers all of a top-level domain.
+            // A name such as `*.example` does not match: no certificate covers a whole top-level
+            // domain.
             let rest = self.real.split_once('.').map(|(_, rest)| rest);
             parent.contains('.') && rest.is_some_and(|rest| rest.eq_ignore_ascii_case(parent))
         };
@@ -104,7 +104,7 @@ impl HyphenName {
     }
 }
 
-/// The extension `server_name` of one host name (RFC 6066 section 3).
+/// Encodes the extension `server_name` for one host name (RFC 6066 section 3).
 fn server_name(name: &str) -> Vec<u8> {
     let length = |more: usize| u16::try_from(name.len() + more).unwrap_or(u16::MAX).to_be_bytes();
     let mut extension = vec![0, 0];
@@ -116,7 +116,7 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Runs `work`, during which rustls works on the connection of this name.
+/// Calls `work`, in which rustls works on the connection with this name.
 pub(super) fn within<R>(name: Option<&Arc<HyphenName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
     impl Drop for CurrentNameGuard {
@@ -134,7 +134,7 @@ fn current() -> Option<Arc<HyphenName>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Returns the default provider with hashes that see the real name.
+/// Returns the default crypto provider with handshake hashes of the real name.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -142,7 +142,7 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns the suite with a hash that sees the real name. Each suite is made once.
+/// Returns the suite with a handshake hash of the real name. Each suite is made once.
 fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -166,7 +166,7 @@ fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     }
 }
 
-/// A handshake hash that sees the real name.
+/// A handshake hash that replaces the stand-in by the real name.
 struct RealNameHash(&'static dyn Hash);
 
 impl Hash for RealNameHash {
@@ -210,8 +210,8 @@ impl Context for RealNameContext {
     }
 }
 
-/// Checks the certificate of a connection with such a name against the real name. Leaves other
-/// connections to the inner check.
+/// Checks the certificate of a connection with such a name against the real name. For other
+/// connections, only the inner check applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
     /// A check that examines the name last.

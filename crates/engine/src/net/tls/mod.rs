@@ -1,4 +1,4 @@
-//! TLS over bytes. It owns no socket, and it decrypts in the buffer that holds the ciphertext.
+//! TLS without I/O. Data is decrypted in the buffer that contains the ciphertext.
 //!
 //! ```text
 //!   recv ─► buf ─► TlsConnection::handshake(&mut buf, &mut out)   until Done          out ─► send
@@ -6,13 +6,12 @@
 //!           plain ─► TlsConnection::seal(plain, &mut out)                             out ─► send
 //! ```
 //!
-//! rustls does the handshake: versions, certificates, key schedule, tickets. Records are opened and
-//! sealed here, by aws-lc-rs or ring (`aead`), with the keys that rustls hands over
-//! (`dangerous_into_kernel_connection`, the interface made for kernel TLS). The rejected
-//! alternative is rustls' own unbuffered API: its 0.23 decrypts in place too, but then copies each
-//! record into a vector of its own, whose bytes would have to be copied twice more to give the
-//! caller a range of its buffer (RFC 8446 §5.2 records of 16 KiB: an allocation and 48 KiB of
-//! copies each).
+//! rustls does the handshake: versions, certificates, key schedule, tickets. Records are decrypted
+//! and encrypted here, by aws-lc-rs or ring (`aead`), with the keys that rustls passes on
+//! (`dangerous_into_kernel_connection`, which is meant for kernel TLS). The rejected alternative is
+//! the unbuffered API of rustls 0.23. It decrypts in place, too, but then copies each record into a
+//! new vector, from which the bytes would have to be copied back to the caller's buffer: for each
+//! record of 16 KiB, an allocation and 48 KiB of copies.
 //!
 //! ```
 //! use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContexts, TlsOptions};
@@ -30,7 +29,7 @@
 //! ```
 //!
 //! Left out: early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate compression, and
-//! revocation other than by a list that the user has (CRL, RFC 5280 §5).
+//! revocation checks other than by a list that the user provides (CRL, RFC 5280 §5).
 
 mod aead;
 mod alert;
@@ -61,6 +60,6 @@ pub use public_key_pin::{KeyPin, key_pin};
 pub use record_layer::{OpenedRecord, TlsStreamState};
 pub use system_roots::system_bundle;
 
-/// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC
-/// 5246 §6.2.3). A buffer of this size always has room for the next record.
+/// The maximum length of an encrypted record: header, 2^14 bytes and the expansion that TLS 1.2
+/// allows (RFC 5246 §6.2.3). A buffer of this size always has room for the next record.
 pub const MAX_RECORD: usize = 5 + (1 << 14) + 2048;

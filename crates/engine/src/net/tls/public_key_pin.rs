@@ -1,8 +1,7 @@
-//! Servers whose keys the user knows (RFC 7469's pins, without its field), whatever the issuer of
-//! their certificates.
+//! Pinned public keys: servers whose keys the user knows, whoever issued their certificates.
 //!
-//! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`. It is checked in addition to
-//! everything else that the settings require of a certificate, even if they require nothing.
+//! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`, as in RFC 7469. It is checked
+//! in addition to all other checks of the certificate, and even if there are none.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,17 +15,18 @@ use rustls_pki_types::pem::PemObject;
 
 use super::certificate_check::{CertificateCheck, PresentedChain};
 
-/// The SHA-256 of a public key as certificates have it.
+/// The SHA-256 of a public key's `SubjectPublicKeyInfo`.
 pub type KeyPin = [u8; 32];
 
-/// Accepts the certificates that the inner check accepts, if their key is one of the pins.
+/// A check that accepts the certificates that the inner check accepts if the server's key is
+/// pinned.
 #[derive(Debug)]
 pub(super) struct PinCheck {
     pub(super) inner: Arc<dyn CertificateCheck>,
     pub(super) pins: Vec<KeyPin>,
 }
 
-/// The server's key is not one of the pinned ones.
+/// The error that the server's key is not pinned.
 #[derive(Debug)]
 pub(super) struct PinMismatch;
 
@@ -54,12 +54,13 @@ impl CertificateCheck for PinCheck {
     }
 }
 
-/// Returns the pin of a public key's file: PEM or DER. `None` if it contains no key.
+/// Returns the pin of the public key in a file's content, PEM or DER. Returns `None` if there is no
+/// key.
 #[must_use]
 pub fn key_pin(file: &[u8]) -> Option<KeyPin> {
     let der = match SubjectPublicKeyInfoDer::from_pem_slice(file) {
         Ok(key) => key.to_vec(),
-        // DER begins as a sequence does.
+        // DER begins with the tag of a SEQUENCE.
         Err(_) if file.first() == Some(&0x30) => file.to_vec(),
         Err(_) => return None,
     };

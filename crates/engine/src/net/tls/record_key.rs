@@ -1,10 +1,11 @@
-//! One direction's key: nonces, additional data and the AEAD, for TLS 1.3 and for the AEAD suites
-//! of TLS 1.2 (the only ones rustls agrees to).
+//! Encryption and decryption of records in one direction, for TLS 1.3 and the AEAD suites of TLS
+//! 1.2 (the only ones that rustls negotiates).
 //!
-//! | | nonce | additional data | inside |
+//! | | nonce | additional data | plaintext |
 //! |---|---|---|---|
 //! | 1.3 (RFC 8446 §5.2, §5.3) | iv xor sequence | the record's header | content, type, zeros |
-//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 bytes sent along | sequence, type, version, length | content |
+//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 bytes in the record | sequence, type, version, length |
+//! content |
 //! | 1.2 ChaCha20 (RFC 7905 §2) | iv xor sequence | sequence, type, version, length | content |
 
 use std::ops::Range;
@@ -14,12 +15,12 @@ use rustls::ConnectionTrafficSecrets;
 use super::TlsVersion;
 use super::aead::{RecordAead, RecordCipher, TAG};
 
-/// A record's header: type, version, length (RFC 8446 §5.1).
+/// The length of a record's header: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER: usize = 5;
-/// The largest plain text of a record (RFC 8446 §5.1).
+/// The maximum length of a record's plaintext (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
 const EXPLICIT: usize = 8;
-/// `legacy_record_version`, and the version of TLS 1.2.
+/// `legacy_record_version` of TLS 1.3, and the version of TLS 1.2.
 const VERSION: [u8; 2] = [3, 3];
 
 /// Content types (RFC 8446 §5.1).
@@ -29,20 +30,20 @@ pub(super) mod content {
     pub(in super::super) const APPLICATION_DATA: u8 = 23;
 }
 
-/// The reason why a record could not be opened.
+/// The reason why a record cannot be decrypted or encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordKeyError {
     /// The record is not authentic, or too short.
     Authentication,
-    /// The record holds more than the protocol allows.
+    /// The record contains more than the protocol allows.
     Overflow,
-    /// A TLS 1.3 record with nothing but padding.
+    /// A TLS 1.3 record contains nothing but padding.
     NoType,
-    /// The key may not be used for more records.
+    /// The key may not be used for further records.
     Exhausted,
 }
 
-/// The key of one direction, with the sequence number of the next record.
+/// The key of one direction, and the sequence number of the next record.
 pub(super) struct RecordKey {
     aead: RecordAead,
     iv: [u8; 12],
@@ -57,7 +58,7 @@ enum RecordLayout {
     V12ChaCha,
 }
 
-/// The content of an opened record: its type, and its range within the record.
+/// The content of a decrypted record: its type, and its range within the record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RecordContent {
     pub(super) kind: u8,
@@ -65,7 +66,7 @@ pub(super) struct RecordContent {
 }
 
 impl RecordKey {
-    /// Makes a key. `None` for an unknown cipher.
+    /// Makes a key. Returns `None` for an unknown cipher.
     pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
         let (cipher, key, iv) = match secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (RecordCipher::Aes128Gcm, key, iv),
@@ -81,12 +82,12 @@ impl RecordKey {
         Some(Self { aead: RecordAead::new(cipher, key.as_ref())?, iv: iv.as_ref().try_into().ok()?, sequence, layout })
     }
 
-    /// Returns the number of records sealed or opened so far.
+    /// Returns the number of records encrypted or decrypted so far.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Opens one whole record in place.
+    /// Decrypts one complete record in place.
     pub(super) fn open(&mut self, record: &mut [u8]) -> Result<RecordContent, RecordKeyError> {
         let (header, body) = record.split_at_mut_checked(HEADER).ok_or(RecordKeyError::Authentication)?;
         let next = self.sequence.checked_add(1).ok_or(RecordKeyError::Exhausted)?;
@@ -125,13 +126,14 @@ impl RecordKey {
         Ok(RecordContent { kind, range: start..start + len })
     }
 
-    /// Appends one sealed record with this content (at most [`MAX_PLAIN`] bytes).
+    /// Encrypts content (at most [`MAX_PLAIN`] bytes), and appends the record.
     pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), RecordKeyError> {
         let next = self.sequence.checked_add(1).ok_or(RecordKeyError::Exhausted)?;
         let nonce = self.xored();
         let (outer, explicit, inner_kind): (u8, &[u8], &[u8]) = match self.layout {
             RecordLayout::V13 => (content::APPLICATION_DATA, &[], &[kind]),
-            // The explicit part may be anything unique; a counter is (RFC 5288 §3).
+            // The explicit part of the nonce must only be unique; this one is a counter (RFC 5288
+            // §3).
             RecordLayout::V12Gcm => (kind, &nonce[4..], &[]),
             RecordLayout::V12ChaCha => (kind, &[], &[]),
         };
@@ -161,7 +163,7 @@ impl RecordKey {
                 Ok(())
             }
             None => {
-                // What lies there may be plain text still.
+                // The appended bytes may still be plaintext.
                 out.truncate(start);
                 Err(RecordKeyError::Exhausted)
             }
@@ -176,7 +178,7 @@ impl RecordKey {
         nonce
     }
 
-    /// RFC 5246 §6.2.3.3.
+    /// Returns the additional data of TLS 1.2 (RFC 5246 §6.2.3.3).
     fn aad_v12(&self, kind_and_version: [u8; 3], len: usize) -> [u8; 13] {
         let mut aad = [0; 13];
         aad[..8].copy_from_slice(&self.sequence.to_be_bytes());

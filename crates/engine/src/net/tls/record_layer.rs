@@ -1,5 +1,5 @@
-//! The record layer of an established connection: data out of records and into them, and the few
-//! messages that may still come (RFC 8446 §4.6, §6): tickets, key updates, alerts.
+//! The record layer after the handshake: encryption and decryption of data, and the few other
+//! messages that may occur (RFC 8446 §4.6, §6): tickets, key updates, alerts.
 
 use std::ops::Range;
 
@@ -12,33 +12,34 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// Records in a row that carry no data (tickets, key updates, warnings, empty ones) before the peer
-/// is taken for hostile. Servers send a handful of tickets.
+/// The number of consecutive records without data (tickets, key updates, warnings, empty ones)
+/// after which the connection fails. Servers send a few tickets.
 const MAX_IDLE_RECORDS: u8 = 64;
-/// The longest message after the handshake, all its records together.
+/// The maximum length of a handshake message after the handshake, over all its records.
 const MAX_MESSAGE: usize = 1 << 16;
 
-/// The result of [`Tls::open`](super::TlsConnection::open) for the bytes at the front of the
+/// The result of [`TlsConnection::open`](super::TlsConnection::open) for the first record of the
 /// buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedRecord {
-    /// Bytes of the buffer that are done with, once the payload in them has been used.
+    /// The number of bytes of the buffer that are no longer needed once the payload has been used.
     pub consumed: usize,
-    /// The range of the plain text in the buffer (never empty, never past `consumed`); `None` if
-    /// the record carried no data.
+    /// The range of the plaintext in the buffer (never empty, never after `consumed`); `None` if
+    /// the record contained no data.
     pub payload: Option<Range<usize>>,
-    /// The state of the stream after these bytes.
+    /// The state of the stream after this record.
     pub state: TlsStreamState,
 }
 
-/// The state of an incoming stream.
+/// The state of the incoming stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsStreamState {
-    /// A record was opened; there may be more.
+    /// A record was decrypted; there may be more.
     Open,
-    /// The buffer holds no whole record: receive more after it.
+    /// The buffer contains no complete record: receive more bytes.
     NeedMore,
-    /// The peer said `close_notify`: a true end. Whatever follows is ignored (RFC 8446 §6.1).
+    /// The peer sent `close_notify`, so the end is not a truncation. Later bytes are ignored (RFC
+    /// 8446 §6.1).
     PeerClosed,
 }
 
@@ -47,21 +48,20 @@ pub(super) struct RecordLayer {
     kernel: KernelConnection<ClientConnectionData>,
     receive: RecordKey,
     transmit: RecordKey,
-    /// The number of records that one key may seal.
+    /// The number of records that one key may encrypt.
     seal_limit: u64,
-    /// A message whose last record has not arrived yet.
+    /// An incomplete message, whose next record has not arrived yet.
     message: Vec<u8>,
-    /// Encrypted answers to the peer's messages, to be sent with or before our next data.
+    /// Encrypted messages to send before the next data.
     output: Vec<u8>,
-    /// A key update of ours waits in `output`; one answers any number of the peer's (RFC 8446
-    /// §4.6.3).
+    /// A key update is in `output`; one answers any number of the peer's (RFC 8446 §4.6.3).
     update_waits: bool,
     idle_records: u8,
     peer_closed: bool,
     we_closed: bool,
 }
 
-/// The effect of a record that is not data.
+/// The effect of a record that contains no data.
 enum ControlEffect {
     Nothing,
     PeerClosed,
@@ -177,7 +177,7 @@ impl RecordLayer {
         }
     }
 
-    /// Handles an alert, an empty data record, or a message.
+    /// Handles a record that is an alert, empty data, or a handshake message.
     fn control(&mut self, kind: u8, plain: &[u8]) -> Result<ControlEffect> {
         if kind == content::HANDSHAKE {
             return self.handshake(plain);
@@ -197,8 +197,8 @@ impl RecordLayer {
         const WARNING: u8 = 1;
         match AlertDescription::from(description) {
             AlertDescription::CloseNotify => Ok(ControlEffect::PeerClosed),
-            // In TLS 1.3 only these two do not end the connection, whatever the level says (RFC
-            // 8446 §6).
+            // In TLS 1.3, only these two alerts do not end the connection, whatever their level
+            // (RFC 8446 §6).
             AlertDescription::UserCanceled => Ok(ControlEffect::Nothing),
             _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(ControlEffect::Nothing),
             description => {
@@ -211,8 +211,8 @@ impl RecordLayer {
         }
     }
 
-    /// Handles messages after the handshake. A message may span records, and a record may hold several
-    /// messages.
+    /// Handles handshake messages after the handshake. A message may span several records, and a
+    /// record may contain several messages.
     fn handshake(&mut self, plain: &[u8]) -> Result<ControlEffect> {
         if plain.is_empty() {
             return Err(self.refuse(AlertDescription::UnexpectedMessage, "an empty handshake record"));
@@ -245,7 +245,7 @@ impl RecordLayer {
                     Err(Error::with_source(ErrorKind::Receive, "the server sent a bad session ticket", error))
                 }
             },
-            // The new key begins with a new record (RFC 8446 §5.1).
+            // The next record must use the new key (RFC 8446 §5.1).
             (TlsVersion::V1_3, KEY_UPDATE, &[wants @ 0..=1]) if last_of_record => {
                 let secrets = self.kernel.update_rx_secret().map_err(no_key)?;
                 self.receive = RecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
@@ -263,7 +263,7 @@ impl RecordLayer {
         }
     }
 
-    /// Announces a new key under the old one, and uses the new one from then on (RFC 8446 §4.6.3).
+    /// Sends a key update, and encrypts later records with the new key (RFC 8446 §4.6.3).
     fn renew_transmit_key(&mut self) -> Result<()> {
         const UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
         if self.version != TlsVersion::V1_3 {
@@ -279,7 +279,7 @@ impl RecordLayer {
         self.refuse(AlertDescription::UnexpectedMessage, "a handshake message was interrupted")
     }
 
-    /// Returns the error for a violation by the peer, and queues the alert.
+    /// Queues a fatal alert, and returns the error for a violation by the peer.
     fn refuse(&mut self, alert: AlertDescription, why: &str) -> Error {
         self.alert(alert);
         Error::new(ErrorKind::Receive, format!("broken TLS stream: {why}"))
@@ -297,12 +297,12 @@ impl RecordLayer {
     }
 
     fn seal_alert(&mut self, level: u8, description: AlertDescription) {
-        // A key that cannot seal any more cannot say so either; the connection just closes then.
+        // If the key cannot encrypt any more, the connection closes without an alert.
         let _ = self.transmit.seal(content::ALERT, &[level, description.into()], &mut self.output);
     }
 }
 
-/// Returns the length of the record at the front, including its header, once that is complete.
+/// Returns the length of the first record, including its header, if its header is complete.
 pub(super) fn record_len(bytes: &[u8]) -> Option<usize> {
     let &[_, _, _, high, low, ..] = bytes else { return None };
     Some(HEADER + usize::from(u16::from_be_bytes([high, low])))

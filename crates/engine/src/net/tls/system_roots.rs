@@ -1,13 +1,13 @@
-//! The certificates to trust, read fast: a bundle of 150 of them is most of what a short call by
-//! TLS would do.
+//! The system's trusted certificates, loaded fast: for a short request over TLS, parsing a bundle
+//! of 150 certificates would take most of the time.
 //!
 //! ```text
-//!  the system's   bundle ──▶ check ── no issuer known ──▶ the rest: directories of single files
+//!  the system's   bundle ──▶ check ── no issuer known ──▶ directories of single files
 //! ```
 //!
-//! The directories say the same as the bundle on most systems, in 300 names of 150 files. OpenSSL
-//! looks up one name in them when the bundle does not know an issuer; here they are read then, and
-//! only then.
+//! On most systems, the directories contain the same certificates as the bundle, in 300 names of
+//! 150 files. OpenSSL looks up one name in them if the bundle has no issuer; this module reads them
+//! all, only in that case.
 //!
 //! Rejected: a copy of the system's certificates in the program, as some clients have it. The
 //! administrator decides which authorities to trust.
@@ -28,18 +28,18 @@ const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 const END: &[u8] = b"-----END CERTIFICATE-----";
 const SECTION: &[u8] = b"-----BEGIN ";
 
-/// Returns the file with all of the system's certificates: the one that `SSL_CERT_FILE` names, or
+/// Returns the path of the file with all of the system's certificates: that in `SSL_CERT_FILE`, or
 /// one of the usual paths.
 ///
-/// An agent, which keeps connections for others, checks by this file whether the system still
-/// trusts the same certificates.
+/// The agent, which keeps connections for other processes, checks by this file whether the system
+/// still trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
     openssl_probe::probe().cert_file
 }
 
-/// The system's bundle alone, if that can be said: where the environment names directories and no
-/// file, it cannot.
+/// Returns the certificates of the system's bundle. Returns `None` if the environment names
+/// directories and no file, since it then does not determine a bundle.
 pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     let path = match std::env::var_os("SSL_CERT_FILE") {
         Some(file) => file.into(),
@@ -49,12 +49,12 @@ pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     parse_plain_list(&fs::read(path).ok()?)
 }
 
-/// Reads the certificates in a file.
+/// Parses the certificates in a PEM file.
 pub(super) fn certificates_in_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
     certificates_in_pem(&fs::read(path).map_err(pem::Error::Io)?)
 }
 
-/// Parses the certificates in PEM.
+/// Parses the certificates in PEM text.
 pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
     match parse_plain_list(bytes) {
         Some(certificates) => Ok(certificates),
@@ -62,8 +62,8 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
     }
 }
 
-/// Parses a plain list of certificates in PEM (RFC 7468 section 5), with text between them;
-/// anything else is left to a full parser, which takes ten times as long.
+/// Parses a list of certificates in PEM (RFC 7468 section 5), with other text between them. Returns
+/// `None` for anything else, which the full parser must parse; that takes ten times as long.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(BEGIN), memchr::memmem::Finder::new(END));
     let mut certificates = Vec::new();
@@ -94,11 +94,11 @@ fn contains_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION).is_some()
 }
 
-/// Makes the check against all that the system trusts. Returns `None` if the system trusts no more
-/// than the bundle.
+/// A function that makes the check against all certificates that the system trusts. It returns
+/// `None` if these are no more than the bundle.
 type Whole = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
-/// Checks against the bundle first, and against all of the system's certificates if the bundle has
+/// A check against the bundle first, and against all of the system's certificates if the bundle has
 /// no issuer.
 pub(super) struct LazyRootsCheck {
     bundle: Arc<dyn CertificateCheck>,
@@ -121,8 +121,8 @@ impl std::fmt::Debug for LazyRootsCheck {
 impl CertificateCheck for LazyRootsCheck {
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
         match self.bundle.check(chain) {
-            // A self-signed certificate that is its own issuer, listed by itself in a directory,
-            // ends here too.
+            // This also handles a self-signed certificate that is its own CA and is listed in a
+            // directory.
             Err(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::Other(_))) => {}
             result => return result,
         }
@@ -142,7 +142,7 @@ mod tests {
 
     use rustls_pki_types::{ServerName, UnixTime};
 
-    /// Gives the same result for all certificates.
+    /// A check with the same result for all certificates.
     #[derive(Debug)]
     struct FixedCheck(Option<CertificateError>);
 
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    /// Returns whether both of two servers are accepted, and how often the remaining certificates
-    /// were read for them.
+    /// Checks two servers. Returns true if both are accepted, and the number of times that the
+    /// remaining certificates were read.
     fn judged(by_bundle: Option<CertificateError>, by_rest: Option<Option<CertificateError>>) -> (bool, usize) {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);
@@ -197,7 +197,7 @@ mod tests {
         CertificateDer::pem_slice_iter(bytes).collect::<Result<_, _>>().ok()
     }
 
-    /// Certificates as they look: lengths of every remainder by three, text between them.
+    /// Returns a realistic bundle: certificates of all lengths modulo 3, with text between them.
     fn bundle(line_end: &str) -> Vec<u8> {
         let mut text = String::new();
         for length in [0_usize, 1, 2, 3, 100, 101, 1000] {

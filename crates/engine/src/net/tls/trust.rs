@@ -1,4 +1,4 @@
-//! The trusted certificates, and the check made of them.
+//! The sources of trusted certificates, and the check that is made of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::system_roots::{self, LazyRootsCheck};
 use super::verify::{AcceptAnyCheck, ChainCheck};
 use crate::{Error, ErrorKind, Result};
 
-/// The part of the options that decides which certificates are loaded.
+/// The part of the [`TlsOptions`] that determines the trusted certificates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum TrustSource {
     Anyone,
@@ -26,7 +26,7 @@ pub(super) enum TrustSource {
         pem: Option<Pem>,
         common_name: bool,
     },
-    /// The inner trust, minus the certificates that these lists revoke.
+    /// The inner source, without the certificates on these revocation lists.
     Unrevoked {
         trust: Box<TrustSource>,
         lists: PathBuf,
@@ -53,11 +53,11 @@ impl TrustSource {
         }
     }
 
-    /// Returns a check that trusts these certificates, except the ones on `revoked`.
+    /// Makes a check that trusts these certificates, except those on `revoked`.
     ///
     /// # Errors
-    /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file is unusable or there is nothing
-    /// to trust.
+    /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file cannot be used or contains no
+    /// certificate to trust.
     pub(super) fn check(
         &self,
         provider: &Arc<CryptoProvider>,

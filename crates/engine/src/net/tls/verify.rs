@@ -1,11 +1,11 @@
-//! Rules for acceptable server certificates, beyond those of webpki.
+//! Checks of server certificates by webpki, with the additions that curl's users expect.
 //!
-//! webpki takes a trust anchor for an issuer only: a self-signed certificate that is its own CA is
-//! refused as a server's (`CaUsedAsEndEntity`), and a server's certificate listed by itself has an
-//! unknown issuer. Users of curl put just these into `--cacert`, and OpenSSL (with partial chains,
-//! as curl sets it) accepts them. Therefore, a certificate that is listed byte for byte is trusted
-//! if webpki found no other fault and the name fits. The handshake's signature still proves that
-//! the peer holds the key.
+//! For webpki, a trusted certificate can only be an issuer: it refuses a self-signed server
+//! certificate that is its own CA (`CaUsedAsEndEntity`), and finds no issuer for a server
+//! certificate that is listed itself. Users of curl put such certificates into `--cacert`, and
+//! OpenSSL (with partial chains, as curl configures it) accepts them. Therefore, a server
+//! certificate that is listed byte for byte is trusted if webpki finds no other fault and the name
+//! matches. The handshake's signature still proves that the peer has the key.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,36 +24,37 @@ use super::ca_checks::{self, CaFault};
 use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::common_name;
 
-/// Accepts a chain to a trusted certificate, or a trusted certificate itself.
+/// A check that accepts a chain to a trusted certificate, or a trusted certificate itself.
 #[derive(Debug)]
 pub(super) struct ChainCheck {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
-    /// The names and keys of the readable certificates in the list, and the position of each in the
+    /// The names and keys of the trusted certificates that can be parsed, with their index in the
     /// list.
     anchors: Vec<TrustAnchor<'static>>,
     positions: Vec<usize>,
     revoked: Vec<CertRevocationList<'static>>,
-    /// Same as [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    /// The value of [`TlsOptions::common_name`](super::TlsOptions::common_name).
     common_name: bool,
 }
 
 /// The reason why a chain is refused.
 enum ChainFault {
-    /// webpki found a fault.
+    /// The path has a fault that webpki found.
     Path(webpki::Error),
-    /// All is well but for a CA certificate.
+    /// The path has no fault except in a CA certificate.
     Ca(CaFault),
 }
 
 impl ChainCheck {
-    /// Trusts these certificates, except revoked ones. `None` if no certificate can be read.
+    /// Makes a check that trusts these certificates, except revoked ones. Returns `None` if no
+    /// certificate can be parsed.
     pub(super) fn new(
         listed: Vec<CertificateDer<'static>>,
         revoked: Vec<CertRevocationList<'static>>,
         algorithms: WebPkiSupportedAlgorithms,
     ) -> Option<Self> {
-        // Bundles may contain certificates that cannot be read; skipping them does no harm.
+        // Bundles may contain certificates that cannot be parsed; skipping them does no harm.
         let read = |(position, der)| {
             let anchor = webpki::anchor_from_trusted_cert(der).ok()?.to_owned();
             Some((anchor, position))
@@ -62,12 +63,14 @@ impl ChainCheck {
         (!anchors.is_empty()).then_some(Self { algorithms, listed, anchors, positions, revoked, common_name: false })
     }
 
-    /// The same check with [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    /// Sets whether common names are accepted; see
+    /// [`TlsOptions::common_name`](super::TlsOptions::common_name).
     pub(super) fn with_common_name(self, common_name: bool) -> Self {
         Self { common_name, ..self }
     }
 
-    /// Returns true if the subject's common name is the name, and common names are allowed here.
+    /// Returns true if common names are accepted for this chain, and the subject's common name
+    /// matches `name`.
     fn has_common_name(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
         let (end_entity, intermediates) = chain;
         self.common_name
@@ -75,7 +78,7 @@ impl ChainCheck {
             && !self.listed.iter().chain(intermediates).any(common_name::is_constraining)
     }
 
-    /// Looks for a path to a trusted certificate.
+    /// Searches for a path to a trusted certificate.
     fn find_path(
         &self,
         end_entity: &EndEntityCert<'_>,
@@ -83,8 +86,8 @@ impl ChainCheck {
         now: UnixTime,
     ) -> Result<(), ChainFault> {
         let lists: Vec<_> = self.revoked.iter().collect();
-        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing
-        // of it says nothing.
+        // As in OpenSSL, only the server's own certificate is looked up, and a certificate that no
+        // list covers is accepted.
         let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
             options.with_depth(RevocationCheckDepth::EndEntity).with_status_policy(UnknownStatusPolicy::Allow).build()
         });
@@ -92,8 +95,8 @@ impl ChainCheck {
         let check = |path: &VerifiedPath<'_>| {
             self.check_path(path, now).map_err(|fault| {
                 ca_fault.set(Some(fault));
-                // The least of its faults: another path may be good, or fail for a reason that says
-                // more.
+                // This is the least informative error: another path may be good, or fail with a
+                // better one.
                 webpki::Error::UnknownIssuer
             })
         };
@@ -114,7 +117,7 @@ impl ChainCheck {
         }
     }
 
-    /// Makes the checks that webpki leaves out.
+    /// Checks what webpki does not check; see [`ca_checks`].
     fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CaFault> {
         let mut below = 0;
         for intermediate in path.intermediate_certificates() {
@@ -122,8 +125,8 @@ impl ChainCheck {
             ca_checks::check_intermediate(&certificate)?;
             below += usize::from(!ca_checks::is_self_issued(&certificate));
         }
-        // By its place, not by its value: a renewed certificate has the name and key of the one
-        // that it replaces.
+        // Compared by address, since a renewed certificate has the name and key of the one that it
+        // replaces.
         let anchor = self.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()));
         let listed = anchor.and_then(|anchor| self.listed.get(*self.positions.get(anchor)?));
         let certificate = listed.and_then(|der| ca_checks::parse(der)).ok_or(CaFault::Unreadable)?;
@@ -134,9 +137,9 @@ impl ChainCheck {
         ca_checks::check_anchor(&certificate, now, below)
     }
 
-    /// Returns true if this certificate is itself listed as trusted. webpki has found no fault but
-    /// a missing issuer; for a certificate that is its own CA, it checks neither purpose nor key
-    /// usage, so this function does.
+    /// Returns true if this server certificate is itself listed as trusted. webpki has found no
+    /// fault but a missing issuer. For a certificate that is its own CA, webpki checks neither
+    /// purpose nor key usage, so this function does.
     fn lists(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
             let certificate = ca_checks::parse(end_entity)?;
@@ -172,8 +175,7 @@ impl CertificateCheck for ChainCheck {
     }
 }
 
-/// A fault that webpki finds in a path, as rustls reports it. rustls keeps its own translation
-/// private.
+/// Converts an error of webpki to one of rustls. The conversion of rustls is private.
 fn path_error(fault: webpki::Error) -> Error {
     use webpki::Error as Fault;
     let error = match fault {
@@ -193,15 +195,15 @@ fn path_error(fault: webpki::Error) -> Error {
     error.into()
 }
 
-/// Returns true if this refusal is about the name alone, which is checked last.
+/// Returns true if the error is about the server's name, which is checked last.
 pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
-/// Finds the fault of a certificate that was accepted without verification.
+/// Determines the fault of a certificate that is accepted without verification.
 #[derive(Clone, Debug)]
 pub(super) struct CertificateExaminer {
-    /// `None` if no certificate is trusted.
+    /// The check; `None` if no certificate is trusted.
     check: Option<Arc<dyn CertificateCheck>>,
 }
 
@@ -210,7 +212,8 @@ impl CertificateExaminer {
         Self { check }
     }
 
-    /// A missing name is not a fault of the certificate: only its issuer and validity are checked.
+    /// Returns the fault of the certificate, if it has one. A wrong name is not such a fault: only
+    /// issuer and validity are checked.
     pub(super) fn fault(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> Option<CertificateError> {
         let (Some(check), Some((end_entity, intermediates))) = (&self.check, chain.split_first()) else {
             return Some(CertificateError::UnknownIssuer);
@@ -223,7 +226,7 @@ impl CertificateExaminer {
     }
 }
 
-/// Accepts any certificate (`-k`), but only from a peer that holds its key.
+/// A check that accepts any certificate (`-k`). The peer must still prove that it has the key.
 #[derive(Debug)]
 pub(super) struct AcceptAnyCheck {
     algorithms: WebPkiSupportedAlgorithms,

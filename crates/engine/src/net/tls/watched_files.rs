@@ -1,13 +1,13 @@
-//! Files that settings of TLS name, watched for replacement: certificates are renewed under
-//! programs that run for months.
+//! Detects that files in the TLS options were replaced, since certificates are renewed while
+//! programs run for months.
 //!
 //! ```text
 //!   new connection ─▶ context of these options ─▶ its files as they were? ── yes, or looked at within a second ─▶ that context
 //!                                                          └────────────── no ─▶ read again, a new context, no old tickets
 //! ```
 //!
-//! Rejected: notifications by the system (inotify), which cost a descriptor and a thread for what a
-//! `stat` a second finds.
+//! Rejected: notifications by the system (inotify), which cost a descriptor and a thread. A `stat`
+//! a second has the same effect.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use super::context::TlsOptions;
 
-/// The time for which a context's files are assumed unchanged.
+/// The time for which files are assumed unchanged after a check.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The metadata that shows that a file was replaced or written to. Of a directory, it shows that an
-/// entry was added, removed or renamed.
+/// The metadata that changes when a file is replaced or written to. For a directory, it changes
+/// when an entry is added, removed or renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     device: u64,
@@ -30,23 +30,23 @@ struct FileStamp {
     changed: (i64, i64),
 }
 
-/// The files of some options, as they were at a time. A file that is missing has no stamp.
+/// The stamps of several files at a point in time. A missing file has no stamp.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FileStamps(Vec<Option<FileStamp>>);
 
 impl FileStamps {
-    /// Looks at the files now.
+    /// Reads the stamps of these files.
     pub(super) fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
         Self(paths.into_iter().map(FileStamp::of).collect())
     }
 
-    /// Returns true if a file was replaced or written to since. A missing file does not count as
-    /// changed: its last content stays in use.
+    /// Returns true if a file has another stamp than in `now`. A missing file counts as unchanged,
+    /// so its last content stays in use.
     pub(super) fn differs_from(&self, now: &Self) -> bool {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }
 
-    /// Returns these stamps, followed by the others.
+    /// Returns these stamps, followed by `others`.
     pub(super) fn followed_by(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self
@@ -66,7 +66,8 @@ impl FileStamp {
     }
 }
 
-/// Returns the files that decide about trust; none if the system's certificates are used.
+/// Returns the files of the trusted certificates and revocation lists; none if the system's
+/// certificates are used.
 pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let is_used = options.verify || options.examine;
     [&options.ca_file, &options.ca_path, &options.crl_file]
@@ -76,7 +77,7 @@ pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
         .map(|path| &**path)
 }
 
-/// The files of the client's certificate.
+/// Returns the files of the client's certificate and key.
 pub(super) fn of_identity(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let identity = options.identity.as_ref().filter(|_| options.identity_pem.is_none());
     identity
@@ -86,7 +87,7 @@ pub(super) fn of_identity(options: &TlsOptions) -> impl Iterator<Item = &Path> {
         .map(|path| &**path)
 }
 
-/// A value made from files, with their stamps at that time.
+/// A value made from files, and the stamps that the files had then.
 #[derive(Debug)]
 pub(super) struct FileBacked<T> {
     pub(super) value: T,

@@ -1,9 +1,9 @@
 //! Runs the test vectors of C2SP's x509-limbo if a copy of `limbo.json` is available:
 //! `scripts/x509-limbo.sh` runs this.
 //!
-//! A chain that must be rejected is rejected, or is listed with a reason in
-//! `scripts/x509-limbo/accepted`. Chains that should be accepted and are rejected are only listed,
-//! because strictness is no risk.
+//! Each chain that must be rejected is rejected, or is listed with a reason in
+//! `scripts/x509-limbo/accepted`. Chains that are rejected although they should be accepted are
+//! only printed, because strictness is no risk.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use x509_cert::der::DateTime;
 use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::verify::ChainCheck;
 
-/// The suite's answer for a chain, and ours.
+/// The suite's expected result for a chain, and ours.
 struct LimboVerdict {
     id: String,
     is_good: bool,
@@ -37,7 +37,7 @@ fn answer(case: &Value) -> Result<(), String> {
     let name = case["expected_peer_name"]["value"].as_str().ok_or("no name")?;
     let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
     let time = match case["validation_time"].as_str() {
-        // To the second, in UTC whichever way that is written.
+        // In seconds, whatever the time zone in the text.
         Some(text) => {
             let time = format!("{}Z", text.get(..19).unwrap_or_default());
             time.parse::<DateTime>().map_err(|error| error.to_string())?.unix_duration()
@@ -63,7 +63,7 @@ fn answer(case: &Value) -> Result<(), String> {
     judged.map_err(|error| error.to_string())
 }
 
-/// Returns true if the case resembles an HTTPS client: it has a server, the server's name, and no
+/// Returns true if the case applies to an HTTPS client: it has a server, the server's name, and no
 /// limit on the length of chains. `scripts/bettertls.sh` runs the cases of BetterTLS with real
 /// servers.
 fn is_ours(case: &Value) -> bool {

@@ -1,6 +1,6 @@
-//! A CONNECT request and its response (RFC 9110 §9.3.6), through the same machines as all requests,
-//! so that their limits and framing apply. ALPN in the TLS handshake with the proxy chooses HTTP/1.1
-//! or HTTP/2. Without TLS it is HTTP/1.1.
+//! A CONNECT request and its response (RFC 9110 §9.3.6). The protocol machines are those of all
+//! requests, so their limits and framing apply. ALPN in the TLS handshake with the proxy chooses
+//! HTTP/1.1 or HTTP/2; without TLS, it is HTTP/1.1.
 
 use haul_proto::ResponseError;
 use std::sync::Arc;
@@ -19,48 +19,49 @@ use crate::net::http2_tunnel::{self, Http2Tunnel};
 use crate::net::proxy::ProxyHop;
 use crate::{Error, ErrorKind, Result};
 
-/// The most challenges that a proxy may send for one connection. Without a limit, it could report a
-/// stale nonce for ever.
+/// The maximum number of challenges that a proxy may send on one connection. Without a limit, it
+/// could call each nonce stale.
 const MAX_ROUNDS: u32 = 4;
 
-/// A CONNECT exchange, repeated for each challenge that the proxy may send.
+/// A CONNECT request, repeated after each challenge that can be answered.
 pub(super) struct ConnectExchange {
     speaks: ProxyMachine,
     hop: Arc<ProxyHop>,
     target: Target,
     rounds: u32,
     answered: bool,
-    /// True until the proxy sends the first byte since its last challenge.
+    /// The proxy has sent nothing since the last request.
     is_unheard: bool,
     /// The status of the last response; 0 if there is none.
     pub(super) status: u16,
     /// The heads of the proxy's responses, for the trace and for `-i`.
     pub(super) heads: Vec<ResponseHead>,
-    /// True while the body of a refusal is read to its end, before the next request.
+    /// The body of a challenge is being read to its end; the request is then sent again.
     again: bool,
 }
 
-/// The HTTP version that the proxy speaks.
+/// The protocol machine for the HTTP version that the proxy speaks.
 enum ProxyMachine {
-    /// HTTP/1.1, with the input that the machine could not use yet.
+    /// HTTP/1.1, with the received bytes that the machine did not consume yet.
     Http1 { conn: Box<h1::H1Machine>, tail: Vec<u8> },
     /// HTTP/2, with the stream of the last request.
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
-/// The state of a CONNECT exchange.
+/// The next step of a CONNECT exchange.
 pub(super) enum ConnectResult {
-    /// Read on.
+    /// Receive more bytes.
     More,
-    /// Send [`ConnectExchange::take_output`], then read on.
+    /// Send [`ConnectExchange::take_output`], then receive more bytes.
     Again,
-    /// The tunnel is open. These bytes came after the answer: out of the tunnel, or, for a stream
-    /// of HTTP/2, as its input.
+    /// The tunnel is open. The bytes followed the response: with HTTP/1.1, they are bytes from the
+    /// tunnel; with HTTP/2, they are input for the [`Http2Tunnel`].
     Open(Vec<u8>, Option<Http2Tunnel>),
 }
 
 impl ConnectExchange {
-    /// Prepares a tunnel to this host. [`ConnectExchange::begin`] sends the request.
+    /// Makes an exchange that opens a tunnel to this host. [`ConnectExchange::begin`] makes the
+    /// request.
     pub(super) fn new(hop: Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
         let text =
@@ -83,11 +84,11 @@ impl ConnectExchange {
         })
     }
 
-    /// Begins the exchange on a connection. `protocol` is the one agreed on in the TLS handshake
-    /// with the proxy, if any. Returns the bytes to send.
+    /// Makes the request for a new connection. `protocol` is the one that ALPN selected in the TLS
+    /// handshake with the proxy, if any. Returns the bytes to send.
     ///
     /// # Errors
-    /// The request cannot be made.
+    /// The request cannot be made, for example because a field cannot be sent.
     pub(super) fn begin(&mut self, protocol: Option<&[u8]>) -> Result<Vec<u8>> {
         if protocol == Some(b"h2") {
             self.speaks =
@@ -117,7 +118,7 @@ impl ConnectExchange {
         let taken = match &mut self.speaks {
             ProxyMachine::Http1 { conn, .. } => conn.enqueue(Timestamp(0), &request).map(drop),
             ProxyMachine::Http2 { conn, id } => {
-                // The body is the bytes in the tunnel.
+                // The body of the request is the bytes sent into the tunnel.
                 let request = RequestHead { body: BodyLength::Chunked, ..request };
                 conn.enqueue(clock::time(Instant::now()), &request).map(|asked| *id = asked)
             }
@@ -125,7 +126,7 @@ impl ConnectExchange {
         taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error))
     }
 
-    /// Takes the bytes to send.
+    /// Takes the bytes to send out of the machine.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         match &mut self.speaks {
             ProxyMachine::Http1 { conn, .. } => {
@@ -141,7 +142,7 @@ impl ConnectExchange {
         }
     }
 
-    /// Processes input from the proxy.
+    /// Processes bytes received from the proxy.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<ConnectResult> {
         self.is_unheard &= bytes.is_empty();
         match self.speaks {
@@ -170,7 +171,7 @@ impl ConnectExchange {
                     self.heads.push(head);
                     return match self.status {
                         200..300 => Ok(ConnectResult::Open(input.split_off(at), None)),
-                        // A 101 switches to a protocol that no request asked for.
+                        // A 101 switches to a protocol that was not requested.
                         _ => Err(self.refused()),
                     };
                 }
@@ -195,7 +196,7 @@ impl ConnectExchange {
             let step = conn.step(now, &mut input[at..]).map_err(|error| broken(ErrorKind::Receive, error))?;
             at += step.consumed;
             match step.event {
-                // The peer's settings have to be acknowledged, for one.
+                // There is output to send, such as an acknowledgement of the peer's SETTINGS.
                 h2::H2Event::NeedInput if !conn.output().is_empty() => return Ok(ConnectResult::Again),
                 h2::H2Event::NeedInput => return Ok(ConnectResult::More),
                 h2::H2Event::Head { head, id: of, .. } if of == *id => {
@@ -204,7 +205,7 @@ impl ConnectExchange {
                         self.heads.push(head);
                         return Ok(self.opened(input.split_off(at)));
                     }
-                    // Its other output is not used.
+                    // The rest of this stream's response is not needed.
                     conn.reset(of, ErrorCode::CANCEL);
                     self.on_refusal(head)?;
                     self.ask()?;
@@ -219,7 +220,7 @@ impl ConnectExchange {
         }
     }
 
-    /// Hands the connection and the bytes received so far to the tunnel.
+    /// Returns the open tunnel, with the bytes received after the response.
     fn opened(&mut self, ahead: Vec<u8>) -> ConnectResult {
         let none =
             ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
@@ -229,11 +230,11 @@ impl ConnectExchange {
         }
     }
 
-    /// Handles a refusal by the proxy.
+    /// Handles a final response without success.
     ///
     /// # Errors
-    /// The refusal, unless it is a challenge that can be answered: then the request is to be sent
-    /// again.
+    /// The refusal, unless it is a challenge that can be answered. In that case, the request must
+    /// be sent again.
     fn on_refusal(&mut self, head: ResponseHead) -> Result<()> {
         self.status = head.status();
         let hop = &self.hop;
@@ -244,9 +245,8 @@ impl ConnectExchange {
         if self.again { Ok(()) } else { Err(self.refused()) }
     }
 
-    /// Returns true if the proxy has sent a challenge, or rejected the last answer, and this
-    /// connection is of no further use. The challenge is known by now, so another connection may
-    /// succeed.
+    /// Returns true if the proxy has sent a challenge, and this connection cannot be used any more.
+    /// The challenge is stored, so another connection may succeed.
     pub(super) fn needs_new_connection(&self) -> bool {
         self.again || (self.is_unheard && self.rounds > 1)
     }
@@ -265,8 +265,8 @@ impl ConnectExchange {
     }
 }
 
-/// The kind of an error of the protocol machine. A malformed head has its own exit code, from a
-/// proxy as from a server.
+/// Returns the kind of an error of the protocol machine. A malformed head has its own exit code, as
+/// from a server.
 fn error_kind(error: h1::H1Error) -> ErrorKind {
     match error {
         h1::H1Error::Field(_) | h1::H1Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,

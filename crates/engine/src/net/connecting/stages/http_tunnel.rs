@@ -8,14 +8,14 @@ use crate::Result;
 use crate::net::proxy::ProxyHop;
 use crate::net::tls::TlsContexts;
 
-/// The CONNECT exchange on its connection.
+/// The stage that opens a tunnel through an HTTP proxy by a [`ConnectExchange`].
 pub(super) struct HttpTunnelStage {
     exchange: Box<ConnectExchange>,
     has_begun: bool,
 }
 
 impl HttpTunnelStage {
-    /// Asks the proxy of `hop` for a tunnel to `host`.
+    /// Makes a stage that asks the proxy of `hop` for a tunnel to `host`.
     pub(super) fn new(hop: &Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         Ok(Self { exchange: Box::new(ConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
     }

@@ -4,8 +4,8 @@
 //! [TLS with the proxy] ─▶ [SOCKS or CONNECT] ─▶ … next proxy … ─▶ [PROXY protocol] ─▶ [TLS with the origin]
 //! ```
 //!
-//! Each stage is one file and one [`ConnectionStage`]. A new kind of stage needs only its file and
-//! a place in [`list`].
+//! Each stage is a file with one [`ConnectionStage`]. A new kind of stage needs only its file and
+//! an entry in [`list`].
 
 mod connect_exchange;
 mod http_tunnel;
@@ -38,19 +38,20 @@ pub(super) enum StageOutcome {
     Blocked,
 }
 
-/// An exchange that has to end before requests can be sent.
+/// An exchange that must be complete before requests can be sent.
 pub(super) trait ConnectionStage: Send {
-    /// Sends and receives as far as the socket allows. `buffer` is scratch space.
+    /// Sends and receives as far as the socket allows. `buffer` is for received bytes; its content
+    /// is not kept.
     ///
     /// # Errors
-    /// The peer refused, broke the protocol, or closed the connection.
+    /// The peer refused, violated the protocol, or closed the connection.
     fn step(&mut self, wire: &mut StageIo, tls: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome>;
 
-    /// The stage's name in a message, such as `the TLS handshake with example.org`.
+    /// Returns the name of the stage for messages, such as `the TLS handshake with example.org`.
     fn name(&self) -> String;
 }
 
-/// Lists the stages of a connection. Impossible ones fail here, before anything is connected.
+/// Returns the stages of a connection. Fails before a connection is made if a stage is impossible.
 ///
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,
@@ -63,7 +64,7 @@ pub(super) fn list(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDequ
         if let Some(options) = hop.tls.as_ref().filter(|_| proxy.kind() == ProxyKind::Https) {
             stages.push_back(Box::new(TlsStage::with_proxy(options, key.proxy_session_key(proxy), proxy.host_text())));
         }
-        // A forwarding proxy gets no request for a tunnel.
+        // A proxy that forwards requests gets no CONNECT.
         let Some(address) = route.asked.get(index) else { break };
         let (host, port) = match proxies.get(index + 1) {
             Some(next) => (next.host_text(), next.port()),

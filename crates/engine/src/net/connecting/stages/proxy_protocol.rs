@@ -7,15 +7,16 @@ use crate::Result;
 use crate::net::stream::ConnectionStream;
 use crate::net::tls::TlsContexts;
 
-/// The line of the PROXY protocol.
+/// The stage that sends the line of the PROXY protocol.
 pub(super) struct ProxyProtocolStage {
-    /// The address given in place of the socket's own.
+    /// The client address in the line; `None` for the local address of the socket.
     client: Option<IpAddr>,
     is_queued: bool,
 }
 
 impl ProxyProtocolStage {
-    /// Names `client` as the source, or the socket's own address.
+    /// Makes a stage that sends `client` as the client address, or else the local address of the
+    /// socket.
     pub(super) fn new(client: Option<IpAddr>) -> Self {
         Self { client, is_queued: false }
     }
@@ -38,8 +39,8 @@ fn line(stream: &ConnectionStream, client: Option<IpAddr>) -> Vec<u8> {
     let Some((local, peer)) = stream.socket().local_addr().ok().zip(stream.peer) else {
         return b"PROXY UNKNOWN\r\n".to_vec();
     };
-    // The two addresses of a line must be of one family, and only the client's is known of the
-    // given one: like curl, haul writes it for both ends.
+    // Both addresses of a line must be of one family, and only the client's may be given. Like
+    // curl, haul writes it for both ends.
     let (source, destination) = client.map_or((local.ip(), peer.ip()), |client| (client, client));
     let family = if source.is_ipv4() { "TCP4" } else { "TCP6" };
     format!("PROXY {family} {source} {destination} {} {}\r\n", local.port(), peer.port()).into_bytes()

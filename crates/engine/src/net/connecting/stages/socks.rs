@@ -7,14 +7,14 @@ use super::{ConnectionStage, StageIo, StageOutcome};
 use crate::net::tls::TlsContexts;
 use crate::{Error, ErrorKind, Result};
 
-/// The SOCKS handshake.
+/// The stage that runs the SOCKS handshake.
 pub(super) struct SocksStage {
     handshake: SocksHandshake,
     has_begun: bool,
 }
 
 impl SocksStage {
-    /// Asks `proxy` for `destination`.
+    /// Makes a stage that asks `proxy` to connect to `destination`.
     pub(super) fn new(proxy: &Proxy, destination: SocksDestination<'_>, port: u16) -> Result<Self> {
         let handshake = SocksHandshake::new(proxy.kind(), destination, port, proxy.credentials());
         Ok(Self { handshake: handshake.map_err(socks_error)?, has_begun: false })
@@ -30,7 +30,7 @@ impl ConnectionStage for SocksStage {
             if !wire.flush()? {
                 return Ok(StageOutcome::Blocked);
             }
-            // Bytes after the proxy's answer belong to the next stage and stay in the socket.
+            // Bytes after the proxy's answer belong to the next stage and must stay in the socket.
             let wants = self.handshake.wants().min(buffer.len());
             let Some(filled) = wire.receive(&mut buffer[..wants])? else { return Ok(StageOutcome::Blocked) };
             if filled == 0 {

@@ -1,4 +1,4 @@
-//! The connection as stages use it: queued output, one receive at a time, answers to CONNECT.
+//! The connection that the stages use: its output queue, and its responses to CONNECT.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use haul_proto::head::ResponseHead;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The connection that the stages share.
+/// The connection that its stages use one after the other.
 pub(in crate::net::connecting) struct StageIo {
     /// The stream, with the TLS layers that earlier stages added.
     pub stream: ConnectionStream,
@@ -15,14 +15,14 @@ pub(in crate::net::connecting) struct StageIo {
     pub connect_status: u16,
     /// Heads of responses to CONNECT that were not reported yet.
     pub connect_heads: Vec<ResponseHead>,
-    /// The proxy asked for credentials and closed: another connection may succeed.
+    /// The proxy sent a challenge and closed the connection: another connection may succeed.
     pub needs_new_connection: bool,
     outgoing: Vec<u8>,
     sent: usize,
 }
 
 impl StageIo {
-    /// Wraps a new connection.
+    /// Makes a stage connection from a new stream.
     pub(crate) fn new(stream: ConnectionStream) -> Self {
         Self {
             stream,
@@ -34,18 +34,18 @@ impl StageIo {
         }
     }
 
-    /// Returns true if queued or encrypted bytes wait for room in the socket.
+    /// Returns true if bytes wait to be sent.
     pub(crate) fn has_output(&self) -> bool {
         self.sent < self.outgoing.len() || self.stream.has_output()
     }
 
-    /// Replaces the queue, whose bytes were all sent.
+    /// Sets the bytes to send. All earlier ones must have been sent.
     pub(super) fn queue(&mut self, bytes: Vec<u8>) {
         self.outgoing = bytes;
         self.sent = 0;
     }
 
-    /// Sends queued bytes. Returns whether all of them were sent.
+    /// Sends the queued bytes, as far as the socket allows. Returns true if all were sent.
     pub(super) fn flush(&mut self) -> Result<bool> {
         let broke = |error| Error::with_source(ErrorKind::Send, "the connection to the proxy broke", error);
         while self.sent < self.outgoing.len() {
@@ -59,7 +59,8 @@ impl StageIo {
         self.stream.flush().map_err(broke)
     }
 
-    /// Receives once into `buffer`. Returns `None` if nothing came yet and `Some(0)` at the end.
+    /// Receives once into `buffer`. Returns `None` if no bytes are available, and `Some(0)` at the
+    /// end.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
         loop {
             match self.stream.receive(buffer) {

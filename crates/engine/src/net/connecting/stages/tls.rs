@@ -4,7 +4,7 @@ use super::{ConnectionStage, StageIo, StageOutcome};
 use crate::Result;
 use crate::net::tls::{SessionKey, TlsConnection, TlsContexts, TlsOptions};
 
-/// The TLS handshake.
+/// The stage that runs a TLS handshake.
 pub(super) struct TlsStage {
     options: TlsOptions,
     key: SessionKey,
@@ -14,12 +14,12 @@ pub(super) struct TlsStage {
 }
 
 impl TlsStage {
-    /// A handshake with the origin `host`.
+    /// Makes a stage for a handshake with the origin `host`.
     pub(super) fn with_origin(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
         Self { options: options.clone(), key, host: host.to_owned(), is_proxy: false, has_begun: false }
     }
 
-    /// A handshake with the https proxy `host`.
+    /// Makes a stage for a handshake with the https proxy `host`.
     pub(super) fn with_proxy(options: &TlsOptions, key: SessionKey, host: &str) -> Self {
         Self { is_proxy: true, ..Self::with_origin(options, key, host) }
     }
