@@ -1,5 +1,4 @@
-//! Writes the name into the shared library that programs look it up by: it changes when the
-//! interface does.
+//! Sets the SONAME of the shared library, by which programs find it. It changes with the interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,4 +1,5 @@
-//! Many requests at once, on the engine's own thread: the basis of `fetch_many` and `AsyncSession`.
+//! Many simultaneous requests, on a thread of the engine: the basis of `fetch_many` and
+//! `AsyncSession`.
 //!
 //! ```python
 //! batch = Batch(client, max_parallel=100, per_host=100, ordered=False)
@@ -7,9 +8,9 @@
 //!     ...
 //! ```
 //!
-//! Bodies are collected outside the interpreter and copied when they are taken: the thread that
-//! receives all of them must never wait for the interpreter lock. Results are handed over several
-//! at a time: entering the interpreter once for each small body would cost more than its exchange.
+//! Bodies are received without the interpreter lock, and copied when Python takes the results: the
+//! thread that receives all bodies must never wait for the lock. Several results are handed over at
+//! once, because acquiring the lock for each small body would cost more than its exchange.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -29,7 +30,7 @@ use crate::shared_options::SharedOptions;
 use crate::stop_flag::signals;
 use crate::url::LastUrl;
 
-/// A submitted request whose result has not been taken.
+/// A submitted request whose result Python has not taken.
 struct PendingCall {
     url: String,
     cookie: Option<Vec<u8>>,
@@ -45,7 +46,7 @@ pub(crate) struct PyBatch {
     last_url: LastUrl,
 }
 
-/// The number of a request, and its response or its exception.
+/// The number of a request, with its response or its exception.
 type NumberedResult = (u64, Option<ReceivedResponse>, Option<Py<PyAny>>);
 
 impl PyBatch {
@@ -96,8 +97,8 @@ impl PyBatch {
         }
     }
 
-    /// Adds a request, whose arguments are those of `Client.send`, and returns its number, counted
-    /// from 0. Never waits.
+    /// Adds a request and returns its number, which begins at 0. The arguments are those of
+    /// `Client.send`. Never waits.
     #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn submit(
@@ -151,7 +152,7 @@ impl PyBatch {
         self.results(py, self.batch.try_bunch(most))
     }
 
-    /// The descriptor that is readable while there are results to take.
+    /// Returns the descriptor that is readable while results are available.
     fn fileno(&self) -> PyResult<i32> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = &*fd {

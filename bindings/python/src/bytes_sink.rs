@@ -1,9 +1,9 @@
-//! The sink of a body that the program wants as a whole: it writes into the `bytes` object itself
-//! if the length is known.
+//! A sink that receives a body into a Python `bytes` object. If the length is known, it writes
+//! directly into the object.
 //!
-//! The interpreter is not held while a body arrives. It is entered once to allocate the object, and
-//! only for large bodies: a small body is collected outside, and copied at the end, when the
-//! interpreter is entered anyway.
+//! The interpreter lock is not held while a body arrives. It is acquired once to allocate the
+//! object, and only for large bodies. A small body is collected outside the interpreter, and copied
+//! when the lock is acquired for the result.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -20,7 +20,7 @@ use pyo3::types::PyBytes;
 use rustix::net::{RecvFlags, recv};
 
 /// The shortest body for which the object is allocated first. Copying a shorter body costs less
-/// than entering the interpreter once more, which other threads may hold for milliseconds.
+/// than waiting for the interpreter lock, which other threads may hold for milliseconds.
 const MIN_PREALLOCATED: u64 = 64 << 10;
 
 /// The longest body for which the object is allocated first. A server may announce any length.
@@ -38,8 +38,8 @@ struct BytesObject {
 }
 
 impl BytesObject {
-    /// Returns `None` if there is no memory, or if the interpreter has ended, as it may have in a
-    /// daemon thread.
+    /// Allocates an object. Returns `None` if memory is exhausted, or if the interpreter has ended,
+    /// which can happen in a daemon thread.
     fn new(length: usize) -> Option<Self> {
         Python::try_attach(|py| {
             let size = ffi::Py_ssize_t::try_from(length).ok()?;
@@ -72,7 +72,7 @@ impl BytesObject {
         true
     }
 
-    /// Receives once from a socket, behind the bytes that are written.
+    /// Receives once from a socket, after the bytes that were already written.
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let room = (self.length - self.filled).min(most);
         if room == 0 {
@@ -93,7 +93,7 @@ impl BytesObject {
     }
 }
 
-/// The part of a body that has arrived.
+/// The received part of a body, and where it is stored.
 #[derive(Default)]
 enum CollectedBytes {
     #[default]
@@ -102,12 +102,12 @@ enum CollectedBytes {
     BytesObject(BytesObject),
 }
 
-/// Collects one body, decoded as the response says.
+/// Collects one body, and decodes it if the response has a known content coding.
 #[derive(Default)]
 pub(crate) struct BytesSink {
     store: CollectedBytes,
     decoder: Option<BodyDecoder>,
-    /// The receiving thread must not enter the interpreter.
+    /// True if the receiving thread must not acquire the interpreter lock.
     stays_outside: bool,
 }
 
@@ -131,12 +131,12 @@ impl CollectedBytes {
 }
 
 impl BytesSink {
-    /// A sink that never enters the interpreter while the body arrives.
+    /// Creates a sink that never acquires the interpreter lock while the body arrives.
     pub(crate) fn outside_interpreter() -> Self {
         Self { stays_outside: true, ..Self::default() }
     }
 
-    /// Returns the body as the object that the program gets.
+    /// Returns the body as a `bytes` object.
     pub(crate) fn into_bytes(self, py: Python<'_>) -> Py<PyBytes> {
         match self.store {
             CollectedBytes::Empty => PyBytes::new(py, b"").unbind(),
@@ -150,8 +150,8 @@ impl BytesSink {
     }
 }
 
-/// Returns the decoder for the content codings of a response. The program gets a body with an
-/// unknown coding as it was sent, as in requests.
+/// Returns the decoder for the content codings of a response. Returns `None` for an unknown coding:
+/// the program then gets the body as it was sent, as in requests.
 pub(crate) fn decoder_for(head: &haul::ResponseHead) -> Option<BodyDecoder> {
     let mut codings = head.get_all("content-encoding").peekable();
     codings.peek()?;

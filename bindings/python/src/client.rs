@@ -1,4 +1,4 @@
-//! `Client`: the connections of a session, and the one call for each request.
+//! `Client`: the connections of a session, and the methods that send a request.
 
 use haul::facts::TransferPhase;
 use haul::request::{Request, RequestOverrides, method};
@@ -17,7 +17,8 @@ use crate::streamed_body::StreamedBody;
 use crate::text::latin1_or_utf8;
 use crate::url::{LastUrl, PreparedUrl, prepare, prepare_as_is};
 
-/// The connections, resolved names and TLS state that the requests of a session share.
+/// The Python class `Client`: connections, resolved names and TLS state that the requests of a
+/// session share.
 #[pyclass(frozen, name = "Client", module = "haul._haul")]
 pub(crate) struct PyClient {
     pub(crate) client: haul::Client,
@@ -110,10 +111,10 @@ impl PyClient {
     }
 }
 
-/// The arguments of one call, turned into a request of the engine.
+/// The arguments of one call, converted to a request of the engine.
 pub(crate) struct PreparedCall {
     pub(crate) request: Request,
-    /// The URL as the program sees it.
+    /// The URL that the program sees in the response.
     pub(crate) url: String,
     pub(crate) exception: ProgramException,
     /// The Cookie field that is sent.
@@ -158,19 +159,19 @@ impl PreparedCall {
     }
 }
 
-/// The value of the Content-Length field that the program has set.
+/// Returns the value of the Content-Length field that the program has set.
 fn announced(fields: &[(String, Vec<u8>)]) -> Option<u64> {
     let (_, value) = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// The fields that have a value, repeated names included: the headers of a prepared request may
-/// contain a name several times.
+/// Returns the fields that have a value. A name may occur several times, as in the headers of a
+/// prepared request.
 fn all_of(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The fields that have a value, each name once. The last value of a name wins, as in the dict of
+/// Returns the fields that have a value, each name once. The last value counts, as in a dict of
 /// requests.
 fn last_of_each(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     let mut kept: Vec<(String, Vec<u8>)> = Vec::with_capacity(fields.len() + 1);

@@ -1,5 +1,5 @@
-//! The cookies of a session: the engine's jar (RFC 6265bis). `haul.cookies` adds the API of
-//! requests.
+//! `Jar`: the cookies of a session, stored in the engine's jar (RFC 6265bis). `haul.cookies` adds
+//! the API of requests.
 
 use std::path::PathBuf;
 
@@ -38,8 +38,8 @@ impl PyJar {
         Ok(self.jar.cookie_for(&target).map(|value| from_latin1(py, &value)))
     }
 
-    /// Stores the Set-Cookie fields of a response from this URL. Returns the number of refused
-    /// ones.
+    /// Stores the Set-Cookie fields of a response from this URL. Returns how many of them were
+    /// refused.
     fn take(&self, url: &str, fields: Vec<String>) -> PyResult<usize> {
         let target = prepare(url, None)?.target;
         let fields: Vec<Vec<u8>> = fields.iter().map(|field| latin1_or_utf8(field)).collect();
@@ -97,7 +97,7 @@ impl PyJar {
         py.detach(|| self.jar.load(file)).map(|_| ()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    /// Writes the changes to a file in Netscape format.
+    /// Writes the cookies that changed to a file in Netscape format.
     fn save(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         py.detach(|| self.jar.save(file)).map_err(|error| PyOSError::new_err(error.to_string()))
     }

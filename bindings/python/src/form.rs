@@ -1,4 +1,4 @@
-//! Forms: `data=` and `params=` (application/x-www-form-urlencoded), and `files=`
+//! Encodes forms: `data=` and `params=` (application/x-www-form-urlencoded), and `files=`
 //! (multipart/form-data, RFC 7578).
 
 use haul::ErrorKind;
@@ -13,8 +13,9 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyString};
 use crate::error::refused;
 use crate::text::TextOrBytes;
 
-/// Encodes a mapping or an iterable of pairs as a form. A value that is a list (any iterable but
-/// text) becomes one pair for each item, `None` becomes none, and `str()` converts other values.
+/// Encodes a mapping or an iterable of pairs as a form. A value that is a list (or another
+/// iterable, but not text) becomes one pair for each item. `None` becomes no pair, and `str()`
+/// converts other values.
 #[pyfunction]
 pub(crate) fn urlencode(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = String::new();
@@ -75,10 +76,10 @@ fn encoded(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(form(value.str()?.to_str()?.as_bytes()))
 }
 
-/// A part of a form: name, file name, content type, further fields, content.
+/// A part of a form: field name, file name, content type, further header fields, content.
 type PythonFormPart<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
 
-/// Returns the parts as a body, and the Content-Type with their boundary.
+/// Encodes the parts. Returns the body, and the Content-Type with the boundary.
 #[pyfunction]
 pub(crate) fn multipart<'py>(
     py: Python<'py>,

@@ -1,5 +1,4 @@
-//! The engine's response, from which `haul.Response` is built. Rarely used parts are parsed on
-//! demand.
+//! The engine's response, as `haul.Response` uses it. Rarely used parts are parsed on demand.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use crate::cookie_jar::PyJar;
 use crate::text::from_latin1;
 
-/// The head of a response, its body unless that is streamed, and facts about the exchange.
+/// The head of a response, its body unless that is streamed, and the facts about the transfer.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct ReceivedResponse {
     pub(crate) head: ResponseHead,
@@ -28,7 +27,7 @@ pub(crate) struct ReceivedResponse {
     pub(crate) facts: ResponseFacts,
 }
 
-/// The part of [`Facts`] that a response keeps.
+/// The part of the engine's [`Facts`] that a response keeps.
 #[derive(Clone, Copy)]
 pub(crate) struct ResponseFacts {
     first_byte: Duration,
@@ -45,13 +44,13 @@ impl From<&Facts> for ResponseFacts {
 
 #[pymethods]
 impl ReceivedResponse {
-    /// The status code.
+    /// Returns the status code.
     #[getter]
     fn status(&self) -> u16 {
         self.head.status()
     }
 
-    /// The reason phrase, without surrounding whitespace, as in http.client.
+    /// Returns the reason phrase, without surrounding whitespace, as in http.client.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         let reason = self.head.reason().trim_ascii();
@@ -61,7 +60,7 @@ impl ReceivedResponse {
         }
     }
 
-    /// The HTTP version as urllib3 shows it: 10, 11 or 20.
+    /// Returns the HTTP version in urllib3's form: 10, 11 or 20.
     #[getter]
     fn version(&self) -> u8 {
         match self.head.version() {
@@ -71,13 +70,13 @@ impl ReceivedResponse {
         }
     }
 
-    /// The decoded body; `None` if it is streamed.
+    /// Returns the decoded body; `None` if it is streamed.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.body.as_ref().map(|body| body.bind(py).clone())
     }
 
-    /// The names and values of all fields, as received.
+    /// Returns the names and values of all fields, as received.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let fields: Vec<_> = self.head.fields().collect();
         PyList::new(
@@ -89,12 +88,12 @@ impl ReceivedResponse {
         )
     }
 
-    /// The first value of the field with this name, ignoring case.
+    /// Returns the first value of the field with this name, ignoring case.
     fn get<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyString>> {
         self.head.get(name).map(|value| from_latin1(py, value))
     }
 
-    /// All values of the field with this name, joined with commas (RFC 9110 section 5.3).
+    /// Returns all values of the field with this name, joined with commas (RFC 9110 section 5.3).
     fn joined<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyString>> {
         let values: Vec<&[u8]> = self.head.get_all(name).collect();
         (!values.is_empty()).then(|| from_latin1(py, &values.join(&b", "[..])))
@@ -105,7 +104,7 @@ impl ReceivedResponse {
         self.head.get(name).is_some()
     }
 
-    /// The Location of a redirect. UTF-8 is unchanged; other bytes beyond ASCII are
+    /// Returns the Location of a redirect. UTF-8 is unchanged; other bytes beyond ASCII are
     /// percent-encoded.
     fn location<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         let location =
@@ -118,19 +117,19 @@ impl ReceivedResponse {
         jar.jar.take(&self.target, self.head.get_all("set-cookie"));
     }
 
-    /// The Cookie field that was sent.
+    /// Returns the Cookie field that was sent.
     #[getter]
     fn sent_cookie<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         self.cookie.as_ref().map(|cookie| from_latin1(py, cookie))
     }
 
-    /// Seconds from the call to the first byte of the head.
+    /// Returns the seconds from the call to the first byte of the head.
     #[getter]
     fn elapsed(&self) -> f64 {
         self.facts.first_byte.as_secs_f64()
     }
 
-    /// Seconds from the call to the end of the body.
+    /// Returns the seconds from the call to the end of the body.
     #[getter]
     fn total(&self) -> f64 {
         self.facts.total.as_secs_f64()
@@ -142,7 +141,7 @@ impl ReceivedResponse {
         self.facts.connects == 0
     }
 
-    /// The server's address and port.
+    /// Returns the server's address and port.
     #[getter]
     fn peer(&self) -> Option<(String, u16)> {
         self.facts.peer.map(|peer| (peer.ip().to_string(), peer.port()))

@@ -1,16 +1,17 @@
 //! Request bodies: `bytes`, text, and data that the program produces while it is sent (a file, a
 //! generator).
 //!
-//! An exception in the program's code while it produces a piece is stored ([`ProgramException`]),
-//! and the sending call raises it: it is not an error of the network.
+//! An exception in the program's code while it produces the body is stored in a
+//! [`ProgramException`], and the call that sends the request raises it. It is not reported as a
+//! network error.
 //!
-//! A body longer than its `Content-Length` is an error, too: the rest would be left out, and the
-//! server would take a part for the whole. Therefore the last bytes wait until the program has
-//! confirmed the end. An object with a descriptor is read only up to its length: a log may have
-//! grown meanwhile, and a socket would wait for ever.
+//! A body longer than its `Content-Length` is an error: otherwise the server would take the
+//! beginning for the whole. Therefore the last announced bytes are held until the program has
+//! confirmed the end. A file with a descriptor is read only up to its length: a log may have grown
+//! meanwhile, and a socket would never end.
 //!
-//! A seekable file is sent from the same position each time: after a redirect, after a challenge,
-//! on a fresh connection.
+//! A seekable file is sent from the same position each time: after a redirect, after an
+//! authentication challenge, or when a reused connection turns out to be closed.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,12 +26,12 @@ use pyo3::types::{PyBytes, PyInt, PyString};
 use crate::error::{FailurePhase, failure};
 use crate::text::TextOrBytes;
 
-/// The exception that the program raised while it produced a piece of a body.
+/// The exception that the program's code raised while it produced a body.
 #[derive(Clone, Default)]
 pub(crate) struct ProgramException(Arc<Mutex<Option<PyErr>>>);
 
 impl ProgramException {
-    /// Takes the exception out, if there is one.
+    /// Takes out the exception, if there is one.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -83,14 +84,14 @@ fn has_descriptor(given: &Bound<'_, PyAny>) -> bool {
     given.call_method0(pyo3::intern!(given.py(), "fileno")).is_ok()
 }
 
-/// Makes the error that the engine has for an unreadable body.
+/// Converts an I/O error to the engine's error for an unreadable body.
 fn unreadable(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
 
 /// Makes a body from a seekable file, which is sent from the same position each time. Returns
-/// `None` for an object that can be read only once: without `read`, `seek` and `tell`, or if one of
-/// them fails.
+/// `None` if the object has no `read`, `seek` or `tell`, or if one of them fails: it can be read
+/// only once.
 fn rewindable(
     given: &Bound<'_, PyAny>,
     remaining: Option<RemainingLength>,
@@ -123,10 +124,10 @@ struct RewindableFile {
     read: Py<PyAny>,
     seek: Py<PyAny>,
     position: Py<PyInt>,
-    /// The number of attempts to send the file. A thread may still read ahead for an earlier
-    /// attempt, and would take bytes away from the latest.
+    /// The number of attempts to send the file. A thread of an earlier attempt may still be reading
+    /// ahead, and must not take bytes away from the latest one.
     attempts: AtomicU64,
-    /// Held during a read. No thread waits for the lock while it holds the interpreter.
+    /// Locked during a read. A thread that holds the interpreter lock never waits for it.
     read_lock: Mutex<()>,
 }
 
@@ -138,7 +139,7 @@ struct FileAttempt {
 }
 
 impl FileAttempt {
-    /// Seeks to the start of the body. In the first attempt the file is there already.
+    /// Seeks to the start of the body. Before the first attempt the file is already there.
     fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
         if !std::mem::replace(&mut self.is_begun, true) && self.number > 1 {
             self.file.seek.bind(py).call1((self.file.position.bind(py),))?;
@@ -159,19 +160,20 @@ enum UploadSource {
 /// Reads a body from a Python object, for the thread that sends it.
 struct UploadReader {
     source: UploadSource,
-    /// The latest piece, and the number of its bytes that were taken.
+    /// The last piece that the object produced, and the number of its bytes that were sent.
     piece: Vec<u8>,
     at: usize,
     remaining: Option<RemainingLength>,
     exception: ProgramException,
 }
 
-/// The announced length of a body, and the part of it that is still to be sent.
+/// The announced length of a body, and how much of it has not been sent.
 #[derive(Clone, Copy)]
 struct RemainingLength {
     length: u64,
     bytes: u64,
-    /// After the last announced byte the program is asked for one more, to confirm the end.
+    /// True if the program is asked for one more byte after the last announced one, to confirm the
+    /// end.
     confirms_end: bool,
 }
 
@@ -180,7 +182,7 @@ impl UploadReader {
         Self { source, piece: Vec::new(), at: 0, remaining, exception }
     }
 
-    /// Returns the next piece; `None` at the end.
+    /// Returns the next bytes, at most `room` unless the object produces more; `None` at the end.
     fn next(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
         let file = if let UploadSource::RewindableFile(attempt) = &self.source {
             Some(Arc::clone(&attempt.file))
@@ -218,7 +220,7 @@ impl UploadReader {
         Ok(if bytes.is_empty() && !matches!(self.source, UploadSource::Pieces(_)) { None } else { Some(bytes) })
     }
 
-    /// Returns an error if the body is longer than announced.
+    /// Returns an error if the program produces more than the announced length.
     fn check_end(&mut self) -> io::Result<()> {
         let Some(RemainingLength { length, confirms_end, .. }) = self.remaining else { return Ok(()) };
         while confirms_end && self.at == self.piece.len() {

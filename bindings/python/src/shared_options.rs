@@ -25,7 +25,7 @@ use crate::stop_flag::{StopFlag, signals};
 use crate::text::latin1_or_utf8;
 use crate::url::{masked, prepare};
 
-/// A header field to set, or, without a value, to remove.
+/// A header field and its new value. Without a value the field is removed.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 
 /// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
@@ -98,8 +98,9 @@ impl SharedOptions {
         Ok(Self { engine_options: Arc::new(options) })
     }
 
-    /// Returns a copy with which the engine follows redirects, at most this many, and uses the
-    /// cookies of a jar. `None` means no redirects. `proxies` apply to each request of a chain.
+    /// Returns a copy with which the engine itself follows redirects, at most this many, and uses
+    /// the cookies of a jar. With `None`, redirects are not followed. `proxies` apply to each
+    /// request of a redirect chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
     fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<SchemeProxies>) -> Self {
         let mut options = RequestOptions::clone(&self.engine_options);
@@ -138,7 +139,7 @@ impl SharedOptions {
 }
 
 impl SharedOptions {
-    /// Returns a copy for one call, which `stop` ends.
+    /// Returns a copy for one call that `stop` can end.
     pub(crate) fn stopped_by(&self, stop: &StopFlag) -> Self {
         let interrupt = Some(stop.or_signals());
         Self { engine_options: Arc::new(RequestOptions { interrupt, ..RequestOptions::clone(&self.engine_options) }) }
@@ -206,8 +207,8 @@ fn part(part: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Err(EngineError::new_err(("Header", message, None::<String>, "connect")))
 }
 
-/// The name of a field for a message, cut off at the first character that no name may contain: the
-/// text behind it may be a value, and a secret.
+/// Returns the name of a field for a message, cut off at the first character that is not allowed in
+/// names: the text after it may be a value, and secret.
 fn name_of(name: &Bound<'_, PyAny>) -> String {
     let text = match name.cast::<PyBytes>() {
         Ok(bytes) => String::from_utf8_lossy(bytes.as_bytes()).into_owned(),
@@ -217,15 +218,15 @@ fn name_of(name: &Bound<'_, PyAny>) -> String {
     if end < text.len() { format!("{}...", &text[..end]) } else { text }
 }
 
-/// Makes the exception for a field that cannot be sent. The message goes to logs, so it names the
-/// field and leaves its value out.
+/// Returns the exception for a field that cannot be sent. The message may be logged, so it contains
+/// the name of the field and not its value.
 fn invalid(what: &str, name: &str) -> PyErr {
     let message =
         format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what} {name:?}");
     EngineError::new_err(("Header", message, None::<String>, "connect"))
 }
 
-/// Applies changes to fields: a value replaces the field of the same name, `None` removes it.
+/// Applies changes to fields. A value replaces the field with the same name, `None` removes it.
 pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<FieldChange>) {
     for (name, value) in over {
         let at = fields.iter().position(|(known, _)| known.eq_ignore_ascii_case(&name));
@@ -238,8 +239,8 @@ pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<FieldChange>)
     }
 }
 
-/// Finds the user and password for the host of a URL in the text of a netrc file. Returns `None`
-/// for a URL with its own user.
+/// Returns the user and password for the host of a URL from the text of a netrc file. Returns
+/// `None` for a URL with its own user.
 #[pyfunction]
 pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
     let target = prepare(url, None)?.target;
@@ -257,7 +258,7 @@ pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(&prepare(url, None)?.target))
 }
 
-/// Returns a copy of the options without the fields whose change has no value.
+/// Returns the options without the fields that `fields` removes.
 pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[FieldChange]) -> Arc<RequestOptions> {
     let mut options = RequestOptions::clone(options);
     let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));

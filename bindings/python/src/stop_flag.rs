@@ -1,5 +1,5 @@
-//! The two things that end a waiting call: Python's signal handlers, and [`StopFlag`], which
-//! another thread sets.
+//! The two ways to end a waiting call: Python's signal handlers, and [`StopFlag`], which another
+//! thread sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haul::interrupt::Interrupt;
 use pyo3::prelude::*;
 
-/// Ends the calls to which it was passed, within about 50 ms. Callers use it that cannot interrupt
-/// the waiting thread, such as a cancelled asyncio task.
+/// A flag that ends the calls to which it was passed, within about 50 ms. It is for callers that
+/// cannot interrupt the waiting thread, such as a cancelled asyncio task.
 #[pyclass(frozen, module = "haul._haul")]
 #[derive(Clone, Default)]
 pub(crate) struct StopFlag(Arc<AtomicBool>);
@@ -39,8 +39,8 @@ impl StopFlag {
     }
 }
 
-/// Returns the hook that runs Python's signal handlers while a call waits. Python runs them in its
-/// main thread only. An exception of a handler, such as `KeyboardInterrupt`, ends the call, which
+/// Returns the hook that runs Python's signal handlers while a call waits. Python runs them only in
+/// its main thread. An exception of a handler, such as `KeyboardInterrupt`, ends the call, which
 /// raises it.
 pub(crate) fn signals() -> Interrupt {
     Interrupt::new(has_signal)

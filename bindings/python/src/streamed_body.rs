@@ -16,31 +16,31 @@ use crate::bytes_sink::decoder_for;
 use crate::error::{FailurePhase, failure, interrupted};
 use crate::stop_flag::{StopFlag, has_signal};
 
-/// The default number of bytes that one read returns.
+/// The default number of bytes that a read returns.
 const PIECE: usize = 64 << 10;
 
-/// The time that a reader waits for another reader before it checks for signals.
+/// How long a reader waits for another reader before it checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A body being received. Closing it before its end closes its connection, too.
+/// A body that is being received. Closing it before its end also closes its connection.
 ///
-/// A reading thread takes the [`StreamedBodyReader`] out of its slot, so that it holds no lock while it
-/// waits for the network: a thread that closes the body, or asks whether it has ended, holds the
-/// interpreter, and must not wait for the network.
+/// A thread that reads takes the [`StreamedBodyReader`] out of the [`ReaderSlot`]. So it holds no
+/// lock while it waits for the network. A thread that closes the body, or asks whether it has
+/// ended, holds the interpreter lock and must not wait for the network.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct StreamedBody {
-    /// `piece` returns bytes as they arrive, even if they are fewer than requested.
+    /// True if `piece` returns bytes as they arrive, even fewer than requested.
     returns_early: bool,
     /// Set when the body is closed, so that a reader returns soon.
     stop: StopFlag,
-    /// The program has read the body to its end.
+    /// True after the program has read the body to its end.
     is_over: AtomicBool,
     slot: Mutex<ReaderSlot>,
-    /// Signalled when a thread has put the reader back.
+    /// Notified when a thread has put the reader back.
     returned: Condvar,
 }
 
-/// The place of the reader between two reads.
+/// Holds the reader between two reads.
 struct ReaderSlot {
     /// `None` during a read, and after the body was closed.
     reader: Option<StreamedBodyReader>,
@@ -56,7 +56,7 @@ struct StreamedBodyReader {
     ready: Vec<u8>,
     at: usize,
     ended: bool,
-    /// At least one read has decoded the body.
+    /// True after a read has decoded a part of the body.
     has_decoded: bool,
     /// The failure that ended the body early. Further reads report it again.
     failure: Option<StreamFailure>,
@@ -83,7 +83,7 @@ impl StreamFailure {
 }
 
 impl StreamedBody {
-    /// Takes the response and the stop flag of its request.
+    /// Creates a body from a response and the stop flag of its request.
     pub(crate) fn new(response: Response, stop: StopFlag) -> Self {
         let decoder = if response.content_length() == Some(0) { None } else { decoder_for(response.head()) };
         let returns_early = is_chunked(response.head());
@@ -106,12 +106,12 @@ impl StreamedBody {
         }
     }
 
-    /// Locks the slot. The lock is never held during a wait for the network.
+    /// Locks the slot. The lock is never held while waiting for the network.
     fn slot(&self) -> MutexGuard<'_, ReaderSlot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads with the interpreter released. A closed body has nothing left to read.
+    /// Reads without holding the interpreter lock. A closed body is empty.
     fn read_detached<'py>(
         &self,
         py: Python<'py>,
@@ -126,8 +126,8 @@ impl StreamedBody {
         into_python(py, bytes)
     }
 
-    /// Takes the reader out of its slot, and waits for another thread if that has it. Returns
-    /// `None` if the body is closed.
+    /// Takes the reader out of its slot. Waits while another thread has it. Returns `None` if the
+    /// body is closed.
     fn take_reader(&self) -> io::Result<Option<StreamedBodyReader>> {
         let me = thread::current().id();
         let mut slot = self.slot();
@@ -168,8 +168,8 @@ impl StreamedBody {
 
 #[pymethods]
 impl StreamedBody {
-    /// Returns the next `size` bytes, or fewer if the body ends before; without a size, the rest.
-    /// If `decode`, the content coding is removed.
+    /// Returns the next `size` bytes, or fewer at the end; without a size, the rest. With `decode`,
+    /// the content coding is removed.
     #[pyo3(signature = (size=None, decode=true))]
     fn read<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| reader.take(size.unwrap_or(usize::MAX), decode))
@@ -182,9 +182,9 @@ impl StreamedBody {
         self.read_detached(py, |reader| reader.take_some(size, decode))
     }
 
-    /// Returns the next piece for an iteration over the body. With chunks, or without a size, the
-    /// piece is the bytes that have arrived; otherwise `size` bytes. As in requests, a chunk is not
-    /// held back: it may be an event that the program waits for.
+    /// Returns the next piece for an iteration over the body: `size` bytes; or, without a size or
+    /// for a chunked body, the bytes that have arrived. As in requests, chunks are not delayed,
+    /// because one may be an event that the program waits for.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| match size {
@@ -193,8 +193,8 @@ impl StreamedBody {
         })
     }
 
-    /// Releases the connection, which is reused if the body was read to its end. Never waits: a
-    /// concurrent reader notices the closing, and releases the connection.
+    /// Releases the connection, which can be reused if the body was read to its end. Never waits:
+    /// if another thread is reading, it releases the connection.
     fn close(&self, py: Python<'_>) {
         self.stop.set();
         let reader = self.slot().reader.take();
@@ -209,8 +209,8 @@ impl StreamedBody {
     }
 }
 
-/// Returns whether the server may send the body while it produces it: in chunks, or in HTTP/2
-/// frames without a length.
+/// Returns whether the server may produce the body while sending it: in chunks, or in HTTP/2 frames
+/// without a length.
 fn is_chunked(head: &ResponseHead) -> bool {
     match head.version() {
         ProtocolVersion::Http2 => head.get("content-length").is_none(),
@@ -273,8 +273,8 @@ impl StreamedBodyReader {
         self.ended && self.failure.is_none() && self.ready.len() == self.at
     }
 
-    /// Prepares for reads that decode, or for reads that do not. Received bytes that were not read
-    /// are decoded then. A switch back from decoding is an error, as in urllib3.
+    /// Prepares for reads that decode, or that do not. When decoding begins, bytes that were
+    /// received but not read are decoded, too. A switch back is an error, as in urllib3.
     fn switch_decoding(&mut self, decode: bool) -> io::Result<()> {
         if self.decoder.is_none() || decode == self.has_decoded || self.is_over() {
             return Ok(());

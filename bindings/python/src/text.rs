@@ -1,11 +1,10 @@
-//! Conversions between Python's text and HTTP's bytes. Field values are bytes, which Python
-//! represents as Latin-1 (PEP 3333).
+//! Converts between Python's text and HTTP's bytes. Python represents the bytes of field values as
+//! Latin-1 text (PEP 3333).
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-/// The content of `bytes`, of another object with a buffer (`bytearray`, `memoryview`, `array`), or
-/// of text, encoded as UTF-8.
+/// The value of a Python argument that is text, or bytes (also `bytearray`, `memoryview`, `array`).
 pub(crate) enum TextOrBytes {
     /// The bytes of a bytes-like object.
     Bytes(Vec<u8>),

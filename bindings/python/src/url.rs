@@ -1,8 +1,7 @@
-//! URLs as requests accepts and shows them, parsed by the engine.
+//! URLs as requests accepts and shows them. The engine parses them.
 //!
-//! requests encodes characters that a URL may not contain, and the engine refuses them. This module
-//! normalises a URL once; the program sees this text, and the engine sends it and chooses the
-//! connection by it.
+//! requests encodes characters that a URL must not contain, while the engine refuses them. So this
+//! module normalises a URL once. The program sees the normalised text, and the engine requests it.
 
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
@@ -14,18 +13,19 @@ use pyo3::prelude::*;
 use crate::error::refused;
 
 /// The bytes that requests does not encode: those of RFC 3986 sections 2.2 and 2.3, except
-/// brackets, which may stand only in an address, and which some servers (Tomcat) refuse elsewhere.
+/// brackets, which are only allowed around an IPv6 address. Some servers (Tomcat) refuse them
+/// elsewhere.
 const UNENCODED: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 
-/// Percent-encodes characters that a URL may not contain (RFC 3986 section 2.1). Needless escapes
-/// (section 2.3) are decoded; if any percent sign does not begin an escape, all are literal, as in
-/// requests.
+/// Percent-encodes characters that a URL must not contain (RFC 3986 section 2.1), and decodes
+/// needless escapes (section 2.3). If one percent sign does not begin an escape, all of them are
+/// encoded, as in requests.
 #[pyfunction]
 pub(crate) fn requote(text: &str) -> String {
     encoded(text, false)
 }
 
-/// Percent-encodes like [`requote`]; `as_is` keeps existing escapes.
+/// Percent-encodes like [`requote`]. With `as_is`, existing escapes are kept.
 fn encoded(text: &str, as_is: bool) -> String {
     let bytes = text.as_bytes();
     let is_kept = |b: u8| b.is_ascii_alphanumeric() || UNENCODED.contains(&b);
@@ -78,18 +78,18 @@ fn push_escaped(out: &mut String, byte: u8) {
 pub(crate) struct PreparedUrl {
     pub(crate) url: String,
     pub(crate) target: Target,
-    /// The URL is sent as it is written, because the program prepared the request.
+    /// True if the URL is sent as written, because the program prepared the request.
     pub(crate) as_is: bool,
 }
 
-/// The URL requested last. Many programs request the same one repeatedly, and most stay with one
-/// origin; parsing a URL is a third of the cost of a small request outside the engine.
+/// A cache of the last URL. Many programs repeat a URL, and most stay with one origin. Parsing a
+/// URL is a third of the cost of a small request outside the engine.
 #[derive(Default)]
 pub(crate) struct LastUrl(Mutex<Option<(String, bool, PreparedUrl)>>);
 
 impl LastUrl {
-    /// Prepares a URL by [`prepare`], or by [`prepare_as_is`] if `as_is`, unless it is the last
-    /// one.
+    /// Returns the cached URL if the arguments are the same. Otherwise prepares the URL by
+    /// [`prepare`] or, with `as_is`, by [`prepare_as_is`].
     pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
         if query.is_some() {
             return prepare(text, query);
@@ -109,7 +109,7 @@ impl LastUrl {
     }
 }
 
-/// Parses a URL that has the origin of another one, in the same spelling. Returns `None` for other
+/// Parses a URL that has the origin of another URL, in the same spelling. Returns `None` for other
 /// URLs, and for those that need normalisation.
 fn parse_same_origin(text: &str, other: &Target) -> Option<Target> {
     let origin = other.origin();
@@ -121,7 +121,7 @@ fn parse_same_origin(text: &str, other: &Target) -> Option<Target> {
     (target.shares_origin(&origin) && target.path_and_query() == tail).then_some(target)
 }
 
-/// Returns whether a URL needs no normalisation and its authority stays as it is written.
+/// Returns whether a URL needs no normalisation, and its authority is written exactly like this.
 fn is_plain(text: &str, authority: &str) -> bool {
     let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
     (text.starts_with("http://") || text.starts_with("https://"))
@@ -132,10 +132,10 @@ fn is_plain(text: &str, authority: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || UNENCODED.contains(&b))
 }
 
-/// Normalises a URL, appends `query` to its own, and parses it.
+/// Normalises a URL, appends `query` to its query, and parses it.
 ///
 /// # Errors
-/// The URL has no scheme or host, another scheme than http and https, or an invalid host.
+/// The URL has no scheme or host, a scheme other than http and https, or an invalid host.
 pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<PreparedUrl> {
     normalise(text, query, false)
 }
@@ -143,12 +143,12 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<PreparedUrl> 
 /// Parses the URL of a prepared request. It is sent as written, including dot segments and escapes.
 ///
 /// # Errors
-/// Fails as [`prepare`] does.
+/// The errors of [`prepare`].
 pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
     normalise(text, None, true)
 }
 
-/// Normalises and parses a URL, with the messages of requests for invalid ones.
+/// Normalises and parses a URL. For invalid URLs it raises the messages of requests.
 fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
     let text = text.trim_start();
     let no_scheme = || {
@@ -230,8 +230,7 @@ fn no_adapter(text: &str) -> PyErr {
     refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {:?}", masked(text)))
 }
 
-/// Replaces the user and password of a URL, which may be invalid, for a message: messages go to
-/// logs.
+/// Replaces the user and password of a URL, which may be invalid, for a message that may be logged.
 pub(crate) fn masked(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -279,7 +278,8 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
 }
 
 /// Converts the text of a received Location. UTF-8 is unchanged; other bytes beyond ASCII are
-/// percent-encoded. Returns `None` for text that does not represent bytes (Latin-1 in Python).
+/// percent-encoded. Returns `None` for text that cannot be encoded as Latin-1 and so does not
+/// represent bytes.
 #[pyfunction]
 pub(crate) fn location_text(value: &str) -> Option<String> {
     if value.is_ascii() {
@@ -298,7 +298,7 @@ pub(crate) fn is_secret_field(name: &str) -> bool {
 /// Scheme, host, port, and the percent-decoded user and password, if the URL has a user.
 type UrlParts = (&'static str, String, u16, Option<(String, String)>);
 
-/// Splits a URL into its parts.
+/// Splits a URL into the parts that [`UrlParts`] lists.
 #[pyfunction]
 pub(crate) fn split_url(url: &str) -> PyResult<UrlParts> {
     let PreparedUrl { target, .. } = prepare(url, None)?;

@@ -1,4 +1,4 @@
-//! Authentication of a request: converts C's settings to the engine's.
+//! The authentication of a request: converts the settings of C programs to the engine's.
 
 use std::ffi::{c_char, c_int};
 
@@ -23,7 +23,7 @@ pub enum haul_auth {
     Bearer = 4,
 }
 
-/// Converts a haul_auth and its strings.
+/// Converts a haul_auth and its strings to the engine's options.
 ///
 /// # Safety
 /// The strings are NULL or end with NUL.

@@ -1,8 +1,9 @@
-//! Batches: many requests at once, whose replies are taken whole, in input order or as they
-//! complete.
+//! Batches: many simultaneous requests, whose complete replies are returned in input order or as
+//! they complete.
 //!
-//! One thread of haul's own transfers all of them; callbacks run in the thread that takes replies.
-//! The memory of finished bodies is bounded, so a program that takes nothing stops the servers.
+//! A thread of haul makes the transfers. Callbacks run in the thread that asks for replies. The
+//! memory for finished bodies is bounded: if the program takes no replies, reading from the servers
+//! stops.
 //!
 //! ```
 //! use haul_c::batch::{haul_batch_free, haul_batch_new, haul_batch_next, haul_batch_pending};
@@ -51,9 +52,10 @@ pub enum haul_order {
 pub struct haul_batch {
     shared: ClientState,
     options: RefCell<BatchOptions>,
-    /// The engine's batch, created by the first request; the settings are fixed from then on.
+    /// The engine's batch. The first request creates it, and fixes the settings.
     batch: OnceCell<Batch>,
-    /// The caller's pointer of each request that was not taken yet, and whether the request decodes.
+    /// For each request whose reply was not returned yet, the pointer given to haul_batch_add, and
+    /// whether haul decodes the body.
     users: RefCell<HashMap<u64, (UserPointer, bool)>>,
     fd: OnceCell<OwnedFd>,
 }

@@ -1,5 +1,5 @@
 //! Requests that wait for the whole reply: [`haul_client_perform`] with objects, and
-//! [`haul_client_call`] with plain memory, which costs less.
+//! [`haul_client_call`] with plain structs, which is cheaper.
 //!
 //! ```
 //! use haul_c::call::{haul_call, haul_client_call};
@@ -203,10 +203,10 @@ unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, Cal
     Ok(Request::new(target, own.options(shared), particulars))
 }
 
-/// Returns the fields to send, and adds the names of fields to remove to `without`.
+/// Returns the fields to send, and adds the names of default fields that are not sent to `without`.
 ///
 /// # Safety
-/// As for [`request`].
+/// The rules of [`request`].
 unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(String, Vec<u8>)>, CallFailure> {
     if call.header_count == 0 {
         return Ok(Vec::new());

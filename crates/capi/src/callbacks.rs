@@ -1,5 +1,5 @@
-//! The types of the functions that haul calls back. All run in the thread that called haul; none
-//! may unwind (C++ exceptions, longjmp) through it.
+//! The types of callbacks. haul calls them in the thread that called haul. None may unwind (C++
+//! exceptions, longjmp) through haul.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -33,7 +33,7 @@ pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c
 /// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
 
-/// A pointer of the caller, which haul passes back to callbacks and never dereferences.
+/// A pointer of the caller that haul passes to callbacks and never dereferences.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UserPointer(pub(crate) *mut c_void);
 

@@ -1,7 +1,8 @@
 //! A client: settings, connections and a jar, shared by any number of threads.
 //!
-//! Its settings lie behind a lock that a request holds only to take a reference to them; a setter
-//! makes new ones where requests still use the old. So a setter never changes what is under way.
+//! A lock protects the settings. A request holds it only while it takes a reference to the
+//! settings. A setter makes a copy if requests use the current settings, and so never changes
+//! requests in progress.
 //!
 //! ```
 //! use haul_c::client::{haul_client_free, haul_client_new};
@@ -24,7 +25,7 @@ use crate::request::parse_url;
 use crate::settings::limit;
 use crate::text;
 
-/// Maximum number of redirects followed if the caller sets none.
+/// The default limit for redirects.
 const MAX_REDIRECTS: u32 = 20;
 
 /// State that requests share: settings, connections, a jar.
@@ -32,22 +33,22 @@ pub struct haul_client {
     shared: RwLock<ClientState>,
 }
 
-/// The part of a client that a request copies.
+/// The state of a client of which each request takes a copy.
 #[derive(Clone)]
 pub(crate) struct ClientState {
-    /// Connections, names, TLS sessions.
+    /// The engine with its connections, DNS answers and TLS sessions.
     pub(crate) engine: Client,
-    /// Request options of the client, which a request's own settings override.
+    /// The client's request options, which a request's own settings override.
     pub(crate) options: Arc<RequestOptions>,
 }
 
 impl haul_client {
-    /// Returns the state with which a new request begins.
+    /// Returns a copy of the state for a new request.
     pub(crate) fn shared(&self) -> ClientState {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes the settings of later requests. A change that fails changes nothing.
+    /// Changes the settings of later requests. If `change` fails, the settings stay unchanged.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&mut RequestOptions) -> Result<(), CallFailure>,
@@ -72,7 +73,7 @@ impl haul_client {
     }
 }
 
-/// The settings of a new client.
+/// Returns the settings of a new client.
 fn defaults() -> RequestOptions {
     let mut options = RequestOptions::default();
     options.redirects.follow = true;

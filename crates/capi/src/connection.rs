@@ -1,5 +1,5 @@
-//! Settings of a client that separate connections: TLS, proxies and local addresses. Requests that
-//! differ in one of them never share a connection, even in a shared pool.
+//! The settings of a client that connections depend on: TLS, proxies and local addresses. Requests
+//! with different settings never share a connection, even in a shared pool.
 //!
 //! ```
 //! use haul_c::client::haul_client_new;
@@ -45,7 +45,7 @@ pub enum haul_http {
     HAUL_HTTP_2_PRIOR = 21,
 }
 
-/// Converts a path; NULL is `None`.
+/// Converts a path. NULL becomes `None`.
 ///
 /// # Safety
 /// `path` is NULL or ends with NUL.

@@ -1,4 +1,4 @@
-//! The body of a request: bytes, a file, output of a callback or a form.
+//! The body of a request: bytes, a file, the output of a callback, or a form.
 //!
 //! ```
 //! use haul_c::content::haul_request_add_form_field;
@@ -28,24 +28,24 @@ use crate::jar::file;
 use crate::request::{change, haul_request};
 use crate::text;
 
-/// The most bytes of a body that are copied, so that they leave in one write with the head.
+/// The longest body that is copied, so that one system call can send it with the head.
 const TOGETHER: usize = 64 << 10;
 
-/// The body of a request, as the caller set it.
+/// The body of a request, in the form in which the caller set it.
 #[derive(Clone, Default)]
 pub(crate) enum BodyContent {
     #[default]
     None,
     Body(RequestBody),
-    /// Memory of the caller, which is not copied.
+    /// Memory of the caller, which must stay valid.
     Borrowed(BorrowedBytes),
     Callback(BodyCallback),
-    /// Names and values of a form, URL-encoded.
+    /// The fields of a URL-encoded form, already encoded.
     Pairs(String),
     Form(MultipartForm),
 }
 
-/// Memory of the caller, read in place.
+/// Memory of the caller that is read without a copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BorrowedBytes {
     data: *const u8,
@@ -62,6 +62,8 @@ impl BorrowedBytes {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 
+    /// Returns the memory as a slice.
+    ///
     /// # Safety
     /// The memory is still valid.
     unsafe fn bytes(&self) -> &[u8] {
@@ -69,10 +71,10 @@ impl BorrowedBytes {
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 
-    /// Returns the bytes as a body, with a copy only if they are few.
+    /// Converts the bytes to a body. Copies them only if there are few.
     ///
     /// # Safety
-    /// The memory stays valid for as long as the body or a part of it.
+    /// The memory stays valid as long as the body and all its parts.
     pub(crate) unsafe fn body(self) -> RequestBody {
         if self.len <= TOGETHER {
             // SAFETY: the caller guarantees it.
@@ -99,14 +101,14 @@ impl Read for BorrowedReader {
     }
 }
 
-/// A function of the caller that supplies the body.
+/// A callback of the caller that supplies the body.
 #[derive(Clone)]
 pub(crate) struct BodyCallback {
     read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
     rewind: haul_rewind_fn,
     user: UserPointer,
     length: Option<u64>,
-    /// True once the callback was called.
+    /// True after the callback was called. A second reading must rewind first.
     was_read: Arc<AtomicBool>,
 }
 
@@ -122,8 +124,8 @@ impl BodyCallback {
         Ok(Self { read, rewind, user: UserPointer(user), length, was_read: Arc::default() })
     }
 
-    /// Returns the callback as a body. Adds a Content-Length to `fields` if the body cannot carry
-    /// its length.
+    /// Converts the callback to a body. Adds a Content-Length to `fields` if the body itself cannot
+    /// carry its length.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };
@@ -151,7 +153,7 @@ struct CallbackReader {
     user: UserPointer,
 }
 
-/// The result of a haul_read_fn that failed.
+/// The value by which a haul_read_fn reports an error.
 const READ_ERROR: usize = usize::MAX;
 
 impl Read for CallbackReader {
@@ -167,7 +169,7 @@ impl Read for CallbackReader {
 }
 
 impl BodyContent {
-    /// Converts the body to the engine's. Adds the Content-Type of a form to `fields`.
+    /// Converts the body to the engine's body. Adds the Content-Type of a form to `fields`.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<RequestBody>, CallFailure> {
         Ok(Some(match self {
             Self::None => return Ok(None),
@@ -189,7 +191,7 @@ impl BodyContent {
         }))
     }
 
-    /// Takes the form with its parts so far; an empty form if the body is something else.
+    /// Takes out the form with its parts. Returns an empty form if the body is something else.
     fn take_form(&mut self) -> MultipartForm {
         match std::mem::take(self) {
             Self::Form(form) => form,
@@ -197,7 +199,7 @@ impl BodyContent {
         }
     }
 
-    /// Returns a copy without memory of the caller, for a request that outlives the call.
+    /// Returns a copy that uses no memory of the caller, for a request that outlives the call.
     pub(crate) fn owned(&self) -> Result<Self, CallFailure> {
         Ok(match self {
             // SAFETY: as in `body`.
@@ -375,7 +377,7 @@ unsafe fn typed(part: &mut FormPart, content_type: *const c_char) -> Result<(), 
     Ok(())
 }
 
-/// Returns a file as a piece of a body.
+/// Returns the content of a file as a part of a body.
 ///
 /// # Safety
 /// `path` is NULL or ends with NUL.
@@ -391,7 +393,8 @@ unsafe fn file_piece(path: *const c_char) -> Result<BodyPiece, CallFailure> {
 mod tests {
     use super::*;
 
-    /// Reads the text behind `user`, two bytes at a time, then returns a number larger than the buffer.
+    /// A callback that copies the text behind `user`, two bytes at a time. At the end it returns
+    /// more than the size of the buffer, which is an error.
     unsafe extern "C" fn two_by_two(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize {
         // SAFETY: the test's own bytes, and `buffer` has room for `len`.
         unsafe {

@@ -1,8 +1,8 @@
 //! Errors of failed calls: a status number, and an error object with the details.
 //!
-//! Every function here that can fail goes through `guard`: a panic becomes
-//! [`haul_status::Internal`], a [`CallFailure`] becomes the thread's last error. Keeping it by
-//! thread spares every function an argument that most callers would pass as NULL.
+//! Every fallible function of this interface calls `guard`. It turns a panic into
+//! [`haul_status::Internal`], and stores a [`CallFailure`] as the thread's last error. This saves
+//! each function an error argument that most callers would set to NULL.
 //!
 //! ```
 //! use haul_c::error::{haul_error_code, haul_last_error, haul_status};
@@ -165,7 +165,7 @@ impl From<Box<haul_error>> for CallFailure {
     }
 }
 
-/// Maps the engine's kinds to C's statuses. Kinds without a status cannot result from this
+/// Converts an error kind of the engine to a status. Kinds without a status cannot occur in this
 /// interface.
 fn status_of(kind: ErrorKind) -> haul_status {
     match kind {
@@ -205,7 +205,7 @@ fn status_of(kind: ErrorKind) -> haul_status {
     }
 }
 
-/// Converts a text for C. A NUL, which peers may send, becomes `?`.
+/// Converts a text for C. A NUL, which a peer may have sent, becomes `?`.
 pub(crate) fn c_text(text: String) -> CString {
     CString::new(text).unwrap_or_else(|error| {
         let bytes = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
@@ -217,7 +217,7 @@ thread_local! {
     static LAST: RefCell<Option<Box<haul_error>>> = const { RefCell::new(None) };
 }
 
-/// Stores a failure as the thread's last error. A thread that ends has no last error any more.
+/// Stores a failure as the thread's last error, unless the thread is already ending.
 fn remember(fault: CallFailure) -> haul_status {
     let status = fault.0.status;
     let _ = LAST.try_with(|last| last.replace(Some(fault.0)));
@@ -230,11 +230,11 @@ fn panicked(payload: &(dyn Any + Send)) -> CallFailure {
     CallFailure::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
 }
 
-/// Runs the body of a function that C calls: a panic does not cross, and a failure becomes the last
-/// error.
+/// Runs the body of a function that C calls. A panic does not unwind into C, and a failure becomes
+/// the thread's last error.
 ///
-/// State is sound to use after a panic: locks are taken whether poisoned or not, and guarded values
-/// are never half changed across code that can panic.
+/// The state is usable after a panic: poisoned locks are taken nevertheless, and code that can
+/// panic never leaves guarded values half changed.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => haul_status::Ok,
@@ -243,14 +243,14 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_stat
     }
 }
 
-/// As [`guard`], for a function that creates an object; `None` if it fails.
+/// Like [`guard`], for a function that creates an object. Returns `None` if it fails.
 pub(crate) fn guard_new<T>(body: impl FnOnce() -> Result<T, CallFailure>) -> Option<T> {
     let mut made = None;
     guard(|| body().map(|value| made = Some(value)));
     made
 }
 
-/// As [`guard`], for a function that cannot fail: returns `or` after a panic.
+/// Like [`guard`], for a function that cannot fail. Returns `or` after a panic.
 pub(crate) fn guard_or<T>(or: T, body: impl FnOnce() -> T) -> T {
     guard_new(|| Ok(body())).unwrap_or(or)
 }

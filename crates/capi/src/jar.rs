@@ -1,4 +1,5 @@
-//! Cookie jars: shared by clients, saved in files, open to programs.
+//! Cookie jars, which clients share, which can be saved in files, and whose cookies programs can
+//! read and set.
 //!
 //! ```
 //! use haul_c::jar::{haul_jar_count, haul_jar_free, haul_jar_new, haul_jar_set};
@@ -314,10 +315,10 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
     })
 }
 
-/// Converts a path, which may be any bytes.
+/// Converts a path, which may contain any bytes.
 ///
 /// # Safety
-/// As [`text::required`].
+/// The rules of [`text::required`].
 pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailure> {
     // SAFETY: the caller guarantees it.
     let bytes = unsafe { text::bytes(path, "path") }?;
@@ -328,8 +329,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Reads a file of HTTP::Cookies; `None` for any other file, whose errors the Netscape reader
-/// reports.
+/// Reads a file of HTTP::Cookies. Returns `None` for any other file: the reader for the Netscape
+/// format then reports its errors.
 fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }

@@ -1,4 +1,4 @@
-//! libhaul: haul for C, and for every language that can call C.
+//! libhaul: haul for C, and for all languages that can call C functions.
 //!
 //! `include/haul.h` is made of this crate by cbindgen, comments included, and says all that a C
 //! program has to know. In C:

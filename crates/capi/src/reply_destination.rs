@@ -1,7 +1,7 @@
-//! Destinations of a reply's body: memory of the caller, a function of the caller, or memory of
+//! The destination of a reply's body: memory of the caller, a callback of the caller, or memory of
 //! haul.
 //!
-//! The first and the last take what the socket has without a copy of it in between.
+//! With the first and the last, bytes are received from the socket directly into the destination.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -18,11 +18,11 @@ use crate::error::CallFailure;
 use crate::response::haul_reply;
 use crate::text::haul_slice;
 
-/// The most memory that haul requests for an announced length at once, so that a false length costs
-/// none.
+/// The most memory that is allocated at once for an announced length. A false length therefore
+/// costs little.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// The callbacks of the caller that receive a reply.
+/// The caller's callbacks for a reply. Without callbacks for the body, haul stores it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyDestination {
     pub(crate) on_head: haul_head_fn,
@@ -32,7 +32,7 @@ pub(crate) struct ReplyDestination {
 }
 
 impl ReplyDestination {
-    /// Stores the body in haul's memory.
+    /// No callbacks: haul stores the body.
     pub(crate) const KEPT: Self =
         Self { on_head: None, reserve: None, on_body: None, user: UserPointer(std::ptr::null_mut()) };
 
@@ -43,7 +43,7 @@ impl ReplyDestination {
         Ok(())
     }
 
-    /// Passes the head to `on_head`, if there is one.
+    /// Passes the head to the callback `on_head`, if there is one.
     pub(crate) fn show(&self, head: &haul_reply) -> Result<()> {
         let Some(on_head) = self.on_head else { return Ok(()) };
         // SAFETY: a function of the caller's, with its own pointer and a reply that lives during
@@ -56,12 +56,12 @@ impl ReplyDestination {
     }
 }
 
-/// A received body, or the received part of it.
+/// A body that was received, completely or in part.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBody {
-    /// The body in haul's memory, which is used again for the next reply.
+    /// The body, if it is in haul's memory. The memory is reused for the next reply.
     pub(crate) kept: Vec<u8>,
-    /// The caller's memory that holds the body, or NULL.
+    /// The caller's memory with the body; NULL if the body is elsewhere.
     pub(crate) lent: haul_slice,
     /// The length of the body.
     pub(crate) len: u64,
@@ -69,11 +69,11 @@ pub(crate) struct StoredBody {
     pub(crate) is_kept: bool,
 }
 
-/// Writes one body to its destination.
+/// Receives one body and writes it to its destination.
 pub(crate) struct ReplyWriter {
     output: ReplyDestination,
     kept: Vec<u8>,
-    /// The caller's memory, and its size in `room`.
+    /// The start of the caller's memory, whose size is `room`.
     start: *mut u8,
     room: usize,
     len: usize,
@@ -84,7 +84,7 @@ pub(crate) struct ReplyWriter {
 unsafe impl Send for ReplyWriter {}
 
 impl ReplyWriter {
-    /// Creates a writer. `kept` is memory to use again.
+    /// Creates a writer. `kept` is memory that is reused.
     pub(crate) fn new(output: ReplyDestination, kept: Vec<u8>) -> Self {
         Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
     }
@@ -93,7 +93,7 @@ impl ReplyWriter {
         self.output.reserve.is_none() && self.output.on_body.is_none()
     }
 
-    /// Prepares for a body of the announced length, if it is known.
+    /// Prepares for a body of this length; `None` if it is unknown.
     pub(crate) fn expect(&mut self, length: Option<u64>) -> Result<()> {
         let length = length.unwrap_or(0).min(TRUSTED_LENGTH) as usize;
         if self.is_kept() {
@@ -139,7 +139,7 @@ impl ReplyWriter {
         Ok(())
     }
 
-    /// The body is complete, or will be no more.
+    /// Returns the body after its last byte, or after an error.
     pub(crate) fn finish(self) -> StoredBody {
         let is_kept = self.is_kept();
         let lent = if self.output.reserve.is_some() && !self.start.is_null() {

@@ -45,7 +45,7 @@ pub struct haul_request {
     pub(crate) output: ReplyDestination,
 }
 
-/// Settings of one request that override the client's.
+/// The settings of one request, which override the client's.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PerRequestSettings {
     pub(crate) without: Vec<String>,
@@ -59,7 +59,7 @@ pub(crate) struct PerRequestSettings {
 }
 
 impl PerRequestSettings {
-    /// Returns the client's options with these settings applied. Without any, which is common,
+    /// Returns the client's options with these settings applied. Without settings, which is common,
     /// nothing is copied.
     pub(crate) fn options(&self, shared: &ClientState) -> Arc<RequestOptions> {
         let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10 } = self;
@@ -95,12 +95,12 @@ impl PerRequestSettings {
 }
 
 impl haul_request {
-    /// Converts to the engine's request, with the settings of a client.
+    /// Makes the engine's request, with the settings of a client.
     pub(crate) fn prepare(&self, shared: &ClientState) -> Result<Request, CallFailure> {
         self.with(&self.content, self.trailers.clone(), shared)
     }
 
-    /// As [`prepare`](Self::prepare), for a request that outlives this object and runs on another
+    /// Like [`prepare`](Self::prepare), for a request that outlives this object and runs on another
     /// thread.
     pub(crate) fn prepare_owned(&self, shared: &ClientState) -> Result<Request, CallFailure> {
         if self.trailers.is_some() {
@@ -126,18 +126,18 @@ impl haul_request {
     }
 }
 
-/// Parses a URL. `as_is` keeps its dot segments.
+/// Parses a URL. With `as_is`, its dot segments are kept.
 pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, CallFailure> {
     Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_fault(&error))
 }
 
-/// Returns the failure for an invalid URL, without the URL itself, which may contain a password.
+/// Returns the failure for an invalid URL. It does not contain the URL, which may have a password.
 pub(crate) fn url_fault(error: &TargetError) -> CallFailure {
     let status = if error.exit_code() == 1 { haul_status::UnsupportedScheme } else { haul_status::Url };
     CallFailure::new(status, format!("the URL cannot be used: {error}"))
 }
 
-/// Checks a method (RFC 9110 section 9.1). Common ones are not copied.
+/// Checks a method (RFC 9110 section 9.1). Common methods are not copied.
 pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, CallFailure> {
     text::check_field(name, b"").map_err(|_| CallFailure::setup("the method is no token"))?;
     Ok(haul::request::method(name))
@@ -157,10 +157,10 @@ pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const
     unsafe { new(method, url, true) }
 }
 
-/// Creates a request; `as_is` keeps the dot segments of its URL.
+/// Creates a request. With `raw_path`, the dot segments of its URL are kept.
 ///
 /// # Safety
-/// As for [`haul_request_new`].
+/// The rules of [`haul_request_new`].
 unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Option<Box<haul_request>> {
     guard_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in

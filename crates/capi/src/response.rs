@@ -1,4 +1,5 @@
-//! Replies: the response object with all details, and the plain struct that C reads directly.
+//! Replies: the response object with all details, and a plain struct whose members C reads
+//! directly.
 //!
 //! ```
 //! use haul_c::response::{haul_response_free, haul_response_new, haul_response_status};
@@ -25,7 +26,7 @@ use crate::text::{self, haul_header, haul_slice};
 #[derive(Default)]
 pub struct haul_response {
     head: Option<ResponseHead>,
-    /// Views into `head`, for C.
+    /// The fields of `head`, in the form for C.
     headers: Vec<haul_header>,
     url: String,
     version: Option<ProtocolVersion>,
@@ -40,7 +41,7 @@ pub struct haul_response {
     pub(crate) streaming: Option<StreamedReply>,
 }
 
-/// A redirect that was followed.
+/// One redirect that was followed.
 struct RedirectReply {
     head: ResponseHead,
     url: String,
@@ -100,7 +101,7 @@ impl Default for haul_slice {
 }
 
 impl haul_response {
-    /// Removes the last reply, but keeps its memory for the next.
+    /// Removes the last reply. Its memory is reused for the next one.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
         self.headers.clear();
@@ -119,7 +120,7 @@ impl haul_response {
         self.peer.take();
     }
 
-    /// Stores a head. `decodes`: haul decodes the body.
+    /// Stores the head of a reply. `decodes`: haul decodes the body.
     pub(crate) fn take_head(&mut self, head: Option<ResponseHead>, target: &Target, decodes: bool) {
         self.headers.clear();
         self.url.clear();
@@ -136,7 +137,7 @@ impl haul_response {
         }
     }
 
-    /// Returns whether haul decodes the body, which is coded.
+    /// Returns whether the body has a content coding that haul decodes.
     pub(crate) fn is_decoded(&self) -> bool {
         self.is_decoded
     }
@@ -159,7 +160,7 @@ impl haul_response {
         }
     }
 
-    /// Stores the outcome of a request. An error is the reason for its failure.
+    /// Stores the outcome of a request. Returns the failure of a failed one.
     pub(crate) fn take_outcome(&mut self, outcome: TransferOutcome, decodes: bool) -> Result<(), CallFailure> {
         let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
         self.take_head(head, &target, decodes);
@@ -173,7 +174,7 @@ impl haul_response {
         self.error = Some(fault.into_error());
     }
 
-    /// Returns the plain struct for C.
+    /// Returns the reply as a plain struct for C.
     pub(crate) fn reply(&self) -> haul_reply {
         let body = if self.body.is_kept { haul_slice::of(&self.body.kept) } else { self.body.lent };
         haul_reply {
@@ -411,10 +412,10 @@ pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> 
     unsafe { look(response, std::ptr::null(), error) }
 }
 
-/// Returns the result of `look` for the response, or `or` if the response is NULL.
+/// Returns the result of `look` for the response. Returns `or` if the response is NULL.
 ///
 /// # Safety
-/// `response` is NULL or valid, and is not changed meanwhile.
+/// `response` is NULL or valid, and does not change during the call.
 unsafe fn look<T>(response: *const haul_response, or: T, look: impl FnOnce(&haul_response) -> T) -> T
 where
     T: Copy,
@@ -427,10 +428,10 @@ where
 mod tests {
     use super::*;
 
-    /// Returns the value of the field with this index, as C reads it.
+    /// Returns the value of the field with this index, read like a C program does.
     ///
     /// # Safety
-    /// The response of `reply` is valid.
+    /// The response that `reply` comes from is still valid.
     unsafe fn value<'a>(reply: &haul_reply, index: usize) -> &'a [u8] {
         assert!(index < reply.header_count);
         // SAFETY: the caller's word, and so many fields are there.

@@ -24,7 +24,7 @@ use crate::error::{CallFailure, guard, haul_status};
 use crate::jar::haul_jar;
 use crate::text;
 
-/// Time limit for making connections if the caller sets none.
+/// The default time limit for establishing connections.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Changes one setting of a client.

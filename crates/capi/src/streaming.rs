@@ -1,4 +1,4 @@
-//! Replies whose body is read piece by piece, by the caller or into the caller's memory.
+//! Replies whose body is received piece by piece, by calls of the program.
 
 use std::ffi::c_void;
 use std::io::BufRead;
@@ -13,7 +13,7 @@ use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
 
-/// A reply whose body is still being received.
+/// A reply whose body has not been received completely.
 pub(crate) struct StreamedReply {
     reply: Response,
 }
@@ -49,7 +49,7 @@ pub(crate) fn whole(
     response.take_outcome(outcome, decodes)
 }
 
-/// As [`whole`], but calls `on_head` before the body, with the redirects so far.
+/// Like [`whole`], but calls `on_head` before the body, with the redirects so far.
 fn shown(
     engine: &Client,
     request: Request,
@@ -79,7 +79,8 @@ fn shown(
     result
 }
 
-/// Sends a request by `send`. `response` receives a new response, or NULL if the call fails.
+/// Sends a request with the function `send`. `response` receives a new response, or NULL if the
+/// call fails.
 ///
 /// # Safety
 /// Pointers are NULL or valid, and `response` belongs to the caller.
@@ -103,7 +104,7 @@ pub(crate) unsafe fn answered(
     })
 }
 
-/// Returns the failure inside an I/O error of the body.
+/// Returns the failure that an I/O error of the body contains.
 fn of_read(error: std::io::Error) -> CallFailure {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),

@@ -1,7 +1,7 @@
-//! Checks of values from C: pointers that may be NULL, and strings with any bytes.
+//! Checks values from C: pointers that may be NULL, and strings of any bytes.
 //!
-//! All functions share these checks, so that they refuse the same values in the same words: a NULL
-//! for a required argument, strings that are not UTF-8, header lines with line breaks.
+//! All functions use these checks, so that they refuse the same values with the same messages: a
+//! NULL for a required argument, strings that are not UTF-8, header fields with line breaks.
 //!
 //! ```
 //! use haul_c::text;

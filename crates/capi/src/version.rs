@@ -1,4 +1,4 @@
-//! The version of the linked haul.
+//! The version of the linked library.
 //!
 //! ```
 //! assert_eq!(haul_c::version::haul_version_number() / 1_000_000, 0);
@@ -25,7 +25,7 @@ pub extern "C" fn haul_version_number() -> u32 {
     major * 1_000_000 + minor * 1_000 + number(env!("CARGO_PKG_VERSION_PATCH"))
 }
 
-/// Gives C a copy that [`haul_free`] frees: its length stands before it.
+/// Returns a copy of the bytes for C, which [`haul_free`] frees. Its length is stored before it.
 pub(crate) fn give(bytes: &[u8]) -> *mut c_char {
     let mut held = Vec::with_capacity(PREFIX + bytes.len() + 1);
     held.extend_from_slice(&(bytes.len() as u64).to_ne_bytes());

@@ -1,4 +1,5 @@
-//! System calls of a small request, memory over many requests, and threads that share a client.
+//! Costs: the system calls of a small request, the memory over many requests, and threads that
+//! share a client.
 
 mod common;
 
@@ -7,7 +8,8 @@ use std::process::Command;
 
 use common::{BuildDirectory, has, origin};
 
-/// Returns the system calls between the last two marks of `tests/c/small.c`: one warm request.
+/// Returns the system calls between the last two marks that `tests/c/small.c` makes: those of one
+/// request on an open connection.
 fn calls_of_one(kind: &str) -> Option<Vec<String>> {
     if !has("strace") {
         return None;

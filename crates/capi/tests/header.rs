@@ -1,4 +1,4 @@
-//! `include/haul.h`: equal to what cbindgen generates, and valid C and C++.
+//! Checks that `include/haul.h` equals the output of cbindgen and is valid C and C++.
 
 mod common;
 
@@ -11,7 +11,8 @@ fn header() -> String {
     fs::read_to_string(crate_dir().join("include/haul.h")).unwrap()
 }
 
-/// cbindgen reads `#[unsafe(no_mangle)]` since 0.28.
+/// Returns whether cbindgen is installed, in version 0.28 or later, which understands
+/// `#[unsafe(no_mangle)]`.
 fn has_cbindgen() -> bool {
     if !has("cbindgen") {
         return false;

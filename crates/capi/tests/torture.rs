@@ -1,6 +1,6 @@
-//! Refused descriptors and allocations: a C program (`tests/c/torture.c`) runs a job again and
-//! again, and the n-th descriptor or allocation is refused, for each n. `HAUL_TORTURE=all` (`make
-//! torture`) runs all 56 cases, otherwise a few with every nineteenth allocation.
+//! A C program (`tests/c/torture.c`) repeats a job while the system refuses its n-th descriptor or
+//! allocation, for each n. `HAUL_TORTURE=all` (`make torture`) runs all 56 cases with every
+//! allocation, otherwise a few run with every nineteenth.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use common::{BuildDirectory, crate_dir};
 use testkit::origin::Origin;
 
-/// Returns the steps between allocations and between cases.
+/// Returns the distance between refused allocations, and between cases, as arguments.
 fn extent() -> [String; 2] {
     let is_whole = std::env::var("HAUL_TORTURE").is_ok_and(|value| value == "all");
     (if is_whole { ["1", "1"] } else { ["19", "5"] }).map(str::to_owned)

@@ -27,7 +27,8 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-/// A directory for compiled programs, which contains the library under the names that they link to.
+/// A directory for compiled programs. It contains the library under the names by which they link to
+/// it.
 pub struct BuildDirectory {
     dir: TempDir,
 }
