@@ -30,6 +30,7 @@
 mod byte_range;
 pub mod child;
 pub mod coding;
+pub mod dns_server;
 pub mod faulty;
 pub mod frames;
 pub mod hostile;

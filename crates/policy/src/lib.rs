@@ -9,6 +9,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`dns`] | DNS lookups: configuration, messages, retries, order of addresses |
 //! | [`target`] | URLs: scheme, host, port and request target |
 //! | [`glob`] | curl's globs, such as `http://h/[1-3]/{a,b}` |
 //! | [`redirect`] | the next target, method and secrets after a 3xx |
@@ -50,6 +51,7 @@ pub mod alt_svc;
 pub mod auth;
 mod calendar;
 pub mod cookie;
+pub mod dns;
 pub mod field;
 pub mod file_url;
 pub mod filename;

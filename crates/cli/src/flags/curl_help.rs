@@ -32,7 +32,11 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
          show-error skip-existing url variable version",
     ),
     ("deprecated", "Without an effect", "egd-file false-start npn random-file sslv2 sslv3"),
-    ("dns", "Names and addresses", "connect-to ipv4 ipv6 resolve"),
+    (
+        "dns",
+        "Names and addresses",
+        "connect-to dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers ipv4 ipv6 resolve",
+    ),
     ("file", "Local files", "create-file-mode head range"),
     (
         "global",

@@ -55,6 +55,10 @@ mod data_urlencode;
 mod digest;
 mod disable;
 mod disallow_username_in_url;
+mod dns_interface;
+mod dns_ipv4_addr;
+mod dns_ipv6_addr;
+mod dns_servers;
 mod dump_header;
 mod etag_compare;
 mod etag_save;
@@ -281,6 +285,10 @@ pub const FLAGS: &[&dyn Flag] = &[
     &no_effect::DISABLE_EPRT,
     &no_effect::DISABLE_EPSV,
     &disallow_username_in_url::DisallowUsernameInUrlFlag,
+    &dns_interface::DnsInterfaceFlag,
+    &dns_ipv4_addr::DnsIpv4AddrFlag,
+    &dns_ipv6_addr::DnsIpv6AddrFlag,
+    &dns_servers::DnsServersFlag,
     &dump_header::DumpHeaderFlag,
     &no_effect::EGD_FILE,
     &etag_compare::EtagCompareFlag,

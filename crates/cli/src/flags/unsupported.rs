@@ -31,8 +31,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("it belongs to IPFS, and haul speaks only HTTP", "ipfs-gateway"),
     ("NTLM is broken: the password can be recovered from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
     ("Negotiate needs a Kerberos library", "negotiate proxy-negotiate socks5-gssapi"),
-    ("names are looked up by the system's resolver", "dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers"),
-    ("names are looked up by the system's resolver", "doh-cert-status doh-insecure doh-url"),
+    (
+        "DNS over HTTPS is not implemented yet; name servers are chosen with --dns-servers",
+        "doh-cert-status doh-insecure doh-url",
+    ),
     ("signing by RFC 9421 is not implemented yet", "httpsig-algo httpsig-headers httpsig-key httpsig-keyid"),
     ("HTTP/3 is not implemented yet", "http3 http3-only proxy-http3"),
     ("haul does not use libcurl, so there is no such code to write", "libcurl"),

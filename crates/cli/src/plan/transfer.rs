@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use haul::RequestOptions;
+use haul::net::dns::DnsServers;
 use haul::net::tls::TlsOptions;
 use haul::request::{RedirectRules, RetryRules, SpeedLimit};
 
@@ -51,6 +52,8 @@ pub struct TransferArgs {
     pub http_version: HttpVersion,
     /// `--resolve`, in order. A later entry replaces earlier ones for the same host and port.
     pub resolve: Vec<ResolveArg>,
+    /// `--dns-servers` and its like.
+    pub dns: DnsServers,
     /// `--interface`, with the syntax of
     /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
     pub interface: Option<String>,
@@ -79,6 +82,7 @@ impl Default for TransferArgs {
             speed_limit: SpeedLimit { bytes_per_second: 0, time: Duration::ZERO },
             http_version: HttpVersion::Any,
             resolve: Vec::new(),
+            dns: DnsServers::default(),
             interface: None,
             keepalive: Some(KeepaliveArgs::default()),
             tls: TlsArgs::default(),

@@ -12,6 +12,7 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -190,14 +191,17 @@ fn with_scope(ip: IpAddr, port: u16, peer: &SocketAddr) -> SocketAddr {
     }
 }
 
+/// Binds a socket to a network interface.
+///
+/// # Errors
+/// The system's; `Unsupported` where it cannot be done.
 #[cfg(target_os = "linux")]
-fn bind_device(socket: &Socket, device: &str) -> io::Result<()> {
+pub(super) fn bind_device(socket: &impl AsFd, device: &str) -> io::Result<()> {
     SockRef::from(socket).bind_device(Some(device.as_bytes()))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn bind_device(_socket: &Socket, _device: &str) -> io::Result<()> {
-    let _ = SockRef::from(_socket);
+pub(super) fn bind_device(_socket: &impl AsFd, _device: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -18,6 +18,7 @@ mod body_model;
 mod body_prefix;
 mod content_decoding;
 mod curl_compat;
+mod dns;
 mod failures;
 mod fleet_failures;
 mod fleet_model;

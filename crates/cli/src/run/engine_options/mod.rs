@@ -123,8 +123,11 @@ impl ContentFilter for TimeCond {
     }
 }
 
-/// Adds the addresses of `--resolve` to the client's resolver.
+/// Gives the client's resolver the addresses of `--resolve` and the servers of `--dns-servers`.
 pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
+    if stage.transfer.dns.is_set() {
+        client.resolver().use_servers(stage.transfer.dns.clone());
+    }
     for entry in &stage.transfer.resolve {
         let host = if entry.host.contains(':') { format!("[{}]", entry.host) } else { entry.host.clone() };
         let spec = if entry.addresses.is_empty() {

@@ -1,9 +1,4 @@
-//! Looks up the addresses of names: cached, merged, and never on an event loop's thread.
-//!
-//! The system's own resolver (`getaddrinfo`) does the work, since only it knows the machine's
-//! files, search lists and address order (RFC 6724). It blocks, so it runs on helper threads:
-//! started on demand, at most eight, gone after five idle seconds. Concurrent lookups of one name
-//! are one lookup; answers are kept for a while, failures shortly.
+//! Looks up the addresses of names: cached, merged, and never on an event loop's thread of a worker.
 //!
 //! ```
 //! use haul::net::dns::{AddressFamily, Resolver};
@@ -16,36 +11,47 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! The resolver does not ask the system for overrides (`--resolve`), IP literals, and `localhost`,
-//! `invalid` and the names below them (RFC 6761 §6.3 and §6.4). A failure with an [`io::Error`] as
-//! its source is a failure of the resolver, which may pass soon. Any other failure is an answer
-//! about the name. Rejected: an asynchronous resolver of our own. It would have to repeat nsswitch,
-//! mDNS and search lists to give the answers that other programs give.
+//! | lookup | who does it | code |
+//! |---|---|---|
+//! | of many, not waited for ([`Resolver::lookup`]) | name servers, asked from one thread | [`client`] |
+//! | the same, where only the system knows the sources (mDNS, LDAP), or on other systems than Linux | `getaddrinfo`, on a thread each | [`system`] |
+//! | of one, waited for ([`Resolver::resolve`]) | `getaddrinfo` | [`system`] |
+//! | with servers of the caller's choice ([`DnsServers`]) | these name servers, always | [`client`] |
+//!
+//! Concurrent lookups of one name are one lookup. Answers are kept as long as they say, failures
+//! shortly. No lookup waits for another's.
+//!
+//! The resolver asks nobody for overrides (`--resolve`), IP literals, and `localhost`, `invalid` and
+//! the names below them (RFC 6761 §6.3 and §6.4). A failure with an [`std::io::Error`] as its source
+//! is a failure of the resolver, which may pass soon. Any other failure is an answer about the name.
 
+mod cache;
+mod client;
+mod failure;
 mod overrides;
+mod servers;
+mod system;
+mod system_files;
 
-use std::{
-    collections::{HashMap, VecDeque},
-    fmt, io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs},
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, mpsc},
-    time::{Duration, Instant},
-};
+use std::net::IpAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
-use self::overrides::DnsOverrides;
+pub use self::cache::is_onion;
+use self::cache::{CachedName, Notify, ResolverState, normal};
+use self::client::{DnsAnswer, DnsClient, DnsInbox};
+use self::failure::{Answer, LookupFailure, present};
+pub use self::servers::DnsServers;
+use self::system_files::{FilePaths, NameFiles};
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
-/// The largest number of threads that ask the system at the same time.
-const MAX_THREADS: usize = 8;
-/// The time that an idle resolver thread waits for another name before it ends.
-const THREAD_IDLE: Duration = Duration::from_secs(5);
-/// The number of cached names at which the finished ones are dropped. About 200 bytes each.
-const MAX_NAMES: usize = 4096;
 /// The time for which a failure is cached that concerns this process (no descriptors, no memory) or
 /// the network rather than the name. Retries wait longer than this.
 const LOCAL_FAILURE: Duration = Duration::from_millis(250);
+/// The shortest and the longest time for which an answer of a name server is kept.
+const KEPT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
 /// The address families that may be used (curl's `-4` and `-6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -76,12 +82,13 @@ impl AddressFamily {
 pub enum LookupStatus {
     /// The lookup is complete.
     Ready(Result<Arc<[IpAddr]>>),
-    /// The lookup is running. `notify` will be called once, from another thread; then a new lookup
-    /// is [`LookupStatus::Ready`].
+    /// Under way; `notify` will be called once, from another thread, and then a new lookup is
+    /// answered.
     Pending,
 }
 
-/// The lifetimes of cached answers.
+/// The lifetimes of cached answers that do not say it themselves: those of the system's resolver and
+/// of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DnsOptions {
     /// Life of an answer. Default 60 s (curl's `--dns-cache-timeout`); at least one second.
@@ -102,44 +109,28 @@ pub struct Resolver {
     shared: Arc<ResolverInner>,
 }
 
-type Notify = Box<dyn FnOnce() + Send>;
-type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+/// The code that waits for a lookup.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LookupOrigin {
+    /// An event loop with other transfers.
+    Worker,
+    /// A thread that does nothing else meanwhile.
+    Caller,
+}
+
+type LookupFunction = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 struct ResolverInner {
-    ask: Arc<Ask>,
+    /// The system's resolver, or the program's function in its place.
+    ask: Arc<LookupFunction>,
+    /// Lookups that are not waited for go to name servers.
+    uses_dns: bool,
+    files: FilePaths,
     options: DnsOptions,
     state: Mutex<ResolverState>,
     work: Condvar,
-}
-
-#[derive(Default)]
-struct ResolverState {
-    names: HashMap<Arc<str>, CachedName>,
-    overrides: DnsOverrides,
-    queue: VecDeque<Arc<str>>,
-    threads: usize,
-    idle: usize,
-    lookups: u64,
-}
-
-enum CachedName {
-    /// The lookup is running; these callbacks are called at its end.
-    Asked(Vec<Notify>),
-    Known {
-        answer: Answer,
-        until: Instant,
-    },
-}
-
-type Answer = std::result::Result<Arc<[IpAddr]>, LookupFailure>;
-
-/// A failure that can be returned many times.
-#[derive(Clone)]
-struct LookupFailure {
-    os: Option<i32>,
-    /// The name servers could not be asked (`EAI_AGAIN`), which says nothing about the name.
-    temporary: bool,
-    text: Arc<str>,
+    /// The inbox of the thread that asks name servers, if it runs.
+    inbox: Mutex<Option<Arc<DnsInbox>>>,
 }
 
 impl Default for Resolver {
@@ -149,36 +140,56 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// Makes a resolver that asks the system.
+    /// Makes a resolver that asks the system, or the name servers that the system would ask.
     #[must_use]
     pub fn new(options: DnsOptions) -> Self {
-        Self::with_lookup(options, system_lookup)
+        Self::with_servers(options, DnsServers::default())
     }
 
-    /// Makes a resolver that calls this function instead of the system, on the same helper threads.
+    /// Makes a resolver that asks these name servers; the hosts file still comes first.
+    #[must_use]
+    pub fn with_servers(options: DnsOptions, servers: DnsServers) -> Self {
+        let resolver = Self::build(options, FilePaths::default(), cfg!(target_os = "linux"), Arc::new(system::look_up));
+        resolver.use_servers(servers);
+        resolver
+    }
+
+    /// Makes a resolver that calls this function instead, on helper threads.
     pub fn with_lookup(
         options: DnsOptions,
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
     ) -> Self {
+        Self::build(options, FilePaths::default(), false, Arc::new(ask))
+    }
+
+    fn build(options: DnsOptions, files: FilePaths, uses_dns: bool, ask: Arc<LookupFunction>) -> Self {
         let options = DnsOptions {
             ttl: options.ttl.max(Duration::from_secs(1)),
             negative_ttl: options.negative_ttl.max(Duration::from_secs(1)),
         };
-        let shared = ResolverInner { ask: Arc::new(ask), options, state: Mutex::default(), work: Condvar::new() };
-        Self { shared: Arc::new(shared) }
+        let (state, work, inbox) = (Mutex::default(), Condvar::new(), Mutex::default());
+        Self { shared: Arc::new(ResolverInner { ask, uses_dns, files, options, state, work, inbox }) }
     }
 
-    /// Makes a copy for a forked child, which has none of the resolver threads. The copy keeps the
-    /// fixed answers, unless another thread held their lock at the moment of the fork.
+    /// Makes a copy for a forked child, which has none of the resolver threads. The copy keeps the fixed
+    /// answers, unless another thread held their lock at the moment of the fork.
     pub(crate) fn after_fork(&self) -> Self {
-        let overrides = self.shared.state.try_lock().map(|state| state.overrides.clone()).unwrap_or_default();
-        let shared = ResolverInner {
-            ask: Arc::clone(&self.shared.ask),
-            options: self.shared.options,
-            state: Mutex::new(ResolverState { overrides, ..ResolverState::default() }),
-            work: Condvar::new(),
-        };
-        Self { shared: Arc::new(shared) }
+        let ResolverInner { ask, uses_dns, files, options, state, .. } = &*self.shared;
+        let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));
+        if let Ok(state) = state.try_lock() {
+            let mut copied = copy.shared.lock();
+            copied.overrides = state.overrides.clone();
+            copied.servers = state.servers.clone();
+        }
+        copy
+    }
+
+    /// Asks these name servers from now on. With nothing set, the system's resolver or its servers
+    /// are asked again. Cached answers stay.
+    pub fn use_servers(&self, servers: DnsServers) {
+        self.shared.lock().servers = servers.is_set().then(|| Arc::new(servers));
+        // A thread that still asks others ends once it is idle.
+        *self.shared.inbox.lock().ignore_poison() = None;
     }
 
     /// Adds a fixed answer in curl's `--resolve` syntax: `[+]HOST:PORT:ADDR[,ADDR]...`, or
@@ -192,7 +203,7 @@ impl Resolver {
         self.shared.lock().overrides.add(spec, expiry)
     }
 
-    /// Returns the number of lookups that the system's resolver was asked for.
+    /// Returns the number of lookups that were begun, each name of a search list within its own.
     #[must_use]
     pub fn lookups(&self) -> u64 {
         self.shared.lock().lookups
@@ -208,7 +219,7 @@ impl Resolver {
         family: AddressFamily,
         notify: impl FnOnce() + Send + 'static,
     ) -> LookupStatus {
-        self.lookup_at(Instant::now(), host, port, family, notify)
+        self.lookup_at(Instant::now(), host, port, family, LookupOrigin::Worker, Box::new(notify))
     }
 
     fn lookup_at(
@@ -217,7 +228,8 @@ impl Resolver {
         host: &str,
         port: u16,
         family: AddressFamily,
-        notify: impl FnOnce() + Send + 'static,
+        origin: LookupOrigin,
+        notify: Notify,
     ) -> LookupStatus {
         let name = normal(host);
         let mut state = self.shared.lock();
@@ -225,19 +237,16 @@ impl Resolver {
             return LookupStatus::Ready(present(answer, host, family));
         }
         if let Some(CachedName::Asked(waiting)) = state.names.get_mut(&*name) {
-            waiting.push(Box::new(notify));
+            waiting.push(notify);
             return LookupStatus::Pending;
         }
         let name: Arc<str> = name.into();
-        state.ask(now, Arc::clone(&name), vec![Box::new(notify)]);
-        state.queue.push_back(name);
-        if state.queue.len() <= state.idle {
-            drop(state);
-            self.shared.work.notify_one();
-        } else if state.threads < MAX_THREADS {
-            state.threads += 1;
-            drop(state);
-            self.start_thread();
+        state.ask(now, Arc::clone(&name), vec![notify]);
+        state.lookups += 1;
+        let by_dns = state.servers.is_some() || (self.shared.uses_dns && origin == LookupOrigin::Worker);
+        drop(state);
+        if !by_dns || !self.shared.ask_name_servers(&name) {
+            self.shared.ask_system(name);
         }
         LookupStatus::Pending
     }
@@ -247,8 +256,7 @@ impl Resolver {
     ///
     /// # Errors
     /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when
-    /// the deadline passes first. In that case the system's lookup continues, and its result is
-    /// cached.
+    /// the deadline passes first. In that case the lookup continues, and its result is cached.
     pub fn resolve(
         &self,
         host: &str,
@@ -263,10 +271,11 @@ impl Resolver {
                 return present(answer, host, family);
             }
             let (sender, receiver) = mpsc::channel();
-            match self.lookup(host, port, family, move || {
+            let notify = Box::new(move || {
                 // The receiver is gone if the deadline has passed.
                 let _ = sender.send(());
-            }) {
+            });
+            match self.lookup_at(Instant::now(), host, port, family, LookupOrigin::Caller, notify) {
                 LookupStatus::Ready(answer) => return answer,
                 LookupStatus::Pending => {}
             }
@@ -281,7 +290,7 @@ impl Resolver {
     }
 
     /// Returns the answer by a lookup on this thread; `None` if another thread already runs that
-    /// lookup.
+    /// lookup, or name servers are to be asked.
     fn resolve_here(&self, host: &str, port: u16) -> Option<Answer> {
         let now = Instant::now();
         let name = normal(host);
@@ -289,7 +298,7 @@ impl Resolver {
         if let Some(answer) = state.known(now, &name, port) {
             return Some(answer);
         }
-        if matches!(state.names.get(&*name), Some(CachedName::Asked(_))) {
+        if state.servers.is_some() || matches!(state.names.get(&*name), Some(CachedName::Asked(_))) {
             return None;
         }
         let name: Arc<str> = name.into();
@@ -297,22 +306,6 @@ impl Resolver {
         state.lookups += 1;
         drop(state);
         Some(self.shared.answer(&name))
-    }
-
-    fn start_thread(&self) {
-        let shared = Arc::clone(&self.shared);
-        let started = threads::start("haul-dns", move || shared.work());
-        if let Err(error) = started {
-            let mut state = self.shared.lock();
-            state.threads -= 1;
-            // As long as another thread runs, it will get to the name; the last hope gone, the
-            // names fail.
-            let orphans = if state.threads == 0 { std::mem::take(&mut state.queue) } else { VecDeque::new() };
-            drop(state);
-            for name in orphans {
-                self.shared.settle(&name, Err(LookupFailure::from(&error)));
-            }
-        }
     }
 }
 
@@ -332,56 +325,45 @@ impl ResolverInner {
         self.state.lock().ignore_poison()
     }
 
-    /// Runs a helper thread: looks up names until none has come for a while.
-    fn work(&self) {
-        let mut state = self.lock();
-        loop {
-            if let Some(name) = state.queue.pop_front() {
-                state.lookups += 1;
-                drop(state);
-                let _ = self.answer(&name);
-                state = self.lock();
-                continue;
+    /// Hands a name to the thread that asks name servers, and starts that if there is none. Returns
+    /// false if the system has nothing left to start it with.
+    fn ask_name_servers(self: &Arc<Self>, name: &Arc<str>) -> bool {
+        let mut inbox = self.inbox.lock().ignore_poison();
+        if inbox.as_ref().is_some_and(|inbox| inbox.push(Arc::clone(name))) {
+            return true;
+        }
+        let Ok((poll, made)) = DnsInbox::new() else { return false };
+        let (shared, for_thread) = (Arc::clone(self), Arc::clone(&made));
+        let servers = self.lock().servers.as_deref().cloned().unwrap_or_default();
+        let started = threads::start("haul-dns", move || {
+            let files = NameFiles::read(shared.files.clone(), Instant::now());
+            let deliver = |name: &str, answer| shared.deliver(name, answer);
+            DnsClient::new(poll, &for_thread, servers, files, &deliver).run();
+        });
+        if started.is_err() {
+            return false;
+        }
+        made.push(Arc::clone(name));
+        *inbox = Some(made);
+        true
+    }
+
+    /// Takes an answer of the thread that asks name servers.
+    fn deliver(self: &Arc<Self>, name: &str, answer: DnsAnswer) {
+        let kept = |ttl: Duration| ttl.clamp(KEPT.0, KEPT.1);
+        match answer {
+            DnsAnswer::Found(addresses, ttl) => self.settle(name, Ok(Arc::from(addresses)), kept(ttl)),
+            DnsAnswer::NotFound { exists, ttl } => {
+                let text = if exists { "the name has no address" } else { "the name does not exist (NXDOMAIN)" };
+                self.settle(name, Err(LookupFailure::about_name(text)), kept(ttl).min(self.options.negative_ttl));
             }
-            state.idle += 1;
-            let (guard, wait) = self.work.wait_timeout(state, THREAD_IDLE).ignore_poison();
-            state = guard;
-            state.idle -= 1;
-            if wait.timed_out() && state.queue.is_empty() {
-                state.threads -= 1;
-                return;
-            }
+            DnsAnswer::Unavailable(text) => self.settle(name, Err(LookupFailure::about_servers(&text)), LOCAL_FAILURE),
+            DnsAnswer::NeedsSystem => self.ask_system(Arc::from(name)),
         }
     }
 
-    /// Looks up a name, caches the answer, and wakes all who wait for it.
-    fn answer(&self, name: &str) -> Answer {
-        let answer = match self.look_up(name) {
-            Ok(addresses) if addresses.is_empty() => Err(LookupFailure::about_name("the name has no address")),
-            Ok(mut addresses) => {
-                let mut seen = std::collections::HashSet::new();
-                addresses.retain(|address| seen.insert(*address));
-                Ok(Arc::from(addresses))
-            }
-            Err(error) => Err(LookupFailure::from(&error)),
-        };
-        self.settle(name, answer.clone());
-        answer
-    }
-
-    /// The answer of the system or of the program's own function. A panic counts as a failure, so
-    /// that no thread waits for ever.
-    fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(name)));
-        asked.unwrap_or_else(|_| Err(io::Error::other("the look-up panicked")))
-    }
-
-    fn settle(&self, name: &str, answer: Answer) {
-        let life = match &answer {
-            Ok(_) => self.options.ttl,
-            Err(failure) if failure.os.is_some() || failure.temporary => LOCAL_FAILURE,
-            Err(_) => self.options.negative_ttl,
-        };
+    /// Caches an answer for a while, and wakes all who wait for it.
+    fn settle(&self, name: &str, answer: Answer, life: Duration) {
         let known = CachedName::Known { answer, until: clock::after(Instant::now(), life) };
         let before = self.lock().names.insert(Arc::from(name), known);
         if let Some(CachedName::Asked(waiting)) = before {
@@ -390,110 +372,6 @@ impl ResolverInner {
             }
         }
     }
-}
-
-impl ResolverState {
-    /// Returns the answer if no lookup is needed: for overrides, literals, localhost, and cached
-    /// answers that are fresh.
-    fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {
-        if let Some(addresses) = self.overrides.get(now, name, port) {
-            return Some(Ok(addresses));
-        }
-        if let Ok(address) = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-            return Some(Ok(Arc::from([address])));
-        }
-        if is_below(name, "localhost") {
-            return Some(Ok(Arc::from([IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])));
-        }
-        if is_below(name, "invalid") {
-            return Some(Err(LookupFailure::about_name("the name is reserved for what does not exist")));
-        }
-        if is_onion(name) {
-            return Some(Err(LookupFailure::about_name(".onion names are not looked up (RFC 7686)")));
-        }
-        match self.names.get(name) {
-            Some(CachedName::Known { answer, until }) if *until > now => Some(answer.clone()),
-            _ => None,
-        }
-    }
-
-    /// Marks a name as being asked for, and keeps the number of names bounded.
-    fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<Notify>) {
-        if self.names.len() >= MAX_NAMES {
-            let before = self.names.len();
-            self.names.retain(|_, entry| !matches!(entry, CachedName::Known { until, .. } if *until <= now));
-            if self.names.len() == before {
-                self.names.retain(|_, entry| matches!(entry, CachedName::Asked(_)));
-            }
-        }
-        self.names.insert(name, CachedName::Asked(waiting));
-    }
-}
-
-impl From<&io::Error> for LookupFailure {
-    fn from(error: &io::Error) -> Self {
-        let text = error.to_string();
-        let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
-        // The resolver's own number is lost in the standard library; these are the words of glibc,
-        // BSD and musl for it.
-        let lower = text.to_ascii_lowercase();
-        let temporary = lower.starts_with("temporary failure") || lower == "try again";
-        Self { os: error.raw_os_error(), temporary, text: Arc::from(text) }
-    }
-}
-
-impl LookupFailure {
-    fn about_name(text: &str) -> Self {
-        Self { os: None, temporary: false, text: Arc::from(text) }
-    }
-}
-
-/// Returns the answer for one caller: only the addresses of the family, or an error with the name
-/// as the caller wrote it.
-fn present(answer: Answer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
-    let message = || format!("could not resolve host: {host}");
-    match answer {
-        Ok(addresses) if addresses.iter().all(|address| family.admits(address)) => Ok(addresses),
-        Ok(addresses) => {
-            let admitted: Arc<[IpAddr]> = addresses.iter().filter(|address| family.admits(address)).copied().collect();
-            if admitted.is_empty() {
-                let cause =
-                    if family == AddressFamily::V4 { "it has no IPv4 address" } else { "it has no IPv6 address" };
-                return Err(Error::with_source(ErrorKind::Resolve, message(), cause));
-            }
-            Ok(admitted)
-        }
-        Err(LookupFailure { os: Some(os), .. }) => {
-            Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::from_raw_os_error(os)))
-        }
-        // An error of the system, as above: a retry can distinguish it from an answer.
-        Err(LookupFailure { temporary: true, text, .. }) => {
-            Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::other(text.to_string())))
-        }
-        Err(LookupFailure { text, .. }) => Err(Error::with_source(ErrorKind::Resolve, message(), text.to_string())),
-    }
-}
-
-/// The key of a name: names have no case (RFC 4343).
-fn normal(host: &str) -> String {
-    host.to_ascii_lowercase()
-}
-
-/// Returns true for a name below .onion (RFC 7686). Such a name is never looked up: no resolver
-/// knows it, and the query would disclose it to the name servers.
-#[must_use]
-pub fn is_onion(name: &str) -> bool {
-    is_below(name, "onion")
-}
-
-/// Returns true if a name is this domain or below it.
-fn is_below(name: &str, domain: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-}
-
-fn system_lookup(host: &str) -> io::Result<Vec<IpAddr>> {
-    Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
-use super::normal;
+use super::cache::normal;
 use crate::{Error, ErrorKind, Result};
 
 /// The table of fixed answers. An exact host takes precedence over `*`.

@@ -1,0 +1,94 @@
+//! The names that the resolver knows: fixed answers, names with a meaning of their own, and cached answers.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::failure::{Answer, LookupFailure};
+use super::overrides::DnsOverrides;
+use super::servers::DnsServers;
+
+/// The number of cached names at which the finished ones are dropped. About 200 bytes each.
+pub(super) const MAX_NAMES: usize = 4096;
+
+pub(super) type Notify = Box<dyn FnOnce() + Send>;
+
+/// The state that all clones of a resolver share.
+#[derive(Default)]
+pub(super) struct ResolverState {
+    pub(super) names: HashMap<Arc<str>, CachedName>,
+    pub(super) overrides: DnsOverrides,
+    /// Name servers of the user's choice.
+    pub(super) servers: Option<Arc<DnsServers>>,
+    /// Names for the threads that ask the system.
+    pub(super) queue: VecDeque<Arc<str>>,
+    pub(super) threads: usize,
+    pub(super) idle: usize,
+    pub(super) lookups: u64,
+}
+
+pub(super) enum CachedName {
+    /// The lookup is running; these callbacks are called at its end.
+    Asked(Vec<Notify>),
+    Known {
+        answer: Answer,
+        until: Instant,
+    },
+}
+
+impl ResolverState {
+    /// Returns the answer if no lookup is needed: for overrides, literals, localhost, and cached
+    /// answers that are fresh.
+    pub(super) fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {
+        if let Some(addresses) = self.overrides.get(now, name, port) {
+            return Some(Ok(addresses));
+        }
+        if let Ok(address) = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            return Some(Ok(Arc::from([address])));
+        }
+        if is_below(name, "localhost") {
+            return Some(Ok(Arc::from([IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])));
+        }
+        if is_below(name, "invalid") {
+            return Some(Err(LookupFailure::about_name("the name is reserved for what does not exist")));
+        }
+        if is_onion(name) {
+            return Some(Err(LookupFailure::about_name(".onion names are not looked up (RFC 7686)")));
+        }
+        match self.names.get(name) {
+            Some(CachedName::Known { answer, until }) if *until > now => Some(answer.clone()),
+            _ => None,
+        }
+    }
+
+    /// Marks a name as being looked up, and keeps the number of names bounded.
+    pub(super) fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<Notify>) {
+        if self.names.len() >= MAX_NAMES {
+            let before = self.names.len();
+            self.names.retain(|_, entry| !matches!(entry, CachedName::Known { until, .. } if *until <= now));
+            if self.names.len() == before {
+                self.names.retain(|_, entry| matches!(entry, CachedName::Asked(_)));
+            }
+        }
+        self.names.insert(name, CachedName::Asked(waiting));
+    }
+}
+
+/// The key of a name: names have no case (RFC 4343).
+pub(super) fn normal(host: &str) -> String {
+    host.to_ascii_lowercase()
+}
+
+/// Returns true for a name below .onion (RFC 7686). Such a name is never looked up: no resolver
+/// knows it, and the query would disclose it to the name servers.
+#[must_use]
+pub fn is_onion(name: &str) -> bool {
+    is_below(name, "onion")
+}
+
+/// Returns true if a name is this domain or below it.
+fn is_below(name: &str, domain: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}

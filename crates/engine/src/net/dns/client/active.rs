@@ -1,0 +1,275 @@
+//! The lookups under way: their begin, their timers, and the queries that belong to them.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::Instant;
+
+use haul_policy::dns::lookup::{LookupState, NameLookup, QueryTransmit};
+use haul_policy::dns::message::DnsResponse;
+use haul_policy::dns::nsswitch::HostSources;
+
+use super::super::system_files::NameConfig;
+use super::socket::{DnsSocket, Received};
+use super::{BURST_WINDOW, DnsAnswer, DnsClient, MAX_BURST, routes};
+use crate::clock;
+
+/// A lookup under way.
+pub(super) struct ActiveLookup {
+    pub(super) name: Arc<str>,
+    pub(super) machine: NameLookup,
+    pub(super) config: NameConfig,
+    serial: u64,
+    /// Its queries that were sent: key of the socket and identifier.
+    pub(super) queries: Vec<(usize, u16)>,
+}
+
+/// A query that was sent or will be.
+#[derive(Clone, Copy)]
+pub(super) struct PendingQuery {
+    lookup: usize,
+    serial: u64,
+    transmit: QueryTransmit,
+}
+
+/// The time at which a lookup has something to do; the earliest is the greatest.
+#[derive(PartialEq, Eq)]
+pub(super) struct DueLookup {
+    pub(super) at: Instant,
+    lookup: usize,
+    serial: u64,
+}
+
+impl PartialOrd for DueLookup {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for DueLookup {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.serial).cmp(&(self.at, self.serial))
+    }
+}
+
+impl DnsClient<'_> {
+    /// Begins the lookup of a name; one that the hosts file has is answered at once.
+    pub(super) fn begin(&mut self, name: Arc<str>, now: Instant) {
+        let config = self.config(now);
+        if config.sources == HostSources::SystemOnly {
+            return (self.deliver)(&name, DnsAnswer::NeedsSystem);
+        }
+        let listed = config.hosts.addresses(&name);
+        if !listed.is_empty() && config.sources != HostSources::DnsThenFiles {
+            return (self.deliver)(&name, DnsAnswer::Found(routes::in_order(listed), std::time::Duration::ZERO));
+        }
+        if config.sources == HostSources::FilesOnly {
+            let ttl = std::time::Duration::ZERO;
+            return (self.deliver)(&name, DnsAnswer::NotFound { exists: false, ttl });
+        }
+        if config.resolv_conf.rotate {
+            self.first_server = self.first_server.wrapping_add(1);
+        }
+        let Ok(mut machine) = NameLookup::new(&name, &config.resolv_conf, self.first_server) else {
+            let ttl = std::time::Duration::ZERO;
+            return (self.deliver)(&name, DnsAnswer::NotFound { exists: false, ttl });
+        };
+        let transmits = machine.start(clock::policy_time(now));
+        self.serial += 1;
+        let serial = self.serial;
+        let lookup = self.lookups.insert(ActiveLookup { name, machine, config, serial, queries: Vec::new() });
+        self.queue(lookup, serial, transmits);
+        self.set_timer(lookup, now);
+    }
+
+    fn queue(&mut self, lookup: usize, serial: u64, transmits: Vec<QueryTransmit>) {
+        self.unsent.extend(transmits.into_iter().map(|transmit| PendingQuery { lookup, serial, transmit }));
+    }
+
+    fn set_timer(&mut self, lookup: usize, now: Instant) {
+        let active = &self.lookups[lookup];
+        let Some(at) = active.machine.next_timeout() else { return };
+        self.due.push(DueLookup { at: clock::instant(at).max(now), lookup, serial: active.serial });
+    }
+
+    /// Handles the timers that are due.
+    pub(super) fn on_timers(&mut self, now: Instant) {
+        while self.due.peek().is_some_and(|due| due.at <= now) {
+            let Some(DueLookup { lookup, serial, .. }) = self.due.pop() else { return };
+            if self.is_current(lookup, serial) {
+                self.advance(lookup, now, |machine, now| machine.on_timeout(now));
+            }
+        }
+    }
+
+    fn is_current(&self, lookup: usize, serial: u64) -> bool {
+        self.lookups.get(lookup).is_some_and(|active| active.serial == serial)
+    }
+
+    /// Takes a step of a lookup, and finishes it if that was the last.
+    fn advance(
+        &mut self,
+        lookup: usize,
+        now: Instant,
+        step: impl FnOnce(&mut NameLookup, haul_policy::MonotonicTime) -> Vec<QueryTransmit>,
+    ) {
+        let active = &mut self.lookups[lookup];
+        let serial = active.serial;
+        let transmits = step(&mut active.machine, clock::policy_time(now));
+        if *active.machine.state() == LookupState::Waiting {
+            self.queue(lookup, serial, transmits);
+            self.set_timer(lookup, now);
+        } else {
+            self.finish(lookup);
+        }
+    }
+
+    /// Sends the queries that wait, as long as the servers' buffers are not full of earlier ones.
+    pub(super) fn send_queries(&mut self, now: Instant) {
+        while !self.unsent.is_empty() {
+            while let Some(&(sent, socket, id)) = self.recent.front()
+                && (now.saturating_duration_since(sent) >= BURST_WINDOW || !self.pending.contains_key(&(socket, id)))
+            {
+                self.recent.pop_front();
+            }
+            if self.recent.len() >= MAX_BURST {
+                return;
+            }
+            let Some(query) = self.unsent.pop_front() else { return };
+            if self.is_current(query.lookup, query.serial) {
+                self.send(query, now);
+            }
+        }
+    }
+
+    fn send(&mut self, query: PendingQuery, now: Instant) {
+        let sent = self.try_send(query, now);
+        if sent.is_err() && self.is_current(query.lookup, query.serial) {
+            let QueryTransmit { record_type, server, .. } = query.transmit;
+            self.advance(query.lookup, now, |machine, now| machine.on_unreachable(now, record_type, server));
+        }
+    }
+
+    fn try_send(&mut self, query: PendingQuery, now: Instant) -> std::io::Result<()> {
+        let QueryTransmit { record_type, server, tcp } = query.transmit;
+        let key = self.socket_for(&self.lookups[query.lookup].config.clone(), server, tcp)?;
+        let id = self.unused_id(key)?;
+        let active = &mut self.lookups[query.lookup];
+        let bytes = active.machine.query(record_type, id).to_bytes().map_err(std::io::Error::other)?;
+        self.sockets[key].send(bytes)?;
+        active.queries.push((key, id));
+        self.pending.insert((key, id), query);
+        self.recent.push_back((now, key, id));
+        Ok(())
+    }
+
+    fn unused_id(&self, socket: usize) -> std::io::Result<u16> {
+        loop {
+            let mut bytes = [0; 2];
+            aws_lc_rs::rand::fill(&mut bytes).map_err(|_| std::io::Error::other("the system gives no entropy"))?;
+            let id = u16::from_ne_bytes(bytes);
+            if !self.pending.contains_key(&(socket, id)) {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Handles what a socket has received.
+    pub(super) fn on_ready(&mut self, key: usize, now: Instant) {
+        // A socket stays in its place until its queries are over, so that an event is never another socket's.
+        while let Some(socket) = self.sockets.get_mut(key) {
+            match socket.receive(&mut self.buffer) {
+                Ok(Received::Nothing) => return,
+                Ok(Received::Message(length)) => self.on_message(key, length, now),
+                Err(_) => return self.on_broken(key, now),
+            }
+        }
+    }
+
+    fn on_message(&mut self, key: usize, length: usize, now: Instant) {
+        let Some(id) = self.buffer[..length].first_chunk::<2>().map(|id| u16::from_be_bytes(*id)) else { return };
+        let Some(&PendingQuery { lookup, serial, transmit }) = self.pending.get(&(key, id)) else { return };
+        if !self.is_current(lookup, serial) {
+            return;
+        }
+        let query = self.lookups[lookup].machine.query(transmit.record_type, id);
+        let Some(response) = query.parse_response(&self.buffer[..length]) else { return };
+        // An answer that only part of a TCP message has come of is none that TCP would truncate.
+        let response = match response {
+            DnsResponse::Truncated if transmit.tcp => DnsResponse::ServerFailure("a truncated answer over TCP"),
+            response => response,
+        };
+        self.forget((key, id));
+        self.advance(lookup, now, |machine, now| {
+            machine.on_response(now, transmit.record_type, transmit.server, response)
+        });
+    }
+
+    /// Tells the lookups of a broken socket that its server cannot be reached, and closes it.
+    fn on_broken(&mut self, key: usize, now: Instant) {
+        let broken: Vec<u16> = self.pending.keys().filter(|(socket, _)| *socket == key).map(|(_, id)| *id).collect();
+        self.retire(key);
+        for id in broken {
+            let Some(query) = self.pending.get(&(key, id)).copied() else { continue };
+            self.forget((key, id));
+            if self.is_current(query.lookup, query.serial) {
+                let QueryTransmit { record_type, server, .. } = query.transmit;
+                self.advance(query.lookup, now, |machine, now| machine.on_unreachable(now, record_type, server));
+            }
+        }
+        self.close_if_unused(key);
+    }
+
+    /// Forgets a query that was sent; its socket closes if that was the last one and no other will use it.
+    pub(super) fn forget(&mut self, (key, id): (usize, u16)) {
+        if self.pending.remove(&(key, id)).is_some()
+            && let Some(socket) = self.sockets.get_mut(key)
+        {
+            socket.open_queries = socket.open_queries.saturating_sub(1);
+            self.close_if_unused(key);
+        }
+    }
+
+    fn close_if_unused(&mut self, key: usize) {
+        let is_current = self.current_socket.contains(&Some(key));
+        if !is_current && self.sockets.get(key).is_some_and(|socket| socket.open_queries == 0) {
+            self.sockets.remove(key);
+        }
+    }
+
+    /// Uses a socket for no further query.
+    fn retire(&mut self, key: usize) {
+        for current in &mut self.current_socket {
+            current.take_if(|current| *current == key);
+        }
+    }
+
+    /// Returns the key of a socket for one more query to this server.
+    fn socket_for(&mut self, config: &NameConfig, server: usize, tcp: bool) -> std::io::Result<usize> {
+        let address = &config.resolv_conf.servers[server];
+        if tcp {
+            let socket = DnsSocket::tcp(address, &self.servers)?;
+            return self.add(socket);
+        }
+        if self.current_socket.len() <= server {
+            self.current_socket.resize(server + 1, None);
+        }
+        if let Some(key) = self.current_socket[server] {
+            if self.sockets[key].takes_another(address) {
+                return Ok(key);
+            }
+            self.current_socket[server] = None;
+            self.close_if_unused(key);
+        }
+        let socket = DnsSocket::udp(address, &self.servers)?;
+        let key = self.add(socket)?;
+        self.current_socket[server] = Some(key);
+        Ok(key)
+    }
+
+    fn add(&mut self, socket: DnsSocket) -> std::io::Result<usize> {
+        let entry = self.sockets.vacant_entry();
+        let key = entry.key();
+        entry.insert(socket).register(self.poll.registry(), mio::Token(key))?;
+        Ok(key)
+    }
+}

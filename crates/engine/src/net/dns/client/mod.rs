@@ -1,0 +1,236 @@
+//! Lookups by DNS, any number at a time on one thread: a name server that does not answer holds up no other lookup.
+//!
+//! ```text
+//! Resolver ── names ──▶ DnsInbox ──▶ DnsClient ──▶ deliver(name, answer)
+//!                                     │  ▲
+//!                        NameLookup ──┘  └── DnsSocket: UDP, or TCP for what UDP truncates
+//! ```
+//!
+//! The thread starts with the first name and ends after five idle seconds. Which server is asked when, and what its
+//! response means, is decided in [`haul_policy::dns`]; this module has the sockets and the clock.
+//!
+//! Against forged responses (RFC 5452): each socket is connected to one server and has a port of the kernel's choice,
+//! carries [`socket::QUERIES_PER_SOCKET`] queries at most, and each query has a random identifier.
+
+mod active;
+mod routes;
+mod socket;
+
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use haul_policy::dns::lookup::LookupState;
+use mio::{Events, Poll, Token, Waker};
+use slab::Slab;
+
+use self::active::{ActiveLookup, DueLookup, PendingQuery};
+use self::socket::DnsSocket;
+use super::DnsServers;
+use super::system_files::{NameConfig, NameFiles};
+use crate::sync::IgnorePoison;
+
+/// The time that an idle thread waits for another name before it ends.
+const THREAD_IDLE: Duration = Duration::from_secs(5);
+/// Queries sent within [`BURST_WINDOW`] and not answered yet, at most: a server's receive buffer holds a few hundred, and
+/// what it drops costs a second.
+const MAX_BURST: usize = 128;
+/// The time after which an unanswered query is taken to have left the server's receive buffer.
+const BURST_WINDOW: Duration = Duration::from_millis(50);
+const WAKE: Token = Token(usize::MAX);
+
+/// The result of a lookup, for [`DnsClient::run`]'s caller.
+pub(super) enum DnsAnswer {
+    /// The addresses, in the order in which to try them, and the time for which they may be kept.
+    Found(Vec<IpAddr>, Duration),
+    /// The name does not exist or has no address, and the time for which that may be kept.
+    NotFound { exists: bool, ttl: Duration },
+    /// No name server gave an answer.
+    Unavailable(String),
+    /// Only the system's own resolver can look up names here.
+    NeedsSystem,
+}
+
+/// The names that wait for the thread.
+pub(super) struct DnsInbox {
+    waiting: Mutex<WaitingNames>,
+    waker: Waker,
+}
+
+#[derive(Default)]
+struct WaitingNames {
+    names: Vec<Arc<str>>,
+    closed: bool,
+}
+
+impl DnsInbox {
+    /// Makes an inbox and the poll that it wakes.
+    pub(super) fn new() -> io::Result<(Poll, Arc<Self>)> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), WAKE)?;
+        Ok((poll, Arc::new(Self { waiting: Mutex::default(), waker })))
+    }
+
+    /// Hands over a name. Returns false if the thread has ended.
+    pub(super) fn push(&self, name: Arc<str>) -> bool {
+        let mut waiting = self.waiting.lock().ignore_poison();
+        if waiting.closed {
+            return false;
+        }
+        waiting.names.push(name);
+        // The first of several has woken the thread.
+        waiting.names.len() > 1 || self.waker.wake().is_ok()
+    }
+
+    fn take(&self) -> Vec<Arc<str>> {
+        std::mem::take(&mut self.waiting.lock().ignore_poison().names)
+    }
+
+    /// Accepts no further names, unless some wait.
+    fn close(&self) -> bool {
+        let mut waiting = self.waiting.lock().ignore_poison();
+        waiting.closed = waiting.names.is_empty();
+        waiting.closed
+    }
+}
+
+/// The state of the thread.
+pub(super) struct DnsClient<'a> {
+    poll: Poll,
+    inbox: &'a DnsInbox,
+    servers: DnsServers,
+    files: NameFiles,
+    deliver: &'a dyn Fn(&str, DnsAnswer),
+    lookups: Slab<ActiveLookup>,
+    /// Distinguishes lookups that had the same place in `lookups`, one after the other.
+    serial: u64,
+    sockets: Slab<DnsSocket>,
+    /// The socket for the next UDP query to each server, by the server's index.
+    current_socket: Vec<Option<usize>>,
+    pending: HashMap<(usize, u16), PendingQuery>,
+    due: BinaryHeap<DueLookup>,
+    unsent: VecDeque<PendingQuery>,
+    /// The times of the queries that were sent last and are not answered: pairs of time and socket key.
+    recent: VecDeque<(Instant, usize, u16)>,
+    /// The server that the next lookup asks first.
+    first_server: usize,
+    buffer: Box<[u8]>,
+}
+
+impl<'a> DnsClient<'a> {
+    pub(super) fn new(
+        poll: Poll,
+        inbox: &'a DnsInbox,
+        servers: DnsServers,
+        files: NameFiles,
+        deliver: &'a dyn Fn(&str, DnsAnswer),
+    ) -> Self {
+        Self {
+            poll,
+            inbox,
+            servers,
+            files,
+            deliver,
+            lookups: Slab::new(),
+            serial: 0,
+            sockets: Slab::new(),
+            current_socket: Vec::new(),
+            pending: HashMap::new(),
+            due: BinaryHeap::new(),
+            unsent: VecDeque::new(),
+            recent: VecDeque::new(),
+            first_server: 0,
+            buffer: vec![0; socket::MAX_MESSAGE].into_boxed_slice(),
+        }
+    }
+
+    /// Runs lookups until there are none for a while.
+    pub(super) fn run(mut self) {
+        let mut events = Events::with_capacity(64);
+        let mut idle_since = Instant::now();
+        loop {
+            let wait = self.wait(Instant::now(), idle_since);
+            if let Err(error) = self.poll.poll(&mut events, Some(wait))
+                && error.kind() != io::ErrorKind::Interrupted
+            {
+                self.fail_all(&error);
+            }
+            for event in &events {
+                if event.token() != WAKE {
+                    self.on_ready(event.token().0, Instant::now());
+                }
+            }
+            let now = Instant::now();
+            for name in self.inbox.take() {
+                self.begin(name, now);
+            }
+            self.on_timers(now);
+            self.send_queries(now);
+            if !self.lookups.is_empty() {
+                idle_since = now;
+            } else if now.saturating_duration_since(idle_since) >= THREAD_IDLE && self.inbox.close() {
+                return;
+            }
+        }
+    }
+
+    /// The time until something is due.
+    fn wait(&self, now: Instant, idle_since: Instant) -> Duration {
+        let until = |at: Instant| at.saturating_duration_since(now);
+        if self.lookups.is_empty() {
+            return until(idle_since + THREAD_IDLE);
+        }
+        let mut wait = self.due.peek().map_or(THREAD_IDLE, |due| until(due.at));
+        if let (false, Some((sent, ..))) = (self.unsent.is_empty(), self.recent.front()) {
+            wait = wait.min(until(*sent + BURST_WINDOW));
+        }
+        // Timers of mio have milliseconds: rounded down, the loop would spin until the time has come.
+        wait + Duration::from_millis(1)
+    }
+
+    /// Ends a lookup.
+    fn finish(&mut self, key: usize) {
+        let lookup = self.lookups.remove(key);
+        for query in &lookup.queries {
+            self.forget(*query);
+        }
+        let answer = match lookup.machine.state() {
+            LookupState::Waiting => DnsAnswer::Unavailable("the lookup was given up".to_owned()),
+            LookupState::Found { addresses, ttl } => DnsAnswer::Found(routes::in_order(addresses), *ttl),
+            LookupState::NotFound { exists, ttl } => {
+                // Where DNS comes first, the file is for what DNS lacks.
+                let listed = lookup.config.hosts.addresses(&lookup.name).to_vec();
+                if self.servers.is_set() || listed.is_empty() {
+                    DnsAnswer::NotFound { exists: *exists, ttl: *ttl }
+                } else {
+                    DnsAnswer::Found(routes::in_order(&listed), Duration::ZERO)
+                }
+            }
+            LookupState::Unavailable(cause) => {
+                let servers: Vec<String> = lookup.config.resolv_conf.servers.iter().map(ToString::to_string).collect();
+                DnsAnswer::Unavailable(format!("no answer from the name servers ({}): {cause}", servers.join(", ")))
+            }
+        };
+        (self.deliver)(&lookup.name, answer);
+    }
+
+    fn fail_all(&mut self, error: &io::Error) {
+        for lookup in self.lookups.drain() {
+            (self.deliver)(&lookup.name, DnsAnswer::Unavailable(error.to_string()));
+        }
+        self.pending.clear();
+        self.unsent.clear();
+        self.recent.clear();
+        self.due.clear();
+        self.sockets.clear();
+        self.current_socket.clear();
+    }
+
+    /// The configuration for a new lookup: the files', with the caller's own servers in their place.
+    fn config(&mut self, now: Instant) -> NameConfig {
+        let config = self.files.config(now).clone();
+        self.servers.applied_to(config)
+    }
+}

@@ -1,0 +1,23 @@
+//! The order in which the addresses of a name are tried on this machine (RFC 6724).
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use haul_policy::dns::address_order::{Destination, sort};
+
+/// Returns the addresses in their order. The kernel says from where it would send to each; nothing is sent.
+pub(super) fn in_order(addresses: &[IpAddr]) -> Vec<IpAddr> {
+    if addresses.len() < 2 {
+        return addresses.to_vec();
+    }
+    let mut destinations: Vec<Destination> =
+        addresses.iter().map(|&address| Destination { address, source: source(address) }).collect();
+    sort(&mut destinations);
+    destinations.into_iter().map(|one| one.address).collect()
+}
+
+fn source(destination: IpAddr) -> Option<IpAddr> {
+    let any: SocketAddr = if destination.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect((destination, 53)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}

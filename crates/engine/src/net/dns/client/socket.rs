@@ -1,0 +1,161 @@
+//! One socket to one name server: UDP for many queries, or TCP for one.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::os::fd::AsRawFd;
+
+use haul_policy::dns::resolv_conf::NameServer;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::super::DnsServers;
+use crate::net::local_address::{bind_device, zone_index};
+
+/// The number of queries that leave from one port.
+pub(super) const QUERIES_PER_SOCKET: u32 = 64;
+/// The size of the largest message (RFC 1035 §4.2.2).
+pub(super) const MAX_MESSAGE: usize = 65_535;
+
+/// A socket that is connected to a name server.
+pub(super) struct DnsSocket {
+    socket: Socket,
+    server: NameServer,
+    /// The exchange, if the socket is of TCP.
+    stream: Option<TcpExchange>,
+    uses: u32,
+    /// The number of its queries that are neither answered nor given up.
+    pub(super) open_queries: u32,
+}
+
+/// One query and its response over TCP, each behind its length.
+#[derive(Default)]
+struct TcpExchange {
+    unsent: Vec<u8>,
+    received: Vec<u8>,
+}
+
+/// The result of [`DnsSocket::receive`].
+pub(super) enum Received {
+    /// Nothing more for now.
+    Nothing,
+    /// A message of this length is in the buffer.
+    Message(usize),
+}
+
+impl DnsSocket {
+    pub(super) fn udp(server: &NameServer, servers: &DnsServers) -> io::Result<Self> {
+        Self::open(server, servers, Type::DGRAM, Protocol::UDP, None)
+    }
+
+    pub(super) fn tcp(server: &NameServer, servers: &DnsServers) -> io::Result<Self> {
+        Self::open(server, servers, Type::STREAM, Protocol::TCP, Some(TcpExchange::default()))
+    }
+
+    fn open(
+        server: &NameServer,
+        servers: &DnsServers,
+        kind: Type,
+        protocol: Protocol,
+        stream: Option<TcpExchange>,
+    ) -> io::Result<Self> {
+        let address = socket_address(server)?;
+        let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+        socket.set_nonblocking(true)?;
+        if let Some(device) = &servers.interface {
+            bind_device(&socket, device)?;
+        }
+        let local = if address.is_ipv4() { servers.local_v4.map(IpAddr::V4) } else { servers.local_v6.map(IpAddr::V6) };
+        if let Some(local) = local {
+            socket.bind(&SocketAddr::new(local, 0).into())?;
+        }
+        match socket.connect(&address.into()) {
+            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Err(error),
+            _ => Ok(Self { socket, server: server.clone(), stream, uses: 0, open_queries: 0 }),
+        }
+    }
+
+    pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+        let interest = if self.stream.is_some() { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        registry.register(&mut SourceFd(&self.socket.as_raw_fd()), token, interest)
+    }
+
+    /// Returns true if the socket may carry another query to this server.
+    pub(super) fn takes_another(&self, server: &NameServer) -> bool {
+        self.uses < QUERIES_PER_SOCKET && self.server == *server
+    }
+
+    /// Sends a query. A datagram that does not fit into the send buffer counts as lost.
+    pub(super) fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
+        if let Some(stream) = &mut self.stream {
+            let length = u16::try_from(message.len()).map_err(io::Error::other)?;
+            stream.unsent.extend(length.to_be_bytes());
+            stream.unsent.extend(message);
+            self.write()?;
+        } else {
+            match self.socket.send(&message) {
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                _ => {}
+            }
+        }
+        self.uses += 1;
+        self.open_queries += 1;
+        Ok(())
+    }
+
+    /// Sends what is left, if the socket is of TCP.
+    fn write(&mut self) -> io::Result<()> {
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        while !stream.unsent.is_empty() {
+            match (&self.socket).write(&stream.unsent) {
+                Ok(sent) => drop(stream.unsent.drain(..sent)),
+                Err(error) if is_early(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives a message into the buffer, which has room for [`MAX_MESSAGE`] bytes.
+    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        self.write()?;
+        let Some(stream) = &mut self.stream else {
+            return match (&self.socket).read(buffer) {
+                Ok(length) => Ok(Received::Message(length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
+                Err(error) => Err(error),
+            };
+        };
+        loop {
+            if let Some((length, rest)) = stream.received.split_first_chunk::<2>() {
+                let length = usize::from(u16::from_be_bytes(*length));
+                if let Some(message) = rest.get(..length) {
+                    buffer[..length].copy_from_slice(message);
+                    stream.received.drain(..2 + length);
+                    return Ok(Received::Message(length));
+                }
+            }
+            match (&self.socket).read(buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => stream.received.extend(&buffer[..length]),
+                Err(error) if is_early(&error) => return Ok(Received::Nothing),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Returns true if the connection is not there yet, or the socket's buffer is full or empty.
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected | io::ErrorKind::Interrupted)
+}
+
+fn socket_address(server: &NameServer) -> io::Result<SocketAddr> {
+    Ok(match (server.address, &server.interface) {
+        (IpAddr::V6(address), Some(interface)) => {
+            let scope = zone_index(interface).ok_or(io::ErrorKind::NotFound)?;
+            SocketAddrV6::new(address, server.port, 0, scope).into()
+        }
+        (address, _) => SocketAddr::new(address, server.port),
+    })
+}

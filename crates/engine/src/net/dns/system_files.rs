@@ -1,0 +1,133 @@
+//! The system's configuration of names: `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`, read again when they
+//! change. The variables `LOCALDOMAIN` and `RES_OPTIONS` count as in glibc.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_policy::dns::hosts::HostsFile;
+use haul_policy::dns::nsswitch::{HostSources, host_sources};
+use haul_policy::dns::resolv_conf::ResolvConf;
+
+/// The files are looked at no more often than this.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The largest hosts file that is kept in memory. For a larger one, the system's resolver is used.
+const MAX_HOSTS_SIZE: u64 = 4 << 20;
+
+/// The paths of the files.
+#[derive(Clone, Debug)]
+pub(super) struct FilePaths {
+    pub(super) resolv_conf: PathBuf,
+    pub(super) hosts: PathBuf,
+    pub(super) nsswitch: PathBuf,
+}
+
+impl Default for FilePaths {
+    fn default() -> Self {
+        Self {
+            resolv_conf: "/etc/resolv.conf".into(),
+            hosts: "/etc/hosts".into(),
+            nsswitch: "/etc/nsswitch.conf".into(),
+        }
+    }
+}
+
+/// What the files say.
+#[derive(Clone, Debug)]
+pub(super) struct NameConfig {
+    pub(super) resolv_conf: Arc<ResolvConf>,
+    pub(super) hosts: Arc<HostsFile>,
+    pub(super) sources: HostSources,
+}
+
+/// Device, inode, modification time and size of a file; `None` if there is none.
+type FileVersion = Option<(u64, u64, i64, i64, u64)>;
+
+/// The files and the time of their last check.
+pub(super) struct NameFiles {
+    paths: FilePaths,
+    checked: Instant,
+    versions: [FileVersion; 3],
+    config: NameConfig,
+}
+
+impl NameFiles {
+    /// Reads the files.
+    pub(super) fn read(paths: FilePaths, now: Instant) -> Self {
+        let versions = versions(&paths);
+        let config = read(&paths, versions[1]);
+        Self { paths, checked: now, versions, config }
+    }
+
+    /// Returns the configuration; the files are read again if they have changed.
+    pub(super) fn config(&mut self, now: Instant) -> &NameConfig {
+        if now.saturating_duration_since(self.checked) >= CHECK_INTERVAL {
+            self.checked = now;
+            let versions = versions(&self.paths);
+            if versions != self.versions {
+                self.config = read(&self.paths, versions[1]);
+                self.versions = versions;
+            }
+        }
+        &self.config
+    }
+}
+
+fn versions(paths: &FilePaths) -> [FileVersion; 3] {
+    [&paths.resolv_conf, &paths.hosts, &paths.nsswitch].map(|path| {
+        let data = fs::metadata(path).ok()?;
+        Some((data.dev(), data.ino(), data.mtime(), data.mtime_nsec(), data.size()))
+    })
+}
+
+fn read(paths: &FilePaths, hosts_version: FileVersion) -> NameConfig {
+    let mut resolv_conf = ResolvConf::parse(&text(&paths.resolv_conf));
+    if resolv_conf.search.is_empty() {
+        let node = rustix::system::uname();
+        let domain = node.nodename().to_str().ok().and_then(|node| node.split_once('.')).map(|(_, domain)| domain);
+        resolv_conf.set_search(domain.unwrap_or_default());
+    }
+    if let Ok(domains) = std::env::var("LOCALDOMAIN") {
+        resolv_conf.set_search(&domains);
+    }
+    if let Ok(options) = std::env::var("RES_OPTIONS") {
+        resolv_conf.apply_options(options.split_ascii_whitespace());
+    }
+    let is_large = hosts_version.is_some_and(|(.., size)| size > MAX_HOSTS_SIZE);
+    let (hosts, sources) = if is_large {
+        (HostsFile::default(), HostSources::SystemOnly)
+    } else {
+        (HostsFile::parse(&text(&paths.hosts)), host_sources(&text(&paths.nsswitch)))
+    };
+    NameConfig { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
+}
+
+/// The text of a file; empty if it cannot be read, as the system's resolver has it.
+fn text(path: &Path) -> String {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_file_is_read_again_after_a_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("resolv.conf"), "nameserver 192.0.2.1\nsearch a\n").unwrap();
+        let paths = FilePaths { resolv_conf: at("resolv.conf"), hosts: at("hosts"), nsswitch: at("nsswitch.conf") };
+        let now = Instant::now();
+        let mut files = NameFiles::read(paths, now);
+        assert_eq!(files.config(now).sources, HostSources::FilesThenDns);
+        fs::write(at("hosts"), "192.0.2.9 web\n").unwrap();
+        fs::write(at("nsswitch.conf"), "hosts: files ldap\n").unwrap();
+        assert!(files.config(now).hosts.addresses("web").is_empty());
+        let later = files.config(now + CHECK_INTERVAL);
+        assert_eq!(later.hosts.addresses("web").len(), 1);
+        assert_eq!(later.sources, HostSources::SystemOnly);
+        assert_eq!(later.resolv_conf.servers[0].to_string(), "192.0.2.1:53");
+    }
+}

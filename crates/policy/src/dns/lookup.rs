@@ -1,0 +1,347 @@
+//! The course of one lookup: which server is asked when, and when the result is known.
+//!
+//! A and AAAA are asked side by side. Once one of them is answered with addresses, the other has
+//! 50 ms left (RFC 8305 §3): no connection waits for a server that does not answer one of the two.
+//!
+//! | what happens | what follows |
+//! |---|---|
+//! | no response for 1 s, then 2 s, 4 s … (at most `timeout`) | the next server is asked, too; a late response still counts |
+//! | the server fails, refuses or cannot be reached | the next server is asked at once |
+//! | the response is truncated | the same query over TCP |
+//! | the query is not understood | the same query without EDNS |
+//! | the name does not exist, or has no address | the next name of the search list |
+//!
+//! A question ends without an answer after `timeout` × `attempts` × servers, or after `attempts` ×
+//! servers failures. A datagram that was lost so costs a second, not the five of `timeout`.
+//!
+//! The machine sends nothing and reads no clock. Its caller sends what [`NameLookup::start`] and the other calls return,
+//! hands in what arrives, and calls [`NameLookup::on_timeout`] at [`NameLookup::next_timeout`].
+
+use core::time::Duration;
+use std::net::IpAddr;
+
+use super::message::{AddressQuery, DnsResponse, NameError, RecordType};
+use super::resolv_conf::ResolvConf;
+use crate::time::MonotonicTime;
+
+/// The time that the second address family has once the first is known (RFC 8305 §3).
+const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
+/// The time until a query without a response is sent again, at first.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+
+/// A query that is to be sent. Its bytes come from [`NameLookup::query`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryTransmit {
+    /// The type of address.
+    pub record_type: RecordType,
+    /// The index of the server in [`ResolvConf::servers`].
+    pub server: usize,
+    /// Over TCP instead of UDP.
+    pub tcp: bool,
+}
+
+/// The state of a lookup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LookupState {
+    /// Responses are awaited.
+    Waiting,
+    /// The name has these addresses, which may be kept for `ttl`.
+    Found {
+        /// The addresses: IPv6 first, then IPv4.
+        addresses: Vec<IpAddr>,
+        /// The time for which they may be kept.
+        ttl: Duration,
+    },
+    /// Servers say that the name does not exist, or has no address.
+    NotFound {
+        /// True if the name exists.
+        exists: bool,
+        /// The time for which the answer may be kept.
+        ttl: Duration,
+    },
+    /// No server gave an answer; it may be different soon. The text says what the last one did.
+    Unavailable(&'static str),
+}
+
+/// One lookup.
+#[derive(Debug)]
+pub struct NameLookup {
+    candidates: Vec<String>,
+    candidate: usize,
+    config: ResolvConf,
+    first_server: usize,
+    questions: Vec<OpenQuestion>,
+    /// The time at which the lookup ends without the second address family.
+    cut_off: Option<MonotonicTime>,
+    /// Some candidate was not answered at all.
+    failure: Option<&'static str>,
+    /// Some candidate exists, without an address.
+    exists: bool,
+    negative_ttl: Option<Duration>,
+    state: LookupState,
+}
+
+/// The query for one address family.
+#[derive(Debug)]
+struct OpenQuestion {
+    record_type: RecordType,
+    server: usize,
+    tcp: bool,
+    edns: bool,
+    /// The number of failures that servers reported.
+    failures: u32,
+    /// The time to wait for a response before the next server is asked, too.
+    patience: Duration,
+    /// The time at which the next server is asked, too.
+    due: MonotonicTime,
+    /// The time at which the question has failed.
+    ends: MonotonicTime,
+    answer: Option<DnsResponse>,
+}
+
+impl NameLookup {
+    /// Prepares a lookup of `name`. The first query goes to the server with the index `first_server`, modulo their number.
+    ///
+    /// # Errors
+    /// [`NameError`] if no candidate can be written as a DNS name.
+    pub fn new(name: &str, config: &ResolvConf, first_server: usize) -> Result<Self, NameError> {
+        let mut candidates = config.candidates(name);
+        let is_writable = |name: &String| {
+            AddressQuery { name, record_type: RecordType::A, id: 0, edns: false, trust_ad: false }.to_bytes().is_ok()
+        };
+        candidates.retain(is_writable);
+        if candidates.is_empty() {
+            return Err(NameError);
+        }
+        Ok(Self {
+            candidates,
+            candidate: 0,
+            config: config.clone(),
+            first_server: first_server % config.servers.len().max(1),
+            questions: Vec::new(),
+            cut_off: None,
+            failure: None,
+            exists: false,
+            negative_ttl: None,
+            state: LookupState::Waiting,
+        })
+    }
+
+    /// Begins: returns the first queries.
+    pub fn start(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
+        let types: &[RecordType] =
+            if self.config.no_aaaa { &[RecordType::A] } else { &[RecordType::A, RecordType::Aaaa] };
+        let (server, tcp, edns) = (self.first_server, self.config.use_tcp, self.config.edns0);
+        let patience = self.config.timeout.min(FIRST_RETRY);
+        let (due, ends) = (now + patience, now + self.config.timeout * self.most_tries());
+        let question = |&record_type| OpenQuestion {
+            record_type,
+            server,
+            tcp,
+            edns,
+            failures: 0,
+            patience,
+            due,
+            ends,
+            answer: None,
+        };
+        self.questions = types.iter().map(question).collect();
+        self.cut_off = None;
+        self.questions.iter().map(OpenQuestion::transmit).collect()
+    }
+
+    /// Returns the name that is asked for now.
+    #[must_use]
+    pub fn candidate(&self) -> &str {
+        &self.candidates[self.candidate]
+    }
+
+    /// Returns the state.
+    #[must_use]
+    pub fn state(&self) -> &LookupState {
+        &self.state
+    }
+
+    /// Returns the query for this type as it is to be sent now; `id` is the caller's choice.
+    #[must_use]
+    pub fn query(&self, record_type: RecordType, id: u16) -> AddressQuery<'_> {
+        let edns = self.questions.iter().any(|question| question.record_type == record_type && question.edns);
+        AddressQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
+    }
+
+    /// Takes the response to a query of this type that went to `server`, and returns what is to be sent next.
+    pub fn on_response(
+        &mut self,
+        now: MonotonicTime,
+        record_type: RecordType,
+        server: usize,
+        response: DnsResponse,
+    ) -> Vec<QueryTransmit> {
+        let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {
+            return Vec::new();
+        };
+        if question.answer.is_some() {
+            return Vec::new();
+        }
+        match response {
+            DnsResponse::Truncated if !question.tcp => {
+                question.tcp = true;
+                question.server = server;
+                return vec![question.transmit_at(now)];
+            }
+            DnsResponse::NotUnderstood if question.edns => {
+                question.edns = false;
+                return vec![question.transmit_at(now)];
+            }
+            DnsResponse::Truncated => self.on_failure(now, record_type, server, "a truncated answer over TCP"),
+            DnsResponse::NotUnderstood => {
+                self.on_failure(now, record_type, server, "a query that it does not understand")
+            }
+            DnsResponse::ServerFailure(cause) => self.on_failure(now, record_type, server, cause),
+            answer => {
+                question.answer = Some(answer);
+                self.conclude(now)
+            }
+        }
+    }
+
+    /// Notes that `server` cannot be reached, and returns what is to be sent next.
+    pub fn on_unreachable(&mut self, now: MonotonicTime, record_type: RecordType, server: usize) -> Vec<QueryTransmit> {
+        self.on_failure(now, record_type, server, "it cannot be reached")
+    }
+
+    /// Returns the time at which [`NameLookup::on_timeout`] is due; `None` once the lookup is over.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<MonotonicTime> {
+        if self.state != LookupState::Waiting {
+            return None;
+        }
+        let open = self.questions.iter().filter(|question| question.answer.is_none());
+        open.map(|question| question.due).chain(self.cut_off).min()
+    }
+
+    /// Handles what is due by now, and returns what is to be sent next.
+    pub fn on_timeout(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
+        if self.cut_off.is_some_and(|at| at <= now) {
+            self.questions.iter_mut().for_each(|question| question.ends = question.ends.min(now));
+        }
+        let mut transmits = Vec::new();
+        for question in self.questions.iter_mut().filter(|question| question.answer.is_none()) {
+            if question.ends <= now {
+                question.answer = Some(DnsResponse::ServerFailure("no answer in time"));
+            } else if question.due <= now {
+                question.patience = (question.patience * 2).min(self.config.timeout);
+                question.server = (question.server + 1) % self.config.servers.len().max(1);
+                transmits.push(question.transmit_at(now));
+            }
+        }
+        transmits.extend(self.conclude(now));
+        transmits
+    }
+
+    /// Asks the next server, unless it is asked already; after the last one the question has failed.
+    fn on_failure(
+        &mut self,
+        now: MonotonicTime,
+        record_type: RecordType,
+        failed: usize,
+        cause: &'static str,
+    ) -> Vec<QueryTransmit> {
+        let most = self.most_tries();
+        let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {
+            return Vec::new();
+        };
+        if question.answer.is_some() || question.server != failed {
+            return Vec::new();
+        }
+        question.failures += 1;
+        if question.failures >= most {
+            question.answer = Some(DnsResponse::ServerFailure(cause));
+            return self.conclude(now);
+        }
+        question.server = (question.server + 1) % self.config.servers.len().max(1);
+        question.tcp = self.config.use_tcp;
+        question.edns = self.config.edns0;
+        vec![question.transmit_at(now)]
+    }
+
+    /// Returns the number of times that a server is asked before a question has failed.
+    fn most_tries(&self) -> u32 {
+        let servers = u32::try_from(self.config.servers.len()).unwrap_or(u32::MAX);
+        self.config.attempts.max(1).saturating_mul(servers.max(1))
+    }
+
+    /// Ends the lookup, or goes to the next candidate, if the answers allow it.
+    fn conclude(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
+        if self.state != LookupState::Waiting {
+            return Vec::new();
+        }
+        let found = self.questions.iter().any(
+            |question| matches!(&question.answer, Some(DnsResponse::Addresses { addresses, .. }) if !addresses.is_empty()),
+        );
+        let open = self.questions.iter().any(|question| question.answer.is_none());
+        if open {
+            if found && self.cut_off.is_none() {
+                self.cut_off = Some(now + RESOLUTION_DELAY);
+            }
+            return Vec::new();
+        }
+        if found {
+            self.state = self.found();
+            return Vec::new();
+        }
+        for question in &self.questions {
+            match &question.answer {
+                Some(DnsResponse::Addresses { ttl, .. }) => {
+                    self.exists = true;
+                    self.negative_ttl = Some(self.negative_ttl.map_or(*ttl, |least| least.min(*ttl)));
+                }
+                Some(DnsResponse::NoSuchName { ttl }) => {
+                    self.negative_ttl = Some(self.negative_ttl.map_or(*ttl, |least| least.min(*ttl)));
+                }
+                Some(DnsResponse::ServerFailure(cause)) => self.failure = Some(cause),
+                _ => {}
+            }
+        }
+        if self.candidate + 1 < self.candidates.len() {
+            self.candidate += 1;
+            return self.start(now);
+        }
+        self.state = match (self.failure, self.negative_ttl) {
+            (Some(cause), _) => LookupState::Unavailable(cause),
+            (None, ttl) => LookupState::NotFound { exists: self.exists, ttl: ttl.unwrap_or_default() },
+        };
+        Vec::new()
+    }
+
+    fn found(&self) -> LookupState {
+        let mut all = Vec::new();
+        let mut least: Option<Duration> = None;
+        // IPv6 is asked second and comes first.
+        for question in self.questions.iter().rev() {
+            match &question.answer {
+                Some(DnsResponse::Addresses { addresses, ttl }) if !addresses.is_empty() => {
+                    all.extend_from_slice(addresses);
+                    least = Some(least.map_or(*ttl, |least| least.min(*ttl)));
+                }
+                _ => {}
+            }
+        }
+        LookupState::Found { addresses: all, ttl: least.unwrap_or_default() }
+    }
+}
+
+impl OpenQuestion {
+    /// Grants the usual patience from now on.
+    fn transmit_at(&mut self, now: MonotonicTime) -> QueryTransmit {
+        self.due = (now + self.patience).min(self.ends);
+        self.transmit()
+    }
+
+    fn transmit(&self) -> QueryTransmit {
+        QueryTransmit { record_type: self.record_type, server: self.server, tcp: self.tcp }
+    }
+}
+
+#[cfg(test)]
+mod tests;

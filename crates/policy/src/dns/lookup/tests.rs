@@ -1,0 +1,196 @@
+use super::*;
+
+const NOW: MonotonicTime = MonotonicTime(0);
+const A: RecordType = RecordType::A;
+const AAAA: RecordType = RecordType::Aaaa;
+
+fn lookup(name: &str, config: &str) -> (NameLookup, Vec<QueryTransmit>) {
+    let mut lookup = NameLookup::new(name, &ResolvConf::parse(config), 0).unwrap();
+    let transmits = lookup.start(NOW);
+    (lookup, transmits)
+}
+
+fn has(addresses: &[&str]) -> DnsResponse {
+    let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+    DnsResponse::Addresses { addresses, ttl: Duration::from_secs(60) }
+}
+
+fn no_such_name() -> DnsResponse {
+    DnsResponse::NoSuchName { ttl: Duration::from_secs(9) }
+}
+
+fn to(record_type: RecordType, server: usize, tcp: bool) -> QueryTransmit {
+    QueryTransmit { record_type, server, tcp }
+}
+
+fn found(lookup: &NameLookup) -> Vec<String> {
+    match lookup.state() {
+        LookupState::Found { addresses, .. } => addresses.iter().map(ToString::to_string).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn both_families_are_asked_side_by_side() {
+    let (mut lookup, transmits) = lookup("h", "nameserver 1.1.1.1\n");
+    assert_eq!(transmits, [to(A, 0, false), to(AAAA, 0, false)]);
+    assert!(lookup.on_response(NOW, A, 0, has(&["1.2.3.4"])).is_empty());
+    assert_eq!(lookup.state(), &LookupState::Waiting);
+    lookup.on_response(NOW, AAAA, 0, has(&["::2"]));
+    assert_eq!(found(&lookup), ["::2", "1.2.3.4"]);
+}
+
+#[test]
+fn second_family_has_fifty_milliseconds() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
+    let later = NOW + Duration::from_millis(700);
+    lookup.on_response(later, A, 0, has(&["1.2.3.4"]));
+    let end = lookup.next_timeout().unwrap();
+    assert_eq!(end, later + RESOLUTION_DELAY);
+    assert!(lookup.on_timeout(end).is_empty());
+    assert_eq!(found(&lookup), ["1.2.3.4"]);
+    assert_eq!(lookup.next_timeout(), None);
+}
+
+#[test]
+fn family_without_addresses_does_not_hurry_the_other() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
+    lookup.on_response(NOW, AAAA, 0, has(&[]));
+    assert_eq!(lookup.next_timeout(), Some(NOW + Duration::from_secs(1)));
+    lookup.on_response(NOW + Duration::from_secs(3), A, 0, has(&["1.2.3.4"]));
+    assert_eq!(found(&lookup), ["1.2.3.4"]);
+}
+
+#[test]
+fn silent_server_is_followed_by_the_next() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\noptions timeout:1 attempts:2\n");
+    let mut now = NOW;
+    for server in [1, 0, 1] {
+        now = lookup.next_timeout().unwrap();
+        assert_eq!(lookup.on_timeout(now), [to(A, server, false), to(AAAA, server, false)]);
+    }
+    // A late response of the first server counts.
+    lookup.on_response(now, A, 0, has(&["1.2.3.4"]));
+    lookup.on_timeout(lookup.next_timeout().unwrap());
+    assert_eq!(found(&lookup), ["1.2.3.4"]);
+}
+
+#[test]
+fn silence_of_all_servers_is_temporary() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\noptions attempts:1\n");
+    let mut sent_at = Vec::new();
+    while let Some(now) = lookup.next_timeout() {
+        sent_at.extend(lookup.on_timeout(now).iter().map(|_| now));
+    }
+    let seconds = |n| NOW + Duration::from_secs(n);
+    assert_eq!(sent_at, [seconds(1), seconds(1), seconds(3), seconds(3)]);
+    assert_eq!(lookup.state(), &LookupState::Unavailable("no answer in time"));
+}
+
+#[test]
+fn failing_server_is_followed_at_once_by_the_next() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
+    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::ServerFailure("SERVFAIL")), [to(A, 1, false)]);
+    assert_eq!(lookup.on_unreachable(NOW, AAAA, 0), [to(AAAA, 1, false)]);
+    // Another message about the server that was given up changes nothing.
+    assert!(lookup.on_unreachable(NOW, AAAA, 0).is_empty());
+}
+
+#[test]
+fn truncated_response_is_fetched_over_tcp_from_the_same_server() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
+    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::Truncated), [to(A, 0, true)]);
+    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::Truncated), [to(A, 1, false)]);
+}
+
+#[test]
+fn server_that_rejects_edns_is_asked_without() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\noptions edns0\n");
+    assert!(lookup.query(A, 1).edns);
+    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::NotUnderstood), [to(A, 0, false)]);
+    assert!(!lookup.query(A, 1).edns && lookup.query(AAAA, 1).edns);
+}
+
+#[test]
+fn search_list_is_tried_until_a_name_has_addresses() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a b\n");
+    for candidate in ["h.a", "h.b"] {
+        assert_eq!(lookup.candidate(), candidate);
+        lookup.on_response(NOW, A, 0, no_such_name());
+        assert_eq!(lookup.on_response(NOW, AAAA, 0, no_such_name()).len(), 2);
+    }
+    assert_eq!(lookup.candidate(), "h");
+    lookup.on_response(NOW, A, 0, has(&["1.2.3.4"]));
+    lookup.on_response(NOW, AAAA, 0, has(&[]));
+    assert_eq!(found(&lookup), ["1.2.3.4"]);
+}
+
+#[test]
+fn missing_name_and_missing_address_are_told_apart() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
+    lookup.on_response(NOW, A, 0, no_such_name());
+    lookup.on_response(NOW, AAAA, 0, no_such_name());
+    assert_eq!(lookup.state(), &LookupState::NotFound { exists: false, ttl: Duration::from_secs(9) });
+    let (mut lookup, _) = super::tests::lookup("h", "nameserver 1.1.1.1\n");
+    lookup.on_response(NOW, A, 0, has(&[]));
+    lookup.on_response(NOW, AAAA, 0, has(&[]));
+    assert_eq!(lookup.state(), &LookupState::NotFound { exists: true, ttl: Duration::from_secs(60) });
+}
+
+#[test]
+fn failure_at_a_searched_name_is_no_proof_of_absence() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a\noptions attempts:1\n");
+    lookup.on_response(NOW, A, 0, DnsResponse::ServerFailure("SERVFAIL"));
+    lookup.on_response(NOW, AAAA, 0, DnsResponse::ServerFailure("SERVFAIL"));
+    lookup.on_response(NOW, A, 0, no_such_name());
+    lookup.on_response(NOW, AAAA, 0, no_such_name());
+    assert_eq!(lookup.state(), &LookupState::Unavailable("SERVFAIL"));
+}
+
+#[test]
+fn options_for_tcp_and_ipv4_alone_are_followed() {
+    let (_, transmits) = lookup("h", "nameserver 1.1.1.1\noptions use-vc no-aaaa\n");
+    assert_eq!(transmits, [to(A, 0, true)]);
+}
+
+#[test]
+fn name_that_dns_cannot_carry_is_refused() {
+    assert!(NameLookup::new("a..b", &ResolvConf::default(), 0).is_err());
+}
+
+proptest::proptest! {
+    /// Whatever servers do, a lookup ends: after at most as many tries as the configuration allows.
+    #[test]
+    fn every_lookup_ends(events in proptest::collection::vec((0u8..8, 0usize..3, 0u8..2), 0..40), servers in 1usize..4) {
+        let lines: String = (0..servers).map(|n| format!("nameserver 10.0.0.{n}\n")).collect();
+        let (mut lookup, _) = lookup("h", &format!("{lines}search a\noptions edns0 timeout:1\n"));
+        let mut now = NOW;
+        let mut sent = 0;
+        for (event, server, family) in events {
+            let record_type = if family == 0 { A } else { AAAA };
+            sent += match event {
+                0 => lookup.on_response(now, record_type, server, has(&[])),
+                1 => lookup.on_response(now, record_type, server, no_such_name()),
+                2 => lookup.on_response(now, record_type, server, DnsResponse::Truncated),
+                3 => lookup.on_response(now, record_type, server, DnsResponse::NotUnderstood),
+                4 => lookup.on_response(now, record_type, server, DnsResponse::ServerFailure("SERVFAIL")),
+                5 => lookup.on_unreachable(now, record_type, server),
+                6 => lookup.on_response(now, record_type, server, has(&["1.2.3.4"])),
+                _ => {
+                    now = lookup.next_timeout().unwrap_or(now);
+                    lookup.on_timeout(now)
+                }
+            }
+            .len();
+        }
+        while let Some(at) = lookup.next_timeout() {
+            assert!(at >= now);
+            now = at;
+            sent += lookup.on_timeout(now).len();
+        }
+        assert_ne!(lookup.state(), &LookupState::Waiting);
+        // Two names, two families, each server twice by failures and twice by silence, each again
+        // by TCP or without EDNS.
+        assert!(sent <= 2 * 2 * servers * 4 * 3, "{sent}");
+    }
+}

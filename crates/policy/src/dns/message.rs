@@ -1,0 +1,236 @@
+//! DNS messages: queries for the addresses of a name, and what a response says about it (RFC 1035 §4).
+//!
+//! ```
+//! use haul_policy::dns::message::{AddressQuery, RecordType};
+//!
+//! let query = AddressQuery { name: "www.example", record_type: RecordType::A, id: 7, edns: false, trust_ad: false };
+//! let bytes = query.to_bytes()?;
+//! assert_eq!(&bytes[..2], [0, 7]);
+//! assert!(query.parse_response(&bytes).is_none()); // a query is no response
+//! # Ok::<(), haul_policy::dns::message::NameError>(())
+//! ```
+
+use core::fmt;
+use core::time::Duration;
+use std::net::IpAddr;
+
+use domain::base::iana::{Class, Opcode, Rcode, Rtype};
+use domain::base::name::{NameBuilder, ToName};
+use domain::base::{Message, MessageBuilder, Name, ParsedName, Ttl};
+use domain::rdata::{A, Aaaa, Cname, Soa};
+
+/// The receive buffer that queries announce (EDNS): responses of this size pass unfragmented everywhere (RFC 9715).
+pub const UDP_PAYLOAD_SIZE: u16 = 1232;
+/// The longest chain of CNAME records that is followed.
+const MAX_ALIASES: usize = 16;
+/// The longest life of a negative answer (RFC 2308 §5).
+const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(3 * 3600);
+/// The longest life of an answer (RFC 8767 §4).
+const MAX_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The type of address that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecordType {
+    /// IPv4 addresses.
+    A,
+    /// IPv6 addresses.
+    Aaaa,
+}
+
+impl RecordType {
+    fn rtype(self) -> Rtype {
+        match self {
+            Self::A => Rtype::A,
+            Self::Aaaa => Rtype::AAAA,
+        }
+    }
+}
+
+/// A name that DNS cannot carry: an empty label, one of over 63 bytes, or over 253 bytes in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameError;
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a host name: a label is empty or longer than 63 bytes, or the name longer than 253")
+    }
+}
+
+impl std::error::Error for NameError {}
+
+/// A query for the addresses of a name.
+#[derive(Clone, Copy, Debug)]
+pub struct AddressQuery<'a> {
+    /// The absolute name, without the dot at its end.
+    pub name: &'a str,
+    /// The type of address.
+    pub record_type: RecordType,
+    /// The identifier; random, against forged responses (RFC 5452).
+    pub id: u16,
+    /// Announces [`UDP_PAYLOAD_SIZE`].
+    pub edns: bool,
+    /// Sets the AD bit.
+    pub trust_ad: bool,
+}
+
+/// What a response says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DnsResponse {
+    /// The name exists and has these addresses, maybe none of the type. They may be kept for `ttl`.
+    Addresses {
+        /// The addresses, in the order of the response.
+        addresses: Vec<IpAddr>,
+        /// The time for which the answer may be kept.
+        ttl: Duration,
+    },
+    /// The name does not exist (NXDOMAIN).
+    NoSuchName {
+        /// The time for which the answer may be kept.
+        ttl: Duration,
+    },
+    /// The response did not fit; the query is to be repeated over TCP.
+    Truncated,
+    /// The server does not understand the query as it is (FORMERR, NOTIMP): without EDNS it might.
+    NotUnderstood,
+    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another one may.
+    ServerFailure(&'static str),
+}
+
+impl AddressQuery<'_> {
+    /// Writes the query.
+    ///
+    /// # Errors
+    /// [`NameError`] if the name cannot be written.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, NameError> {
+        let name = self.wire_name()?;
+        let mut builder = MessageBuilder::new_vec();
+        let header = builder.header_mut();
+        header.set_id(self.id);
+        header.set_rd(true);
+        header.set_ad(self.trust_ad);
+        let mut builder = builder.question();
+        builder.push((&name, self.record_type.rtype())).map_err(|_| NameError)?;
+        if !self.edns {
+            return Ok(builder.finish());
+        }
+        let mut builder = builder.additional();
+        builder
+            .opt(|opt| {
+                opt.set_udp_payload_size(UDP_PAYLOAD_SIZE);
+                Ok(())
+            })
+            .map_err(|_| NameError)?;
+        Ok(builder.finish())
+    }
+
+    fn wire_name(&self) -> Result<Name<Vec<u8>>, NameError> {
+        let mut builder = NameBuilder::new_vec();
+        for label in self.name.split('.') {
+            if label.is_empty() {
+                return Err(NameError);
+            }
+            builder.append_label(label.as_bytes()).map_err(|_| NameError)?;
+        }
+        builder.into_name().map_err(|_| NameError)
+    }
+
+    /// Parses a message that arrived; `None` if it is no response to this query: another identifier or question, or not
+    /// well-formed up to there. Such a message is dropped, and the true response awaited (RFC 5452 §4).
+    #[must_use]
+    pub fn parse_response(&self, bytes: &[u8]) -> Option<DnsResponse> {
+        let message = Message::from_octets(bytes).ok()?;
+        let header = message.header();
+        let name = self.wire_name().ok()?;
+        if header.id() != self.id || !header.qr() || header.opcode() != Opcode::QUERY {
+            return None;
+        }
+        match message.sole_question() {
+            Ok(question)
+                if question.qname().name_eq(&name)
+                    && question.qtype() == self.record_type.rtype()
+                    && question.qclass() == Class::IN => {}
+            // Some servers send an error without the question.
+            Err(_) if message.header_counts().qdcount() == 0 && header.rcode() != Rcode::NOERROR => {}
+            _ => return None,
+        }
+        Some(match header.rcode() {
+            _ if header.tc() => DnsResponse::Truncated,
+            Rcode::NOERROR => self.addresses(&message, &name),
+            Rcode::NXDOMAIN => DnsResponse::NoSuchName { ttl: negative_ttl(&message) },
+            Rcode::FORMERR | Rcode::NOTIMP => DnsResponse::NotUnderstood,
+            Rcode::SERVFAIL => DnsResponse::ServerFailure("SERVFAIL"),
+            Rcode::REFUSED => DnsResponse::ServerFailure("REFUSED"),
+            _ => DnsResponse::ServerFailure("an unknown error"),
+        })
+    }
+
+    /// Returns the addresses at the end of the chain of aliases. Records of other names are not looked at.
+    fn addresses(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
+        let malformed = DnsResponse::ServerFailure("a malformed answer");
+        let Ok(answer) = message.answer() else { return malformed };
+        let mut owner = ParsedOrOwn::Own(name);
+        let mut ttl = MAX_TTL;
+        for _ in 0..=MAX_ALIASES {
+            let (mut addresses, mut alias) = (Vec::new(), None);
+            for record in answer {
+                let Ok(record) = record else { return malformed };
+                if record.class() != Class::IN || !owner.matches(&record.owner()) {
+                    continue;
+                }
+                let address = match self.record_type {
+                    RecordType::A => record.to_record::<A>().map(|found| found.map(|a| IpAddr::V4(a.data().addr()))),
+                    RecordType::Aaaa => {
+                        record.to_record::<Aaaa>().map(|found| found.map(|a| IpAddr::V6(a.data().addr())))
+                    }
+                };
+                match (address, record.to_record::<Cname<ParsedName<&[u8]>>>()) {
+                    (Ok(Some(address)), _) => addresses.push(address),
+                    (_, Ok(Some(cname))) => alias = Some(cname.data().cname().clone()),
+                    (Err(_), _) | (_, Err(_)) => return malformed,
+                    _ => continue,
+                }
+                ttl = ttl.min(lifetime(record.ttl()));
+            }
+            match alias {
+                Some(next) if addresses.is_empty() => owner = ParsedOrOwn::Parsed(next),
+                None if addresses.is_empty() => {
+                    return DnsResponse::Addresses { addresses, ttl: ttl.min(negative_ttl(message)) };
+                }
+                _ => return DnsResponse::Addresses { addresses, ttl },
+            }
+        }
+        DnsResponse::ServerFailure("an endless chain of aliases")
+    }
+}
+
+enum ParsedOrOwn<'a> {
+    Own(&'a Name<Vec<u8>>),
+    Parsed(ParsedName<&'a [u8]>),
+}
+
+impl ParsedOrOwn<'_> {
+    fn matches(&self, other: &impl ToName) -> bool {
+        match self {
+            Self::Own(name) => name.name_eq(other),
+            Self::Parsed(name) => name.name_eq(other),
+        }
+    }
+}
+
+/// Returns the life of a record. One with the highest bit set counts as 0 (RFC 2181 §8).
+fn lifetime(ttl: Ttl) -> Duration {
+    let seconds = ttl.as_secs();
+    if seconds > i32::MAX as u32 { Duration::ZERO } else { Duration::from_secs(seconds.into()).min(MAX_TTL) }
+}
+
+/// Returns the life of a negative answer: by the zone's SOA record (RFC 2308 §5). Without one it is not to be kept.
+fn negative_ttl(message: &Message<&[u8]>) -> Duration {
+    let Ok(authority) = message.authority() else { return Duration::ZERO };
+    for record in authority.limit_to::<Soa<ParsedName<&[u8]>>>().flatten() {
+        return lifetime(record.ttl()).min(lifetime(record.data().minimum())).min(MAX_NEGATIVE_TTL);
+    }
+    Duration::ZERO
+}
+
+#[cfg(test)]
+mod tests;

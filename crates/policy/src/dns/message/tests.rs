@@ -1,0 +1,150 @@
+use domain::base::Ttl;
+use domain::base::iana::Rcode;
+use domain::base::message_builder::AnswerBuilder;
+use domain::base::name::Name;
+use domain::rdata::{A, Aaaa, Cname, Soa};
+
+use super::*;
+
+const QUERY: AddressQuery<'_> =
+    AddressQuery { name: "www.example", record_type: RecordType::A, id: 0x1234, edns: false, trust_ad: false };
+
+fn name(text: &str) -> Name<Vec<u8>> {
+    AddressQuery { name: text, ..QUERY }.wire_name().unwrap()
+}
+
+fn answer_to(query: AddressQuery<'_>, rcode: Rcode) -> AnswerBuilder<Vec<u8>> {
+    let bytes = query.to_bytes().unwrap();
+    MessageBuilder::new_vec().start_answer(&Message::from_octets(bytes).unwrap(), rcode).unwrap()
+}
+
+fn alias(answer: &mut AnswerBuilder<Vec<u8>>, owner: &str, target: &str) {
+    answer.push((name(owner), 300, Cname::new(name(target)))).unwrap();
+}
+
+fn address(answer: &mut AnswerBuilder<Vec<u8>>, owner: &str, octets: [u8; 4], ttl: u32) {
+    answer.push((name(owner), ttl, A::new(octets.into()))).unwrap();
+}
+
+fn addresses(octets: &[[u8; 4]], seconds: u64) -> Option<DnsResponse> {
+    let addresses = octets.iter().map(|&octets| IpAddr::from(octets)).collect();
+    Some(DnsResponse::Addresses { addresses, ttl: Duration::from_secs(seconds) })
+}
+
+#[test]
+fn query_has_one_question_and_asks_for_recursion() {
+    let bytes = QUERY.to_bytes().unwrap();
+    let expected = b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01";
+    assert_eq!(bytes, expected);
+}
+
+#[test]
+fn edns_announces_the_receive_buffer() {
+    let bytes = AddressQuery { edns: true, trust_ad: true, record_type: RecordType::Aaaa, ..QUERY }.to_bytes().unwrap();
+    assert_eq!(bytes[2..4], [1, 0x20]);
+    assert!(bytes.ends_with(b"\0\x1c\0\x01\0\0\x29\x04\xd0\0\0\0\0\0\0"), "{bytes:x?}");
+}
+
+#[test]
+fn names_that_do_not_fit_are_refused() {
+    for wrong in ["", ".", "a..b", ".a", "a.", &"x".repeat(64), &["x".repeat(60).as_str(); 5].join(".")] {
+        assert_eq!(AddressQuery { name: wrong, ..QUERY }.to_bytes(), Err(NameError), "{wrong}");
+    }
+}
+
+#[test]
+fn chain_of_aliases_is_followed_in_any_order() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    address(&mut answer, "c.example", [1, 1, 1, 1], 60);
+    address(&mut answer, "c.example", [2, 2, 2, 2], 90);
+    alias(&mut answer, "b.example", "C.example");
+    alias(&mut answer, "WWW.example", "b.example");
+    assert_eq!(QUERY.parse_response(&answer.finish()), addresses(&[[1, 1, 1, 1], [2, 2, 2, 2]], 60));
+}
+
+#[test]
+fn addresses_of_other_names_are_ignored() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    address(&mut answer, "evil.example", [6, 6, 6, 6], 60);
+    address(&mut answer, "www.example", [1, 1, 1, 1], 60);
+    answer.push((name("www.example"), 60, Aaaa::new("::1".parse().unwrap()))).unwrap();
+    assert_eq!(QUERY.parse_response(&answer.finish()), addresses(&[[1, 1, 1, 1]], 60));
+}
+
+#[test]
+fn loop_of_aliases_is_a_failure_of_the_server() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    alias(&mut answer, "www.example", "b.example");
+    alias(&mut answer, "b.example", "www.example");
+    assert!(matches!(QUERY.parse_response(&answer.finish()), Some(DnsResponse::ServerFailure(_))));
+}
+
+#[test]
+fn other_identifier_or_question_is_no_response() {
+    let response = answer_to(QUERY, Rcode::NOERROR).finish();
+    assert!(QUERY.parse_response(&response).is_some());
+    assert_eq!(AddressQuery { id: 0x1235, ..QUERY }.parse_response(&response), None);
+    assert_eq!(AddressQuery { name: "www.example2", ..QUERY }.parse_response(&response), None);
+    assert_eq!(AddressQuery { record_type: RecordType::Aaaa, ..QUERY }.parse_response(&response), None);
+}
+
+#[test]
+fn error_without_a_question_is_a_response() {
+    let mut response = answer_to(QUERY, Rcode::SERVFAIL).finish();
+    response.truncate(12);
+    response[5] = 0;
+    assert_eq!(QUERY.parse_response(&response), Some(DnsResponse::ServerFailure("SERVFAIL")));
+    response[3] = 0;
+    assert_eq!(QUERY.parse_response(&response), None);
+}
+
+#[test]
+fn negative_answers_live_as_the_zone_says() {
+    let mut answer = answer_to(QUERY, Rcode::NXDOMAIN).authority();
+    let seconds = Ttl::from_secs;
+    let soa = Soa::new(name("ns"), name("mail"), 1.into(), seconds(1), seconds(1), seconds(1), seconds(40));
+    answer.push((name("example"), 100, soa)).unwrap();
+    let expected = DnsResponse::NoSuchName { ttl: Duration::from_secs(40) };
+    assert_eq!(QUERY.parse_response(&answer.finish()), Some(expected));
+    let without = answer_to(QUERY, Rcode::NXDOMAIN).finish();
+    assert_eq!(QUERY.parse_response(&without), Some(DnsResponse::NoSuchName { ttl: Duration::ZERO }));
+}
+
+#[test]
+fn lifetime_with_the_highest_bit_counts_as_zero() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    address(&mut answer, "www.example", [1, 1, 1, 1], 0x8000_0000);
+    assert_eq!(QUERY.parse_response(&answer.finish()), addresses(&[[1, 1, 1, 1]], 0));
+}
+
+#[test]
+fn truncated_and_rejected_queries_are_told_apart() {
+    let mut response = answer_to(QUERY, Rcode::NOERROR).finish();
+    response[2] |= 2;
+    assert_eq!(QUERY.parse_response(&response), Some(DnsResponse::Truncated));
+    let response = answer_to(QUERY, Rcode::FORMERR).finish();
+    assert_eq!(QUERY.parse_response(&response), Some(DnsResponse::NotUnderstood));
+}
+
+#[test]
+fn every_cut_of_a_response_is_survived() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    alias(&mut answer, "www.example", "b.example");
+    address(&mut answer, "b.example", [1, 1, 1, 1], 60);
+    let whole = answer.finish();
+    for length in 0..whole.len() {
+        let cut = QUERY.parse_response(&whole[..length]);
+        assert!(matches!(cut, None | Some(DnsResponse::ServerFailure(_))), "{length}: {cut:?}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn arbitrary_messages_are_survived(bytes: Vec<u8>, rest: Vec<u8>) {
+        let _ = QUERY.parse_response(&bytes);
+        let mut message = answer_to(QUERY, Rcode::NOERROR).finish();
+        message[7] = 3;
+        message.extend(rest);
+        let _ = QUERY.parse_response(&message);
+    }
+}

@@ -1,0 +1,82 @@
+//! `/etc/nsswitch.conf`: the sources of host names on a system with glibc (nsswitch.conf(5)).
+//!
+//! ```
+//! use haul_policy::dns::nsswitch::{HostSources, host_sources};
+//!
+//! assert_eq!(host_sources("hosts: files dns\n"), HostSources::FilesThenDns);
+//! assert_eq!(host_sources("hosts: files mdns4_minimal [NOTFOUND=return] dns\n"), HostSources::SystemOnly);
+//! ```
+
+/// The sources of host names, as far as this resolver distinguishes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostSources {
+    /// The hosts file, then DNS.
+    FilesThenDns,
+    /// DNS, then the hosts file for names that DNS does not answer.
+    DnsThenFiles,
+    /// The hosts file alone.
+    FilesOnly,
+    /// Others, such as mDNS or LDAP: only the system's own resolver can consult them.
+    SystemOnly,
+}
+
+/// Returns the sources of the line `hosts:`. Without such a line they are files and DNS, glibc's default.
+#[must_use]
+pub fn host_sources(text: &str) -> HostSources {
+    let mut sources = HostSources::FilesThenDns;
+    for line in text.lines() {
+        let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
+        let Some((database, services)) = line.split_once(':') else { continue };
+        if database.trim_end() == "hosts" {
+            sources = of_services(services);
+        }
+    }
+    sources
+}
+
+fn of_services(services: &str) -> HostSources {
+    // An action such as `[NOTFOUND=return]` changes what follows a source. glibc's defaults have none that matter here.
+    if services.contains('[') && !services.trim_end().ends_with("dns [!UNAVAIL=return] files") {
+        return HostSources::SystemOnly;
+    }
+    let names: Vec<&str> =
+        services.split_ascii_whitespace().filter(|word| !word.starts_with('[') && *word != "myhostname").collect();
+    match names[..] {
+        ["files", "dns"] => HostSources::FilesThenDns,
+        ["dns", "files"] | ["dns"] => HostSources::DnsThenFiles,
+        ["files"] => HostSources::FilesOnly,
+        _ => HostSources::SystemOnly,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_of_files_and_dns_is_kept() {
+        assert_eq!(host_sources("passwd: files\nhosts:\tfiles dns # both\n"), HostSources::FilesThenDns);
+        assert_eq!(host_sources("hosts: dns [!UNAVAIL=return] files\n"), HostSources::DnsThenFiles);
+        assert_eq!(host_sources("hosts: files\n"), HostSources::FilesOnly);
+        assert_eq!(host_sources(""), HostSources::FilesThenDns);
+    }
+
+    #[test]
+    fn other_sources_need_the_system() {
+        for services in [
+            "files mdns4_minimal [NOTFOUND=return] dns",
+            "files resolve [!UNAVAIL=return] dns",
+            "files ldap dns",
+            "db files",
+            "",
+        ] {
+            assert_eq!(host_sources(&format!("hosts: {services}\n")), HostSources::SystemOnly, "{services}");
+        }
+    }
+
+    #[test]
+    fn own_host_name_as_a_source_is_no_obstacle() {
+        // nss-myhostname answers for the machine's own name and localhost, after files and dns.
+        assert_eq!(host_sources("hosts: files dns myhostname\n"), HostSources::FilesThenDns);
+    }
+}

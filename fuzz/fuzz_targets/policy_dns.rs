@@ -1,0 +1,33 @@
+//! DNS responses of hostile servers, and the course of a lookup that receives them.
+#![no_main]
+
+use haul_policy::MonotonicTime;
+use haul_policy::dns::lookup::{LookupState, NameLookup};
+use haul_policy::dns::message::RecordType;
+use haul_policy::dns::resolv_conf::ResolvConf;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (&str, Vec<(bool, Vec<u8>)>)| {
+    let (config, messages) = input;
+    let config = ResolvConf::parse(config);
+    let Ok(mut lookup) = NameLookup::new("www.example", &config, 0) else { return };
+    lookup.start(MonotonicTime(0));
+    for (is_ipv6, mut message) in messages {
+        let record_type = if is_ipv6 { RecordType::Aaaa } else { RecordType::A };
+        let query = lookup.query(record_type, 7);
+        // With its own header and question before it, the message gets past the first checks.
+        let mut whole = query.to_bytes().expect("a valid name");
+        whole[2] |= 0x80;
+        whole[7] = 2;
+        let raw = query.parse_response(&message);
+        whole.append(&mut message);
+        let behind_question = query.parse_response(&whole);
+        for response in [raw, behind_question].into_iter().flatten() {
+            lookup.on_response(MonotonicTime(0), record_type, 0, response);
+        }
+    }
+    while let Some(at) = lookup.next_timeout() {
+        lookup.on_timeout(at);
+    }
+    assert_ne!(*lookup.state(), LookupState::Waiting);
+});

@@ -1,0 +1,293 @@
+//! A name server on loopback whose answers a test writes, over UDP and TCP.
+//!
+//! ```
+//! use testkit::dns_server::DnsServer;
+//!
+//! let server = DnsServer::start(|query| vec![query.addresses(&["127.0.0.1".parse().unwrap()])]).unwrap();
+//! assert!(server.address().ip().is_loopback());
+//! assert!(server.queries().is_empty());
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+const TYPE_A: u16 = 1;
+const TYPE_CNAME: u16 = 5;
+const TYPE_AAAA: u16 = 28;
+const CLASS_IN: u16 = 1;
+/// Flags of a response: QR, RD and RA.
+const RESPONSE: u16 = 0x8180;
+/// The flag TC.
+const TRUNCATED: u16 = 0x0200;
+const TTL: u32 = 60;
+
+/// A query as the server received it.
+#[derive(Clone, Debug)]
+pub struct ReceivedQuery {
+    /// The name, in the case of the query, without a dot at its end.
+    pub name: String,
+    /// The type: 1 for A, 28 for AAAA.
+    pub record_type: u16,
+    /// Received over TCP.
+    pub tcp: bool,
+    /// The identifier.
+    pub id: u16,
+    /// The address that it came from.
+    pub from: SocketAddr,
+    question: Vec<u8>,
+}
+
+/// A response, and the time to wait before it is sent.
+#[derive(Clone, Debug)]
+pub struct DnsReply {
+    /// The message.
+    pub message: Vec<u8>,
+    /// The delay. A reply over TCP has none.
+    pub delay: Duration,
+}
+
+impl DnsReply {
+    /// Sends the reply later.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+}
+
+impl ReceivedQuery {
+    fn parse(message: &[u8], tcp: bool, from: SocketAddr) -> Option<Self> {
+        let id = u16::from_be_bytes(*message.first_chunk()?);
+        let (mut name, mut at) = (String::new(), 12);
+        loop {
+            let length = usize::from(*message.get(at)?);
+            at += 1;
+            if length == 0 {
+                break;
+            }
+            if !name.is_empty() {
+                name.push('.');
+            }
+            name.push_str(&String::from_utf8_lossy(message.get(at..at + length)?));
+            at += length;
+        }
+        let record_type = u16::from_be_bytes([*message.get(at)?, *message.get(at + 1)?]);
+        Some(Self { name, record_type, tcp, id, from, question: message.get(12..at + 4)?.to_vec() })
+    }
+
+    /// Answers with those of the addresses that have the type of the query.
+    #[must_use]
+    pub fn addresses(&self, addresses: &[IpAddr]) -> DnsReply {
+        let records: Vec<Vec<u8>> = addresses.iter().filter_map(|address| self.record(&self.name, address)).collect();
+        self.reply(RESPONSE, &records)
+    }
+
+    /// Answers with a chain of aliases from the name of the query, and the addresses of its end.
+    #[must_use]
+    pub fn aliases(&self, chain: &[&str], addresses: &[IpAddr]) -> DnsReply {
+        let mut owner = self.name.as_str();
+        let mut records = Vec::new();
+        for target in chain {
+            records.push(record(owner, TYPE_CNAME, &wire_name(target)));
+            owner = target;
+        }
+        records.extend(addresses.iter().filter_map(|address| self.record(owner, address)));
+        self.reply(RESPONSE, &records)
+    }
+
+    /// Answers with an error: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED …
+    #[must_use]
+    pub fn error(&self, code: u8) -> DnsReply {
+        self.reply(RESPONSE | u16::from(code), &[])
+    }
+
+    /// Answers that the response does not fit into a datagram.
+    #[must_use]
+    pub fn truncated(&self) -> DnsReply {
+        self.reply(RESPONSE | TRUNCATED, &[])
+    }
+
+    fn record(&self, owner: &str, address: &IpAddr) -> Option<Vec<u8>> {
+        match address {
+            IpAddr::V4(address) if self.record_type == TYPE_A => Some(record(owner, TYPE_A, &address.octets())),
+            IpAddr::V6(address) if self.record_type == TYPE_AAAA => Some(record(owner, TYPE_AAAA, &address.octets())),
+            _ => None,
+        }
+    }
+
+    fn reply(&self, flags: u16, records: &[Vec<u8>]) -> DnsReply {
+        let mut message = Vec::new();
+        let count = u16::try_from(records.len()).expect("few records");
+        for word in [self.id, flags, 1, count, 0, 0] {
+            message.extend(word.to_be_bytes());
+        }
+        message.extend(&self.question);
+        message.extend(records.concat());
+        DnsReply { message, delay: Duration::ZERO }
+    }
+}
+
+fn wire_name(name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for label in name.split('.') {
+        bytes.push(u8::try_from(label.len()).expect("a short label"));
+        bytes.extend(label.as_bytes());
+    }
+    bytes.push(0);
+    bytes
+}
+
+fn record(owner: &str, record_type: u16, data: &[u8]) -> Vec<u8> {
+    let mut bytes = wire_name(owner);
+    bytes.extend(record_type.to_be_bytes());
+    bytes.extend(CLASS_IN.to_be_bytes());
+    bytes.extend(TTL.to_be_bytes());
+    bytes.extend(u16::try_from(data.len()).expect("short data").to_be_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+type AnswerFunction = dyn Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync;
+
+struct DnsShared {
+    answer: Box<AnswerFunction>,
+    queries: Mutex<Vec<ReceivedQuery>>,
+    stop: AtomicBool,
+}
+
+impl DnsShared {
+    fn replies(&self, message: &[u8], tcp: bool, from: SocketAddr) -> Vec<DnsReply> {
+        let Some(query) = ReceivedQuery::parse(message, tcp, from) else { return Vec::new() };
+        let replies = (self.answer)(&query);
+        self.queries.lock().expect("no panic").push(query);
+        replies
+    }
+}
+
+/// The server; it ends when it is dropped.
+pub struct DnsServer {
+    address: SocketAddr,
+    shared: Arc<DnsShared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl DnsServer {
+    /// Starts a server on 127.0.0.1. The function gives the replies to a query; none is silence.
+    ///
+    /// # Errors
+    /// The system's, if no port is free.
+    pub fn start(answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static) -> io::Result<Self> {
+        Self::start_on(Ipv4Addr::LOCALHOST.into(), answer)
+    }
+
+    /// Starts a server on this address of the machine.
+    ///
+    /// # Errors
+    /// The system's, if it has no such address or no port is free.
+    pub fn start_on(
+        ip: IpAddr,
+        answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let (udp, tcp) = bind_both(ip)?;
+        let address = udp.local_addr()?;
+        let shared = DnsShared { answer: Box::new(answer), queries: Mutex::default(), stop: AtomicBool::new(false) };
+        let shared = Arc::new(shared);
+        let (for_udp, for_tcp) = (Arc::clone(&shared), Arc::clone(&shared));
+        let threads = vec![
+            thread::spawn(move || serve_udp(&udp, &for_udp)),
+            thread::spawn(move || {
+                for stream in tcp.incoming().flatten() {
+                    if for_tcp.stop.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    // A client that is broken off is no fault of the server.
+                    let _ = serve_tcp(stream, &for_tcp);
+                }
+            }),
+        ];
+        Ok(Self { address, shared, threads })
+    }
+
+    /// Returns the address of both ports.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the queries so far.
+    ///
+    /// # Panics
+    /// If the answering function has panicked.
+    #[must_use]
+    pub fn queries(&self) -> Vec<ReceivedQuery> {
+        self.shared.queries.lock().expect("no panic").clone()
+    }
+}
+
+impl Drop for DnsServer {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        // Wakes both threads.
+        let _ = UdpSocket::bind((self.address.ip(), 0)).and_then(|socket| socket.send_to(&[], self.address));
+        let _ = TcpStream::connect(self.address);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Binds the same port for both protocols.
+fn bind_both(ip: IpAddr) -> io::Result<(UdpSocket, TcpListener)> {
+    let mut last = io::Error::other("no port");
+    for _ in 0..20 {
+        let udp = UdpSocket::bind((ip, 0))?;
+        match TcpListener::bind(udp.local_addr()?) {
+            Ok(tcp) => return Ok((udp, tcp)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn serve_udp(socket: &UdpSocket, shared: &DnsShared) {
+    let mut later: BinaryHeap<Reverse<(Instant, SocketAddr, Vec<u8>)>> = BinaryHeap::new();
+    let mut buffer = [0; 2048];
+    while !shared.stop.load(Ordering::SeqCst) {
+        let now = Instant::now();
+        while later.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+            if let Some(Reverse((_, to, message))) = later.pop() {
+                let _ = socket.send_to(&message, to);
+            }
+        }
+        let wait =
+            later.peek().map(|Reverse((at, ..))| at.saturating_duration_since(now).max(Duration::from_millis(1)));
+        let _ = socket.set_read_timeout(wait);
+        let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
+        for reply in shared.replies(&buffer[..length], false, from) {
+            if reply.delay.is_zero() {
+                let _ = socket.send_to(&reply.message, from);
+            } else {
+                later.push(Reverse((Instant::now() + reply.delay, from, reply.message)));
+            }
+        }
+    }
+}
+
+fn serve_tcp(mut stream: TcpStream, shared: &DnsShared) -> io::Result<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut length = [0; 2];
+    stream.read_exact(&mut length)?;
+    let mut message = vec![0; usize::from(u16::from_be_bytes(length))];
+    stream.read_exact(&mut message)?;
+    for reply in shared.replies(&message, true, stream.peer_addr()?) {
+        let length = u16::try_from(reply.message.len()).map_err(io::Error::other)?;
+        stream.write_all(&length.to_be_bytes())?;
+        stream.write_all(&reply.message)?;
+    }
+    Ok(())
+}
