@@ -1,11 +1,11 @@
-//! Torture: the system refuses the n-th descriptor, thread or piece of memory that a run asks for,
-//! for each n that it comes to. It ends with the whole answer or with an honest failure: never with
-//! a false success, never with a torn file under its final name, never by a panic. (A refused
-//! allocation of a small object ends a Rust program by SIGABRT, and the library of cryptography
-//! does the same: the one signal that is allowed, and there alone.)
+//! Torture tests: the system refuses the n-th descriptor, thread or allocation of a run, for each n
+//! that the run reaches. The run must end with the complete output or with an error. It must never
+//! report a false success, leave an incomplete file under its final name, or panic. (If a small
+//! allocation is refused, a Rust program ends by SIGABRT, as does the cryptographic library. Only
+//! this signal is allowed, and only for allocations.)
 //!
-//! `HAUL_TORTURE=all` runs every case (`make torture`), `HAUL_TORTURE=15..30` those; without it a
-//! few are run, with every seventh allocation.
+//! `HAUL_TORTURE=all` runs every case (`make torture`), `HAUL_TORTURE=15..30` those cases. Without
+//! it, only a few run, with every seventh allocation.
 
 mod common;
 
@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use common::{CommandOutput, HAUL, installed, program, run, skipped};
 use testkit::origin::Origin;
 
-/// The system calls that create something, and their error when there is no more of it.
+/// The system calls that create something, and the error when the system has no more of it.
 const CALLS: [(&str, &str); 6] = [
     ("openat", "EMFILE"),
     ("socket", "EMFILE"),
@@ -27,12 +27,12 @@ const CALLS: [(&str, &str); 6] = [
     ("eventfd2", "EMFILE"),
     ("clone3", "EAGAIN"),
 ];
-/// The least number of command lines in all cases.
+/// The least number of command lines.
 const LEAST: usize = 50;
 /// A number of calls that no run reaches.
 const MOST: u64 = 100_000;
 
-/// The output and files of a run.
+/// What a run produced.
 #[derive(Debug, PartialEq, Eq)]
 struct TortureResult {
     stdout: Vec<u8>,
@@ -49,7 +49,7 @@ fn left(ran: &CommandOutput, dir: &Path) -> TortureResult {
     TortureResult { stdout: ran.stdout.clone(), files: files.collect() }
 }
 
-/// All command lines: every job with every protocol.
+/// Returns all command lines: each kind of job with each protocol.
 fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
     let (plain, tls) = (origin.url(""), origin.https_url(""));
     let ca = ca.to_str().unwrap();
@@ -87,7 +87,7 @@ fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
     all
 }
 
-/// The range of cases that `HAUL_TORTURE` selects; `None` for the small default set.
+/// Returns the range of cases that `HAUL_TORTURE` selects; `None` for the small default set.
 fn wanted() -> Option<Range<usize>> {
     let text = std::env::var("HAUL_TORTURE").ok()?;
     if text == "all" {
@@ -98,8 +98,8 @@ fn wanted() -> Option<Range<usize>> {
     Some(number(from)..number(to))
 }
 
-/// Calls `torture` for each case of this run, with the result when nothing is refused; returns
-/// their number.
+/// Calls `torture` for each selected case, with the result of the case when nothing is refused.
+/// Returns the number of cases.
 fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();
@@ -125,9 +125,8 @@ fn scratch() -> tempfile::TempDir {
     dir
 }
 
-/// Adds the directory and arguments. Removes Cargo's library path, which makes the loader search
-/// each directory, and backtraces, which take thirty times as long as all the rest when memory is
-/// refused.
+/// Sets the directory and arguments. Removes Cargo's library path, with which the loader searches
+/// more directories, and backtraces, which take very long when memory is refused.
 fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
     command.env_remove("LD_LIBRARY_PATH").env_remove("RUST_BACKTRACE").current_dir(dir).args(args);
     command
@@ -186,7 +185,8 @@ fn refused_descriptors_or_threads_never_fake_success() {
     assert!(refusals > count, "nothing was refused");
 }
 
-/// Builds the preloaded library that refuses allocations with the machine's C compiler.
+/// Builds the library that refuses allocations, with the machine's C compiler. It is preloaded into
+/// haul.
 fn preload(dir: &Path) -> Option<PathBuf> {
     let cc = installed("cc", "refused allocations")?;
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/torture/refuse.c");

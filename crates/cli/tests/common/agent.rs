@@ -1,4 +1,4 @@
-//! Agents for tests: each has a directory of its own and ends with it.
+//! Agents for tests. Each has its own directory, and is stopped when the test ends.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{CommandOutput, eventually, haul, run};
 
-/// A directory for an agent's socket; dropping it stops the agent.
+/// The directory of an agent's socket. Dropping it stops the agent.
 pub struct TestAgent {
     dir: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl TestAgent {
         format!("--agent={}", self.socket().display())
     }
 
-    /// The command `haul` with this agent's `--agent` option.
+    /// Returns the command `haul` with this agent's `--agent` option.
     pub fn haul(&self, args: &[&str]) -> Command {
         haul([&[self.option().as_str()], args].concat())
     }
@@ -47,7 +47,7 @@ impl TestAgent {
         Some(line.parse().unwrap())
     }
 
-    /// The agent's process id, if it runs.
+    /// Returns the agent's process id, if it runs.
     pub fn pid(&self) -> Option<rustix::process::Pid> {
         rustix::process::Pid::from_raw(i32::try_from(self.status("pid")?).unwrap())
     }
@@ -65,8 +65,8 @@ impl Drop for TestAgent {
     }
 }
 
-/// Returns `true` if the process has ended but was not reaped, as in a container without an init
-/// process.
+/// Returns `true` if the process has ended but was not waited for, as in a container without an
+/// init process.
 pub fn is_zombie(pid: rustix::process::Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))

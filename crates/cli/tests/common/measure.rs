@@ -1,13 +1,13 @@
-//! Peak memory of one run of haul.
+//! Measures the peak memory of one run of haul.
 //!
 //! ```text
 //! a test ──▶ this test program again, small ──▶ haul ──▶ a FIFO ──▶ the test
 //!        ◀── figures ──────────── wait4 ◀────────┘
 //! ```
 //!
-//! On exec the kernel starts a process's `ru_maxrss` at the peak of the memory it was in before,
-//! which is its parent's: started from a test that holds a site, haul would seem to need a site's
-//! memory.
+//! On exec, the kernel lets a process's `ru_maxrss` begin with the peak of its parent. If haul were
+//! a child of the test, which holds a whole site, it would seem to need the memory of that site. So
+//! a small process in between starts it.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -23,7 +23,7 @@ const DIRECTORY: &str = "HAUL_TEST_MEASURE";
 /// The name of the test that runs haul for [`measured`].
 const TEST: &str = "common::measure::helper_process_measures_peak_memory";
 
-/// Runs haul with these arguments and returns its peak resident memory in KiB; `read` gets its
+/// Runs haul with these arguments and returns its peak resident memory in KiB. `read` reads its
 /// standard output.
 pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
     let (code, stderr, peak) = measured(args, read);
@@ -31,7 +31,7 @@ pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
     peak
 }
 
-/// Like [`peak_memory`], for a run that may fail: also returns its exit code and standard error.
+/// Like [`peak_memory`], for a run that may fail. Also returns its exit code and standard error.
 pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64) {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("args"), args.join("\n")).expect("arguments can be written");
@@ -51,7 +51,7 @@ pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64)
     (code.to_owned(), stderr, peak.parse().expect("a number"))
 }
 
-/// The helper process of [`peak_memory`]; does nothing unless started by it.
+/// The process between a test and haul. As a test of its own it does nothing.
 #[test]
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn helper_process_measures_peak_memory() {

@@ -1,5 +1,5 @@
-//! Runs the command as a user does: the built binary, real shells, curl and strace where they are
-//! installed. Every wait has an end.
+//! Runs the command as a user does: the built executable, with real shells, curl and strace if they
+//! are installed. Every wait has a time limit.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod agent;
@@ -25,13 +25,13 @@ use testkit::raw::{RawPeer, Step};
 /// The time after which a wait counts as a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A URL whose port nobody listens on: only root may bind it.
+/// A URL whose port refuses connections, because only root can listen on it.
 pub const REFUSED: &str = "http://127.0.0.1:1";
 
 /// The exit code and output of a finished command.
 #[derive(Debug)]
 pub struct CommandOutput {
-    /// The exit code; after a signal, 128 plus the signal's number, as in a shell.
+    /// The exit code. After a signal it is 128 plus the signal's number, as in a shell.
     pub code: i32,
     pub stdout: Vec<u8>,
     pub stderr: String,
@@ -60,7 +60,8 @@ impl CommandOutput {
     }
 }
 
-/// A command without the user's settings: no proxies, no config files, an empty standard input.
+/// Returns a command without the user's settings: without proxies and config files, and with an
+/// empty standard input.
 pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     for name in
@@ -75,20 +76,20 @@ pub fn program(name: impl AsRef<OsStr>) -> Command {
 /// The path of the command under test.
 pub const HAUL: &str = env!("CARGO_BIN_EXE_haul");
 
-/// `haul` with these arguments.
+/// Returns the command `haul` with these arguments.
 pub fn haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut command = program(HAUL);
     command.args(args);
     command
 }
 
-/// Runs `haul` with these arguments.
+/// Runs `haul` with these arguments, and returns its output.
 pub fn run_haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> CommandOutput {
     run(&mut haul(args))
 }
 
-/// Returns the program's name if it is installed; otherwise reports on stderr which test is
-/// skipped.
+/// Returns the program's name if it is installed. Otherwise prints on stderr that the test `what`
+/// is skipped.
 pub fn installed(name: &'static str, what: &str) -> Option<&'static str> {
     let found = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
@@ -97,25 +98,26 @@ pub fn installed(name: &'static str, what: &str) -> Option<&'static str> {
     found.then_some(name)
 }
 
-/// Reports a skipped test on stderr. `eprintln` would not do: the test harness captures it.
+/// Prints on stderr that a test is skipped. `eprintln` would not do, because the test harness
+/// captures it.
 pub fn skipped(what: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// Runs a bash script in which `$GET` and `$0` are this program.
+/// Runs a bash script. Its variables `$GET` and `$0` are `get`, the program to run.
 pub fn bash(get: &str, script: &str) -> CommandOutput {
     let mut command = program("bash");
     command.args(["-c", script, get]).env("GET", get);
     run(&mut command)
 }
 
-/// Runs the command and waits for its end.
+/// Runs the command and returns its output.
 pub fn run(command: &mut Command) -> CommandOutput {
     RunningCommand::start(command).wait()
 }
 
-/// A running command, in a process group of its own.
+/// A running command, in its own process group.
 pub struct RunningCommand {
     child: Child,
     stdout: JoinHandle<Vec<u8>>,
@@ -135,8 +137,8 @@ impl RunningCommand {
         Pid::from_child(&self.child)
     }
 
-    /// Waits for the command's end. After [`PATIENCE`] the process group is killed and the test
-    /// fails.
+    /// Waits until the command ends. After [`PATIENCE`], kills the process group and fails the
+    /// test.
     pub fn wait(mut self) -> CommandOutput {
         let group = self.pid();
         let (done, alarm) = mpsc::channel::<()>();
@@ -167,7 +169,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Waits until `holds` returns true; fails after [`PATIENCE`].
+/// Waits until `holds` returns true. Fails the test after [`PATIENCE`].
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
@@ -179,13 +181,13 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A peer that answers every request with this body.
+/// Starts a peer that answers every request with this body.
 pub fn page(body: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     RawPeer::always(vec![Step::ReadHead, Step::send(head + body)])
 }
 
-/// A peer whose bodies end after three of ten bytes.
+/// Starts a peer that announces ten bytes of body, and closes after three.
 pub fn short_body() -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
 }
@@ -198,7 +200,7 @@ pub fn list<L: AsRef<str>>(dir: &Path, name: &str, lines: impl IntoIterator<Item
     path
 }
 
-/// Returns `true` if strace can trace here; otherwise reports which test is skipped.
+/// Returns `true` if strace works here. Otherwise prints that the test is skipped.
 pub fn can_trace(what: &str) -> bool {
     let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let works = works.is_ok_and(|status| status.success());
@@ -208,12 +210,12 @@ pub fn can_trace(what: &str) -> bool {
     works
 }
 
-/// The first `size` bytes of the default content of `testkit::faulty`.
+/// Returns the first `size` bytes of the default content of `testkit::faulty`.
 pub fn content(size: u64) -> Vec<u8> {
     Pattern::new(FaultPlan::default().seed).slice(0, usize::try_from(size).unwrap())
 }
 
-/// The names in a directory, hidden ones too, sorted.
+/// Returns the names in a directory, including hidden ones, sorted.
 pub fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").file_name());
     let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
@@ -225,17 +227,17 @@ pub fn origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// Runs haul or curl in this directory.
+/// Runs haul or curl, as `name` says, in this directory.
 pub fn run_in(dir: &Path, name: &str, args: &[&str]) -> CommandOutput {
     run(program(name).args(args).current_dir(dir))
 }
 
-/// Runs haul in curl's place in this directory, with `-q -s`.
+/// Runs `haul curl -q -s` in this directory.
 pub fn as_curl(dir: &Path, args: &[&str]) -> CommandOutput {
     run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
 }
 
-/// Runs haul in curl's place in this directory, with `-q`.
+/// Runs `haul curl -q` in this directory.
 pub fn curl_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).arg("curl").arg("-q").args(args).current_dir(dir))
 }
@@ -245,23 +247,23 @@ pub fn curl(args: &[&str]) -> CommandOutput {
     curl_in(Path::new("/"), args)
 }
 
-/// The bytes received on a connection, as text.
+/// Returns the bytes that the peer received on a connection, as text.
 pub fn received(peer: &RawPeer, connection: usize) -> String {
     String::from_utf8_lossy(&peer.received(connection)).into_owned()
 }
 
-/// A peer that answers the first request of each connection with these bytes and closes.
+/// Starts a peer that answers the first request of each connection with these bytes, and closes.
 pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }
 
-/// Runs haul in curl's place with `-q -sS`.
+/// Runs `haul curl -q -sS`.
 pub fn curl_quiet(args: &[&str]) -> CommandOutput {
     curl(&[&["-sS"], args].concat())
 }
 
-/// The script of one connection: reads a request head, sends a response with this status line,
-/// fields and body, and closes.
+/// Returns the script of one connection: read a request head, send a response with this status
+/// line, fields and body, and close.
 pub fn reply_steps(head: &str, body: &str) -> Vec<Step> {
     let length = body.len();
     let text = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");

@@ -1,5 +1,5 @@
-//! Other people's servers, run for one test: found where Debian puts them, started on free ports of
-//! loopback, stopped when dropped.
+//! Servers of other projects, run for one test. They are found where Debian installs them, use free
+//! ports of the loopback interface, and are stopped when dropped.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{eventually, skipped};
 
-/// Another project's server; dropping it stops it.
+/// A running server of another project. Dropping it stops it.
 pub struct ExternalServer(Child);
 
 impl ExternalServer {
@@ -40,13 +40,13 @@ impl Drop for ExternalServer {
     }
 }
 
-/// A port that nobody listens on now.
+/// Returns a port on which nobody listens now.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Returns the path of a server program, which may be in no user's PATH. If it is not installed,
-/// reports on stderr which test is skipped.
+/// Returns the path of a server program, which may be outside the user's PATH. If it is not
+/// installed, prints on stderr that the test `what` is skipped.
 pub fn found(name: &str, what: &str) -> Option<PathBuf> {
     let places = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin"];
     let path = places.iter().map(|dir| Path::new(dir).join(name)).find(|path| path.is_file());
@@ -56,7 +56,8 @@ pub fn found(name: &str, what: &str) -> Option<PathBuf> {
     path
 }
 
-/// A directory that every user can read and write: servers started by root work as another user.
+/// Creates a directory that every user can read and write: servers that root starts run as another
+/// user.
 pub fn open_directory() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     make_open(dir.path());
@@ -68,7 +69,7 @@ pub fn make_open(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
 }
 
-/// Returns `true` if the tests run as root: servers then need to be told which user to become.
+/// Returns `true` if the tests run as root. The configuration of servers must then name their user.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -1,5 +1,5 @@
-//! The background agent: warm connections between calls, who may use its socket, and calls that
-//! survive its death.
+//! Tests of the agent: connections that several calls share, the rules for its socket, and calls
+//! that continue without it when it dies.
 
 use crate::common;
 
@@ -65,7 +65,7 @@ fn agent_bodies_arrive_whole_at_every_output() {
     assert!(coded == testkit::pattern::text(origin.site().seed(), 300_000), "decoded by the agent");
 }
 
-/// Tomcat sends weak validators, and closes a connection after a few stream resets
+/// Tomcat sends weak validators, and closes a connection after a few RST_STREAM frames
 /// (ENHANCE_YOUR_CALM).
 #[test]
 fn agent_keeps_connection_when_validators_are_weak() {
@@ -182,7 +182,7 @@ fn agent_works_in_an_empty_environment() {
     eventually("it ends when it was idle", || !runtime.path().join("haul/agent").exists());
 }
 
-/// Asserts that the call works without the agent and prints the reason.
+/// Asserts that a call works although the agent is refused, and that it prints the reason.
 #[track_caller]
 fn is_refused(agent: &TestAgent, origin: &Origin, why: &str) {
     let before = origin.connections();
@@ -389,7 +389,7 @@ fn killing_a_call_ends_its_request() {
     eventually("so the server sees the end of it", || origin.open_connections() == 0);
 }
 
-/// The rest of the first part is still in flight when the reader stops.
+/// When the reader stops, the rest of the first range is still being received.
 #[test]
 fn reader_stopping_within_first_part_keeps_the_connection() {
     const OPENING: usize = 147_456;

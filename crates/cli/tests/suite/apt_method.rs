@@ -1,4 +1,5 @@
-//! `haul apt-method`: the messages of apt's method protocol. apt itself runs in `package_managers`.
+//! Tests of `haul apt-method` with messages of apt's protocol. `package_managers` tests it with apt
+//! itself.
 
 use crate::common;
 
@@ -27,7 +28,7 @@ struct AptMethod {
 }
 
 impl AptMethod {
-    /// Starts a method and sends it this configuration.
+    /// Starts a method and sends it a configuration with these items.
     fn with(items: &[&str]) -> AptMethod {
         Self::in_environment(items, &[])
     }
@@ -62,7 +63,7 @@ impl AptMethod {
         AptMessage::read(&mut self.from).unwrap()
     }
 
-    /// Requests a file and returns all messages about it, up to the final one.
+    /// Requests a file. Returns all messages about it, including the final one.
     fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<AptMessage> {
         let file = self.file();
         let asked = AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
@@ -189,7 +190,7 @@ fn redirects_are_reported_to_apt_not_followed() {
     );
 }
 
-/// A peer that sends this head and content, then closes the connection.
+/// Starts a peer that sends this head and content, then closes the connection.
 fn answer(head: &str, content: &str) -> RawPeer {
     let length = content.len();
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");

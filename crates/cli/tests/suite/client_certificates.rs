@@ -1,4 +1,4 @@
-//! Client certificates against nginx: keys of every kind, in every format that openssl writes, over
+//! Client certificates with nginx: keys of every kind, in every format that openssl writes, over
 //! HTTP/1.1 and HTTP/2.
 
 use crate::common;

@@ -1,5 +1,5 @@
-//! A wall clock that jumps, by libfaketime: timeouts count by the monotonic clock, cookies expire
-//! by the wall clock.
+//! Jumps of the wall clock, made by libfaketime. Timeouts use the monotonic clock, the expiry of
+//! cookies the wall clock.
 
 use crate::common;
 
@@ -12,14 +12,15 @@ use testkit::raw::{RawPeer, Step};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 
-/// The path of libfaketime, if it is installed.
+/// Returns the path of libfaketime, if it is installed.
 fn library() -> Option<String> {
     let faketime = installed("faketime", "clocks that jump")?;
     let ran = run(program(faketime).args(["-f", "+0", "printenv", "LD_PRELOAD"]));
     Some(ran.text().trim().to_owned())
 }
 
-/// haul with a wall clock that is off by the amount in the file, read anew at each call.
+/// Returns the command `haul` with a changed wall clock. The file contains the change, and is read
+/// whenever haul asks for the time.
 fn at_the_time_of(library: &str, file: &Path) -> Command {
     let mut command = program(HAUL);
     command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1");

@@ -1,5 +1,5 @@
-//! Both ends of a connection, against nginx: Unix sockets, `--resolve`, `--connect-to`, and the
-//! local address and port.
+//! The two ends of a connection, tested with nginx: Unix sockets, `--resolve`, `--connect-to`, and
+//! the local address and port.
 
 use crate::common;
 use crate::servers;
@@ -14,7 +14,8 @@ use servers::compare::{both, both_with, text};
 use servers::nginx::NginxServer;
 use testkit::identity::Identity;
 
-/// nginx's echo of the request, from haul and curl, without the client's port.
+/// Returns nginx's echo of the request, without the client's port. Checks that haul's equals
+/// curl's.
 fn echoed(args: &[&str]) -> common::CommandOutput {
     both_with(args, |ran| {
         String::from_utf8_lossy(&ran.stdout).rsplit_once(':').map_or(String::new(), |(head, _)| head.to_owned())

@@ -1,4 +1,4 @@
-//! Cookies and HSTS in curl's place: what is sent, kept and printed is the same as with curl 8.22.
+//! The curl persona sends, stores and prints cookies and HSTS entries as curl 8.22 does.
 
 use crate::common;
 

@@ -1,4 +1,5 @@
-//! `-F` in curl's place: encoders, header files, missing files and disposition as in curl 8.22.
+//! The curl persona handles `-F` as curl 8.22 does: encoders, header files, missing files and
+//! Content-Disposition.
 
 use crate::common;
 
@@ -7,7 +8,7 @@ use std::fs;
 use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
 use testkit::raw::RawPeer;
 
-/// The request that `curl -F` sends for this part, with `BOUNDARY` in place of the boundary.
+/// Returns the request that `-F` with this part sends, with `BOUNDARY` in place of the boundary.
 fn form(dir: &std::path::Path, part: &str) -> String {
     let peer = page("x");
     curl_in(dir, &["-sS", "-F", part, &peer.url("/")]).ok();

@@ -1,4 +1,4 @@
-//! Messages and exit codes in curl's place: errors, warnings and the meter are those of curl 8.22.
+//! The curl persona prints the messages and progress meter of curl 8.22, and has its exit codes.
 
 use crate::common;
 

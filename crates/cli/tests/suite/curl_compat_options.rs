@@ -1,4 +1,4 @@
-//! Options, config files and variables in curl's place are read as curl 8.22 reads them.
+//! The curl persona reads options, config files and variables as curl 8.22 does.
 
 use crate::common;
 

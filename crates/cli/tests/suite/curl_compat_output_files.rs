@@ -1,4 +1,4 @@
-//! Output files in curl's place: their names, dates and content are those that curl 8.22 leaves.
+//! The curl persona writes output files as curl 8.22 does, with the same names, dates and content.
 
 use crate::common;
 

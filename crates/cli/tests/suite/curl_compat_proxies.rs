@@ -1,4 +1,4 @@
-//! Proxies in curl's place: credentials, header fields and errors are those of curl 8.22.
+//! The curl persona uses proxies as curl 8.22 does: credentials, header fields and errors.
 
 use crate::common;
 

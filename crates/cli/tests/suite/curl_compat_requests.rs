@@ -1,4 +1,4 @@
-//! Requests and redirects in curl's place: heads and content are those that curl 8.22 sends.
+//! The curl persona sends requests and follows redirects as curl 8.22 does: heads and content.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
 use testkit::raw::RawPeer;
 
-/// The request fields after Accept that these options produce.
+/// Returns the request fields after Accept that these options produce.
 fn fields(args: &[&str]) -> String {
     let peer = page("x");
     curl_quiet(&[args, &["-o", "/dev/null", &peer.url("/")]].concat()).ok();

@@ -1,5 +1,5 @@
-//! Retries in curl's place: which failures are retried, how they are reported, which file is
-//! written.
+//! The curl persona retries as curl 8.22 does: which failures, with which messages and output
+//! files.
 
 use crate::common;
 

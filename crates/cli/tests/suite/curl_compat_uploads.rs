@@ -1,4 +1,4 @@
-//! Uploads and ranges of request content in curl's place work as in curl 8.22.
+//! The curl persona uploads files and ranges of content as curl 8.22 does.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! URLs, globs and URL lists in curl's place are read as curl 8.22 reads them.
+//! The curl persona reads URLs, globs and URL lists as curl 8.22 does.
 
 use crate::common;
 

@@ -1,5 +1,4 @@
-//! Programs and scripts written for curl, unchanged, with a link named `curl` to haul first in
-//! PATH.
+//! Runs programs and scripts for curl, unchanged, with a link named `curl` to haul first in PATH.
 
 use crate::common;
 
@@ -12,14 +11,14 @@ use common::{CommandOutput, HAUL, installed, page, program, run, skipped};
 use tempfile::TempDir;
 use testkit::raw::{RawPeer, Step};
 
-/// A directory that holds haul under the name `curl`.
+/// Creates a directory that contains haul under the name `curl`.
 fn with_curl() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     symlink(HAUL, directory.path().join("curl")).expect("a link");
     directory
 }
 
-/// A command whose PATH starts with haul under the name `curl`.
+/// Returns a command whose PATH begins with the directory `bin`.
 fn found_first(bin: &Path, name: &str, cwd: &Path) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = program(name);
@@ -151,7 +150,7 @@ fn bad_curlrc_line_is_reported_and_run_continues() {
     assert!(ran.stdout.is_empty() && ran.stderr.contains("'doh-url' is not supported by haul"), "{}", ran.stderr);
 }
 
-/// yt-dlp's command line for every download.
+/// yt-dlp runs this command line for every download.
 #[test]
 fn resume_with_compressed_asks_for_plain_content() {
     let peer = page("x\n");
@@ -174,7 +173,7 @@ fn missing_url_after_next_fails_after_other_transfers() {
     assert_eq!(sh(&format!("haul=$(readlink \"$(command -v curl)\"); $haul -s {url} --next -o out")).stdout, b"");
 }
 
-/// wcurl is in Debian's package curl of later releases, and not on PyPI.
+/// wcurl is in the curl package of newer Debian releases, and not on PyPI.
 #[test]
 fn wcurl_downloads_a_file() {
     let Some(wcurl) = installed("wcurl", "wcurl") else { return };
@@ -186,7 +185,7 @@ fn wcurl_downloads_a_file() {
     assert_eq!(fs::read(cwd.path().join("a b.txt")).expect("its file"), b"content\n");
 }
 
-/// The curl command line that wcurl runs, for machines without wcurl.
+/// The command line is the one that wcurl runs; this test works without wcurl.
 #[test]
 fn command_line_of_wcurl_is_accepted() {
     let peer = page("content\n");
@@ -198,7 +197,7 @@ fn command_line_of_wcurl_is_accepted() {
     assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"content\ncontent\n"[..]), "{}", ran.stderr);
 }
 
-/// Vagrant uses the same options with `-I` for a head and with `--output` for a file.
+/// Vagrant uses these options with `-I` for a head, and with `--output` for a file.
 #[test]
 fn continue_at_is_ignored_for_heads_and_stdout() {
     let peer = page("content");
@@ -214,7 +213,7 @@ fn continue_at_is_ignored_for_heads_and_stdout() {
     assert!(!String::from_utf8_lossy(&peer.received(1)).contains("Range"));
 }
 
-/// Scripts and lists in Latin-1.
+/// The scripts and lists contain names in Latin-1.
 #[test]
 fn urls_and_data_may_hold_any_bytes() {
     let peer = page("");
@@ -247,7 +246,7 @@ fn urls_and_data_may_hold_any_bytes() {
     assert!(received(3).ends_with("n=%E9"), "{}", received(3));
 }
 
-/// The examples of httpbin's README and front page, run against httpbin itself.
+/// Runs the examples of httpbin's README and front page against httpbin itself.
 #[test]
 fn httpbin_examples_give_expected_answers() {
     let is_there = Command::new("python3").args(["-c", "import httpbin"]).output();

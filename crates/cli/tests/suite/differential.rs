@@ -1,9 +1,9 @@
-//! `curl` and `haul curl` run the same command line against the same origin. The test compares
-//! their requests, output, files and exit codes.
+//! Runs each command line with `curl` and with `haul curl`, against the same origin. Compares the
+//! requests, output, files and exit codes.
 //!
-//! The cases are in `differential/cases/`. A part that may differ is listed with its case, with the
-//! reason. A listed part that does not differ is an error, too, so that the list stays true.
-//! `HAUL_CASES=word` runs only the cases whose line has the word.
+//! The cases are in `differential/cases/`. A difference that is allowed is listed with its case and
+//! a reason. A listed difference that does not occur is an error, too, so that the list stays true.
+//! `HAUL_CASES=word` runs only the cases whose line contains the word.
 
 mod case;
 use crate::common;
@@ -22,10 +22,10 @@ use case::DifferentialCase;
 use common::{HAUL, installed, program};
 use origin::{RequestBytes, ScriptedOrigin};
 
-/// The least number of cases.
+/// The least number of cases, so that a lost file of cases is noticed.
 const LEAST: usize = 400;
 
-/// The visible results of one run.
+/// What a run of one case produced.
 #[derive(Debug, PartialEq, Eq)]
 struct CaseResult {
     requests: Vec<(usize, String)>,
@@ -125,7 +125,7 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A request without the parts that always differ: versions, boundaries and nonces.
+/// Returns a request without the parts that always differ: versions, boundaries and nonces.
 fn normal(request: &RequestBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {
@@ -156,7 +156,7 @@ fn versionless(text: &str) -> String {
     text.replace("curl/7.88.1", "curl/VERSION").replace("curl/8.22.0", "curl/VERSION")
 }
 
-/// Describes the differences that the case does not allow; `None` if there are none.
+/// Describes the differences that the case does not allow. Returns `None` if there are none.
 fn compared(case: &DifferentialCase, theirs: &CaseResult, ours: &CaseResult) -> Option<String> {
     let shown = |seen: &CaseResult, part: &str| match part {
         "request" => seen.requests.iter().map(|(number, text)| format!("[{number}]\n{text}\n")).collect::<String>(),

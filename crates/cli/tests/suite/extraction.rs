@@ -1,5 +1,5 @@
-//! `--extract`, `--then`, `--unique` and `--sort`: known answers, output files of stages, and pages
-//! that try to misuse them.
+//! `--extract`, `--then`, `--unique` and `--sort`: pages with known values, output files of stages,
+//! and pages with hostile values.
 
 use crate::common;
 
@@ -190,7 +190,7 @@ fn template_origin_gets_the_secrets_of_its_stage() {
     assert!(second.log().iter().all(|request| request.header("authorization").is_some()));
 }
 
-/// With `--extract` haul requests compressed pages, although the user did not ask for it.
+/// haul requests compressed pages for `--extract`, although the user did not ask for compression.
 #[test]
 fn unknown_content_coding_is_ignored_unless_requested() {
     for coding in ["UTF-8", "binary", "8bit", "text/html", "aws-chunked", "identity", "none", ""] {
@@ -206,7 +206,8 @@ fn unknown_content_coding_is_ignored_unless_requested() {
     }
 }
 
-/// A page with the values `a/b` and `c`, and an origin that serves a page for each URL.
+/// Starts a peer whose page contains the values `a/b` and `c`, and an origin that serves the pages
+/// for these values.
 fn index_and_pages() -> (RawPeer, Origin) {
     (page("<a/b> <c> <c>"), origin(1))
 }

@@ -1,5 +1,5 @@
-//! Failures: each has curl's exit code and prints one line with URL and cause; other transfers go
-//! on; no secret is printed.
+//! Each failure has curl's exit code, and prints one line with URL and cause. Other transfers
+//! continue, and no secret is printed.
 
 use crate::common;
 

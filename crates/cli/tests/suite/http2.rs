@@ -1,5 +1,5 @@
-//! HTTP/2 by the command: `-w`, heads, extraction, memory and hostile peers. `http2_servers.rs` has
-//! other people's servers.
+//! HTTP/2 with the test origin and scripted peers: `-w`, heads, extraction, memory and hostile
+//! peers. `http2_servers.rs` tests other servers.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ use testkit::relay::Relay;
 use testkit::site::Site;
 
 const KNOWING: &str = "--http2-prior-knowledge";
-/// Memory that haul may use beyond its budget, in KiB.
+/// The memory in KiB that haul may use besides the buffers that its budget limits.
 const OWN: u64 = 32 << 10;
 
 fn origin() -> Origin {
@@ -169,10 +169,10 @@ fn http2_memory_is_bounded_with_many_connections() {
     }
 }
 
-/// The number of frames in a flood: more than all sockets and limits on the way can hold.
+/// The number of frames in an attack: more than the sockets and haul's limits can hold.
 const FOREVER: u64 = 200_000;
 
-/// The hostile behaviour of a peer.
+/// A function that attacks haul on an HTTP/2 connection.
 type PeerAttack = fn(&mut FrameConnection) -> io::Result<()>;
 
 /// Sends this frame repeatedly until a write fails.
@@ -183,7 +183,8 @@ fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: 
 
 const OK: (&str, &str) = (":status", "200");
 
-/// Each class of HTTP/2 refusal: its name, the exit code, a part of the message, and the attack.
+/// Each reason for which haul refuses a peer: its name, the exit code, a part of the message, the
+/// attack.
 const HOSTILE: [(&str, &str, &str, PeerAttack); 20] = [
     ("PING", "16", "PING", |conn| flood(conn, Frame::PING, 0, 0, &[0; 8])),
     ("SETTINGS", "16", "SETTINGS", |conn| flood(conn, Frame::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])),

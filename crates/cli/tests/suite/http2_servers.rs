@@ -1,6 +1,5 @@
-//! HTTP/2 against nginx, nghttpd, Apache and Caddy, over TLS and by prior knowledge: bodies, `-w`
-//! and uploads are the same with haul as with curl. A server that is not installed is skipped with
-//! a message.
+//! HTTP/2 with nginx, nghttpd, Apache and Caddy, over TLS and with prior knowledge: bodies, `-w`
+//! and uploads are the same with haul and with curl. Servers that are not installed are skipped.
 
 use crate::common;
 
@@ -56,8 +55,8 @@ impl ServedFiles {
         self.dir.path()
     }
 
-    /// Checks that an upload arrives unchanged, with and without a known length. `arrived` returns
-    /// the uploaded bytes.
+    /// Checks that uploads arrive unchanged, with and without a known length. `arrived` finds the
+    /// uploaded bytes in the server's response or files.
     fn check_uploads(&self, what: &str, url: &str, args: &[&str], arrived: impl Fn(&[u8]) -> Vec<u8>) {
         let content = Pattern::new(2).slice(0, upload_size());
         let file = self.path().join("upload");
@@ -81,8 +80,8 @@ impl ServedFiles {
         assert_eq!(got.text(), expected.text(), "{what}");
     }
 
-    /// Checks that haul and curl deliver the same bodies and figures for all files, one by one and
-    /// together.
+    /// Checks that haul and curl print the same bodies and figures for all files, in separate runs
+    /// and in one run.
     fn check(&self, what: &str, port: u16, args: &[&str], scheme: &str) {
         let curl = installed("curl", what);
         let ca = self.path().join("ca");
@@ -252,7 +251,7 @@ fn upload_size() -> usize {
     std::env::var("HAUL_TEST_UPLOAD").map_or(10_000_000, |size| size.parse().expect("a number of bytes"))
 }
 
-/// A head without its Date.
+/// Returns a head without its Date.
 fn without_date(head: &str) -> String {
     head.lines().filter(|line| !line.starts_with("date:")).collect::<Vec<_>>().join("\n")
 }

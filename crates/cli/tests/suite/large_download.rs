@@ -1,4 +1,5 @@
-//! One large body: splitting, resuming, names, checksums, rate limits, and the state after a kill.
+//! A single large body: splitting, resuming, names, checksums, rate limits, and the files after
+//! haul was killed.
 
 use crate::common;
 
@@ -31,7 +32,7 @@ fn haul_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).args(args).current_dir(dir))
 }
 
-/// The SHA-256 that `sha256sum` prints for these bytes.
+/// Returns the SHA-256 that `sha256sum` prints for these bytes.
 fn sum_of(dir: &Path, bytes: &[u8]) -> Option<String> {
     fs::write(dir.join("bytes"), bytes).unwrap();
     let ran =
@@ -100,7 +101,7 @@ fn continue_at_fetches_only_the_missing_bytes() {
     assert_eq!(names(dir), ["file", "new"]);
 }
 
-/// A peer whose Content-Disposition suggests a file name for its five bytes.
+/// Starts a peer whose Content-Disposition suggests a file name for its five bytes.
 fn suggesting() -> RawPeer {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\
                 Content-Disposition: attachment; filename=\"../named.txt\"\r\n\r\nhello";

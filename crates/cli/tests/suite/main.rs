@@ -1,5 +1,5 @@
-//! The command's tests, one module a subject, in one program: each further program would link the
-//! engine again.
+//! The integration tests of the command. They are one program with a module for each subject,
+//! because every program would have to link the engine.
 //!
 //! `cargo test -p httphaul-cli --test suite outputs` runs one module.
 

@@ -1,5 +1,5 @@
-//! `haul ftp` in the place of OpenBSD's ftp(1), as pkg_add calls it: one process for each file, and
-//! a reader that stops early (docs/package-managers.md).
+//! `haul ftp` in place of OpenBSD's ftp(1), as pkg_add runs it: one process for each file, whose
+//! reader may stop early (docs/package-managers.md).
 
 use crate::common;
 
@@ -16,7 +16,7 @@ use testkit::packages::{Catalogue, Package, PackageMirror, PackageReader, Reader
 use testkit::raw::{RawPeer, Step};
 use testkit::relay::Relay;
 
-/// The most bytes that may be sent beyond those the reader needs before it can stop.
+/// The most bytes that may be sent after those that the reader needs before it can stop.
 const WASTE: u64 = 64 << 10;
 
 /// The id of a user that does not exist.
@@ -28,7 +28,7 @@ struct PackageRun {
     catalogue: Catalogue,
 }
 
-/// Reads `packages` packages; if `far`, over a link with a round trip of 20 ms.
+/// Reads the beginning of `packages` packages. With `far`, the link has a round-trip time of 20 ms.
 fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageRun {
     let identity = tls.then(Identity::generate);
     let catalogue = Catalogue::new(7, packages);

@@ -1,10 +1,10 @@
-//! Every option has an effect that can be seen, in every way in which URLs are fetched: one URL, a
-//! list, a stage behind `--then`, one after the other, and through the agent.
+//! Checks that every option has a visible effect in every mode of fetching URLs: one URL, a list, a
+//! stage after `--then`, one after the other, and through the agent.
 //!
-//! A run with the option is compared with one without it: the exit code, what is printed, the
-//! requests that the server got, and the files that are left. An option that is parsed and not used
-//! makes no difference. Options whose effect needs more than a plain HTTP server (TLS, other
-//! proxies, time) name the tests that show it; those that have none say so in their help.
+//! A run with the option is compared with a run without it: the exit code, the output, the requests
+//! at the server, and the files. An option that is parsed but not used makes no difference. Options
+//! that need more than a plain HTTP server (TLS, other proxies, time) name the tests that show
+//! their effect. The help of options without an effect says so.
 
 use crate::common;
 
@@ -34,13 +34,13 @@ enum FetchMode {
 
 const EACH: &[FetchMode] = &[FetchMode::One, FetchMode::List, FetchMode::Stage, FetchMode::Serial, FetchMode::Agent];
 
-/// The proof of an option's effect.
+/// How the effect of an option is shown.
 enum OptionEffect {
-    /// Adding the options to the others changes the result for URLs with this path.
+    /// Adding `options` to the options `beside` changes the result for a URL with this path.
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [FetchMode] },
     /// A test in one of these files contains this text.
     Tested { text: &'static str, files: &'static [&'static str] },
-    /// No effect: the option asks for the default, as these words of its help say.
+    /// The option asks for the default and so has no effect, as these words in its help say.
     Anyway { words: &'static str },
 }
 
@@ -69,10 +69,11 @@ const fn anyway(words: &'static str) -> OptionEffect {
     OptionEffect::Anyway { words }
 }
 
-/// Files in the directory of each run: `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`,
-/// `.netrc`, `conf`, `variables`, `sub/`. `ADDRESS` is the server's address and port, and `SERVER`
-/// its URL. A path behind `tls:` is asked for by https, behind `local:` at `localhost`, and behind
-/// `bare:` by a URL without a scheme.
+/// The options, and how their effects are shown. The directory of each run contains the files `x`
+/// and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables`, `sub/`.
+/// `ADDRESS` is the server's address and port, and `SERVER` its URL. A path after `tls:` is
+/// requested by https, after `local:` from the host `localhost`, and after `bare:` by a URL without
+/// a scheme.
 const EFFECTS: &[(&str, OptionEffect)] = &[
     ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
     ("agent", tested("status(\"calls\")", &["agent.rs"])),
@@ -288,7 +289,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("xattr", tested("--xattr", &["single_and_multiple_urls.rs"])),
 ];
 
-/// The help of options that are accepted without an effect.
+/// The text in the help of options that are accepted without an effect.
 const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
@@ -337,7 +338,7 @@ fn options_make_a_difference_in_every_mode() {
     assert!(unused.is_empty(), "no effect: {unused:#?}");
 }
 
-/// The visible results of one run.
+/// What a run produced.
 #[derive(Debug, PartialEq, Eq)]
 struct ObservedRun {
     code: i32,
@@ -396,7 +397,7 @@ fn observe(mode: FetchMode, options: &str, path: &str, agent: &TestAgent) -> Obs
     }
 }
 
-/// The text without numbers that differ each time, such as client ports.
+/// Returns the text without numbers that differ in each run, such as client ports.
 fn without_numbers(text: &str) -> String {
     let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
     let neutral = runs.map(|run| if run.len() >= 5 && run[0].is_ascii_digit() { &b"N"[..] } else { run });
@@ -421,7 +422,7 @@ fn prepare(dir: &Path) {
     fs::create_dir(dir.join("sub")).unwrap();
 }
 
-/// The files below a directory: content, permissions, and whether they are old.
+/// Returns the files below a directory: content, permissions, and whether they are old.
 fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -438,7 +439,7 @@ fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     found
 }
 
-/// An HTTP server that answers by the request's path, one request a connection, and records
+/// An HTTP server that answers by the request's path, one request per connection, and stores the
 /// requests.
 struct RecordingServer {
     address: String,
@@ -515,7 +516,7 @@ fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     }
 }
 
-/// Describes a TLS ClientHello: its length and the offered protocols.
+/// Describes a TLS ClientHello: its length and the protocols that it offers.
 fn client_hello(reader: &mut impl Read) -> Option<String> {
     let mut header = [0; 5];
     reader.read_exact(&mut header).ok()?;

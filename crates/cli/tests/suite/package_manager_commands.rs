@@ -1,6 +1,6 @@
-//! The command lines of package managers, word for word, and what each depends on: exit codes,
-//! messages, and the files after a failure (docs/package-managers.md). pkg_add's are in
-//! `openbsd_ftp`; apt and pacman themselves run in `package_managers`.
+//! The exact command lines of package managers, and what each manager depends on: exit codes,
+//! messages, and the files after a failure (docs/package-managers.md). The command lines of pkg_add
+//! are in `openbsd_ftp`; `package_managers` runs apt and pacman themselves.
 
 use crate::common;
 
@@ -16,10 +16,10 @@ use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 const SIZE: u64 = 300_000;
-/// The Last-Modified of the faulty origin's content, in seconds of the epoch.
+/// The Last-Modified of the faulty origin's content, in seconds since 1970.
 const LAST_MODIFIED: i64 = 1_714_550_400;
 
-/// A directory that holds haul under its other names, for PATH.
+/// Creates a directory for PATH that contains haul under the names of other programs.
 fn names() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["curl", "fetch", "ftp", "haul"] {
@@ -36,8 +36,8 @@ fn script(text: &str, names: &Path, at: &Path, variables: &[(&str, &str)]) -> Co
     run(&mut command)
 }
 
-/// Runs the test with haul in curl's place and, if it is installed, with curl itself, which shows
-/// that the expectation is curl's.
+/// Runs the test with the curl persona and, if it is installed, with curl itself, to prove that
+/// curl behaves as expected.
 fn with_both(test: impl Fn(&Path)) {
     test(names().path());
     if installed("curl", "the same lines by curl itself").is_some() {
@@ -45,7 +45,8 @@ fn with_both(test: impl Fn(&Path)) {
     }
 }
 
-/// The options of nixpkgs' `fetchurl`, and its loop: only exit code 18 is tried again, with `-C -`.
+/// The options of nixpkgs' `fetchurl`, and its loop: it retries only after exit code 18, with `-C
+/// -`.
 const NIX: &str = r#"
 curlVersion=$(curl -V | head -1 | cut -d' ' -f2)
 curl=(curl --location --max-redirs 20 --retry 3 --retry-all-errors --continue-at - --disable-epsv
@@ -91,7 +92,7 @@ fn nixpkgs_probes_hashed_mirrors_with_head() {
     });
 }
 
-/// The options that Homebrew puts before those of each call.
+/// The options that Homebrew puts before the options of each call.
 const BREW: &str = r#"brew() {
     curl --disable --cookie /dev/null --globoff --show-error --user-agent "Homebrew/4.6 (Linux) curl/8" \
         --header "Accept-Language: en" --fail --progress-bar --silent --retry 3 "$@"
@@ -242,7 +243,7 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(run_at("fetch -q -o - $URL | wc -c").text().trim(), SIZE.to_string());
 }
 
-/// Emacs' `plz` and `request` write the options and then the content to one pipe.
+/// Emacs' `plz` and `request` write options and then content to the same pipe.
 #[test]
 fn config_and_data_share_one_stdin_pipe() {
     let content = "{\"a\":1}\nurl = http://127.0.0.1:1/\n";
@@ -273,7 +274,7 @@ fn options_for_other_protocols_are_ignored() {
     });
 }
 
-/// Users unset variables in this way that they set for another program.
+/// Users unset a variable in this way if it is set for another program.
 #[test]
 fn empty_curl_ca_bundle_counts_as_unset() {
     with_both(|names| {

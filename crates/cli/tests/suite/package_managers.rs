@@ -1,5 +1,5 @@
-//! apt and pacman, installed from the distribution, fetch with haul: each in a root of its own,
-//! from a mirror on loopback.
+//! apt and pacman, as the distribution has them, fetch with haul: each in its own root directory,
+//! from a local mirror.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::{HAUL, installed, run, skipped};
 
-/// Python's file server for a directory: a mirror without ranges that closes each connection.
+/// A running `python3 -m http.server`: a mirror without ranges that closes each connection.
 struct PythonFileServer {
     child: std::process::Child,
     url: String,
@@ -44,7 +44,7 @@ impl Drop for PythonFileServer {
     }
 }
 
-/// Builds a Debian package that contains one file.
+/// Builds a Debian package with one file.
 fn debian_package(dir: &Path, name: &str) {
     let root = dir.join(name);
     fs::create_dir_all(root.join("DEBIAN")).unwrap();

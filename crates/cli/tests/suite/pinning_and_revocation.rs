@@ -1,4 +1,5 @@
-//! `--pinnedpubkey` and `--crlfile`: pinned keys and revoked certificates end as with curl.
+//! `--pinnedpubkey` and `--crlfile`: haul accepts and refuses pinned keys and revoked certificates
+//! as curl does.
 
 use crate::servers;
 
@@ -33,7 +34,7 @@ impl TlsSite {
         path.display().to_string()
     }
 
-    /// Runs haul and curl with these options and returns the exit code.
+    /// Runs haul and curl with these options. Returns their exit code, which must be the same.
     #[track_caller]
     fn ends(&self, args: &[&str]) -> i32 {
         let (ca, url) = (self.dir.path().join("ca").display().to_string(), self.origin.https_url("/small"));

@@ -1,5 +1,5 @@
-//! squid, tinyproxy, Dante and microsocks in front of Apache, over HTTP/1.1 and HTTP/2: proxies by
-//! option, by environment, and one behind another.
+//! The proxies squid, tinyproxy, Dante and microsocks before Apache, over HTTP/1.1 and HTTP/2:
+//! selected by an option or the environment, and one proxy through another.
 
 use crate::common;
 use crate::servers;
@@ -15,7 +15,7 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// Adds `-p` for HTTP/2 without TLS: a forwarding proxy speaks HTTP/1.1, so HTTP/2 needs a tunnel.
+/// Returns `-p` for HTTP/2 without TLS, which needs a tunnel: a forwarding proxy speaks HTTP/1.1.
 fn tunnel(way: &[String]) -> &'static [&'static str] {
     if way[0] == "--http2-prior-knowledge" { &["-p"] } else { &[] }
 }
@@ -178,7 +178,7 @@ fn preproxy_reaches_the_proxy_over_socks() {
     }
 }
 
-/// Runs haul and curl with these environment variables.
+/// Runs haul and curl with these environment variables. Their results must be the same.
 fn in_environment(variables: &[(&str, &str)], args: &[&str]) -> CommandOutput {
     let args: Vec<&str> = ["-s", "-S", "-f", "-L"].iter().chain(args).copied().collect();
     let ours = run(program(HAUL).envs(variables.iter().copied()).args(&args));

@@ -1,5 +1,5 @@
-//! Redirects by Apache, to itself and to another origin: methods, content, secrets and limits, as
-//! curl follows them.
+//! Redirects of Apache, to itself and to another origin: methods, content, secrets and limits are
+//! as in curl.
 
 use crate::common;
 use crate::servers;

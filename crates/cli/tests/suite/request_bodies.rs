@@ -1,5 +1,5 @@
-//! Request bodies by every option that sends one, against a CGI program of Apache that echoes them:
-//! the same bytes as from curl.
+//! The request bodies of every option that sends one. A CGI program of Apache echoes them, and they
+//! equal those of curl.
 
 use crate::common;
 use crate::servers;
@@ -15,8 +15,8 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// Creates two files: one with CR LF in its content, one with quotes in its name and a NUL in its
-/// content.
+/// Creates two files: one with CR LF in its content, and one with quotes in its name and a NUL in
+/// its content.
 fn files(dir: &Path) -> (String, String) {
     let (text, odd) = (dir.join("text"), dir.join("a \"b\";c.png"));
     fs::write(&text, "one\r\ntwo\n").unwrap();
@@ -79,7 +79,7 @@ fn data_options_send_the_content_of_curl() {
     }
 }
 
-/// The echoed form, with `BOUNDARY` for every boundary.
+/// Returns the echoed form, with `BOUNDARY` in place of each boundary.
 fn form(ran: &CommandOutput) -> String {
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     let boundaries: Vec<String> =

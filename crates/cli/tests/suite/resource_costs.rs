@@ -1,5 +1,5 @@
-//! System calls, counted by strace, and instructions, counted by callgrind: few for one request,
-//! very few for each of many.
+//! Limits for the number of system calls, counted by strace, and of instructions, counted by
+//! callgrind: for a single request, and for each of many.
 
 use crate::common;
 
@@ -10,8 +10,8 @@ use common::{HAUL, can_trace, list, program, run};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 
-/// The system calls that starting and ending may cost: loader, allocator, the standard library's
-/// threads.
+/// The most system calls that starting and ending the process may need: loader, allocator, threads
+/// of the standard library.
 const STARTUP: u64 = 150;
 
 /// Runs haul under strace and returns the report.
@@ -27,7 +27,7 @@ fn traced(options: &[&str], args: &[&str]) -> String {
     std::fs::read_to_string(report).unwrap()
 }
 
-/// The total number of calls in a report of `strace -c`.
+/// Returns the total number of calls in a report of `strace -c`.
 fn calls(report: &str) -> u64 {
     let row = |line: &str| {
         let mut fields = line.split_whitespace();
@@ -94,7 +94,8 @@ fn output_to_device_probes_no_partial_files() {
     assert!(report.lines().count() < 150, "{report}");
 }
 
-/// A program under callgrind, whose count does not depend on the machine's load.
+/// Returns a command that runs a program under callgrind. Its counts do not depend on the load of
+/// the machine.
 fn callgrind(program: &str, args: &[&str]) -> Command {
     let mut command = common::program("valgrind");
     command
@@ -104,7 +105,7 @@ fn callgrind(program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Runs the command and returns its instruction count.
+/// Runs the command. Returns its instruction count.
 fn counted(command: &mut Command) -> Option<u64> {
     let ran = run(command);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -112,8 +113,8 @@ fn counted(command: &mut Command) -> Option<u64> {
     line.split_whitespace().last()?.parse().ok()
 }
 
-/// A bundle of the origin's certificate and 150 others, like a system's bundle. All have the same
-/// subject, so they are tried in order.
+/// Writes a bundle with the origin's certificate and 150 others, as large as a system's bundle. All
+/// have the same subject, so they are tried in order.
 fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
     let others = (0..150).map(|_| Identity::generate().ca_pem().to_owned());
     let path = dir.join("bundle.pem");

@@ -1,4 +1,4 @@
-//! Retries: which failures are tried again, and which bodies and requests are not sent twice.
+//! Retries: which failures are retried, and which bodies and requests are not sent twice.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::fs;
 use common::{names, origin, run_haul};
 use testkit::raw::{RawPeer, Script, Step};
 
-/// The script of a response that announces ten bytes and ends after `len`.
+/// Returns the script of a response that announces ten bytes and ends after `len`.
 fn cut_after(len: usize) -> Script {
     let body = &"0123456789"[..len];
     vec![Step::ReadHead, Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{body}"))]

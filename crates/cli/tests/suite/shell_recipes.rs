@@ -1,4 +1,5 @@
-//! Common shell recipes for thousands of pages (xargs, config files), with haul in curl's place.
+//! Common shell recipes that fetch thousands of pages (with xargs or config files), run with the
+//! curl persona.
 
 use crate::common;
 
@@ -10,7 +11,7 @@ use testkit::site::Site;
 
 const PAGES: usize = 120;
 
-/// Runs a recipe with curl, if it is installed, and with haul.
+/// Runs a recipe with curl, if it is installed, and with the curl persona.
 fn both(what: &str, script: &str) -> (Option<CommandOutput>, CommandOutput) {
     let curl = installed("curl", what).map(|curl| bash(curl, script));
     (curl, bash(HAUL, script))
@@ -20,7 +21,7 @@ fn origin() -> Origin {
     Origin::builder().site(Site::scaled(7, PAGES).cached()).start().unwrap()
 }
 
-/// A script that extracts the site's page names, sorted, and pipes them into `fetch`.
+/// Returns a script that extracts the site's page names, sorts them, and pipes them into `fetch`.
 fn recipe(origin: &Origin, fetch: &str) -> String {
     format!(
         "set -o pipefail; H={}; for i in 1 2 3; do $GET -s http://$H/$i; done | grep -oE 'AS[0-9]{{1,9}}' | sort -u | {fetch}",
@@ -28,7 +29,7 @@ fn recipe(origin: &Origin, fetch: &str) -> String {
     )
 }
 
-/// All pages, in the order of their sorted names.
+/// Returns all pages, in the order of their sorted names.
 fn pages(origin: &Origin) -> Vec<u8> {
     let paths: BTreeSet<String> = origin.site().as_paths().into_iter().collect();
     paths.iter().flat_map(|path| origin.site().page(path).unwrap()).collect()
@@ -45,7 +46,7 @@ fn same_as_curl(what: &str, fetch: &str) {
     }
 }
 
-/// Asserts that no byte is lost: the outputs of parallel processes mix, with curl as with haul.
+/// Asserts that no byte is lost. The outputs of parallel processes may mix, with curl as with haul.
 #[track_caller]
 fn as_much_as_curl(what: &str, fetch: &str) {
     let origin = origin();

@@ -1,5 +1,5 @@
-//! Options with one URL and with several: the blocking driver fetches one URL, the fleet several,
-//! and every option has to act alike in both.
+//! Options with one URL and with several. The blocking driver fetches a single URL and the fleet
+//! several, and every option must have the same effect in both.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{HAUL, page, run_haul, run_in};
 use testkit::raw::{RawPeer, Step};
 
-/// The options to compare. `-O` is repeated for the second URL. A file `there` of two bytes
+/// The options to compare. `-O` is repeated for the second URL. The file `there` with two bytes
 /// exists.
 const LINES: &[&str] = &[
     "",
@@ -67,11 +67,11 @@ const LINES: &[&str] = &[
     "-c nodir/jar",
 ];
 
-/// The format for `-w` after each body.
+/// The format of `-w`.
 const TOLD: &str =
     "[%{url_effective} %{http_code} %{exitcode} %{method} %{filename_effective} %{size_download} %{num_headers}]\n";
 
-/// A peer that ignores conditions and ranges and closes each connection.
+/// Starts a peer that ignores conditions and ranges and closes each connection.
 fn peer(name: &str) -> RawPeer {
     let head =
         "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\nConnection: close\r\n";
@@ -79,7 +79,7 @@ fn peer(name: &str) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }
 
-/// The files except `second`, with their content, age and permissions.
+/// Returns the files except `second`, with their content, age and permissions.
 fn files(dir: &Path) -> BTreeMap<String, (String, bool, String)> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_name() != "second");
     let told = |entry: fs::DirEntry| {

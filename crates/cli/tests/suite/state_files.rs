@@ -1,5 +1,5 @@
-//! State between runs: cookies, HSTS and Alt-Svc against Apache, and a cookie jar that many
-//! processes write.
+//! State that is kept between runs, tested with Apache: cookies, HSTS and Alt-Svc, and a cookie jar
+//! that many processes write.
 
 use crate::common;
 use crate::servers;
@@ -149,7 +149,7 @@ fn alt_svc_file_matches_curls() {
     assert_eq!(lines(&ours).len(), 1);
 }
 
-/// Starts a server that sets a cookie named after each request's path; returns its port.
+/// Starts a server that sets a cookie named after each request's path. Returns its port.
 fn cookie_setter() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -180,7 +180,7 @@ fn set_cookies(stream: &TcpStream) {
     }
 }
 
-/// The cookie names in a jar file; asserts that the file is complete.
+/// Returns the names of the cookies in a jar file. Asserts that the file is complete.
 fn names(jar: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(jar).unwrap();
     assert!(text.starts_with("# Netscape HTTP Cookie File") && text.ends_with('\n'), "it is torn");

@@ -1,4 +1,4 @@
-//! `--stats=json`: its figures equal those that the server counted.
+//! `--stats=json`: the numbers equal those that the server counted.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// The figures of a run and its exit code.
+/// Returns the statistics of a run and its exit code.
 fn stats(args: &[&str]) -> (Value, i32) {
     let ran = run_haul(["--stats=json"].iter().chain(args));
     let line = ran.stderr.lines().last().expect("the figures come last");

@@ -1,6 +1,6 @@
-//! Flaws that concern the user's own machine, one test for each class: file names chosen by
-//! servers, planted links, files that others can read, bytes that reach a terminal, secrets in
-//! output. `docs/design/trust.md` lists all classes.
+//! Dangers for the user's own machine, with one test for each class: file names that servers
+//! choose, symlinks of other users, files that others can read, control characters on a terminal,
+//! secrets in the output. `docs/design/trust.md` lists all classes.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// A peer whose Content-Disposition has this file name.
+/// Starts a peer whose Content-Disposition has this file name.
 fn naming(disposition: &str) -> RawPeer {
     let reply = format!(
         "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"{disposition}\"\r\nContent-Length: 3\r\n\
@@ -107,8 +107,8 @@ fn server_chosen_name_never_opens_fifo_or_device() {
     }
 }
 
-/// The kernel refuses to follow other users' links in directories such as /tmp
-/// (`fs.protected_symlinks`). strace injects that: opening the link or its metadata fails.
+/// The kernel refuses to follow links of other users in directories such as /tmp
+/// (`fs.protected_symlinks`). strace simulates this: opening the link or its metadata fails.
 #[test]
 fn symlink_refused_by_kernel_is_not_followed() {
     if !can_trace("links that the kernel refuses") {

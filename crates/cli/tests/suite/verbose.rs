@@ -1,4 +1,4 @@
-//! Output of `-v`, `--trace-ascii` and `-#`, for programs that parse it.
+//! The output of `-v`, `--trace-ascii` and `-#`, which programs parse.
 
 use crate::common;
 

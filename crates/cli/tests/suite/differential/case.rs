@@ -1,4 +1,4 @@
-//! DifferentialCase files: a command line each, without the program's name.
+//! Reads the files of cases. Each case is a command line without the program's name.
 //!
 //! ```text
 //! # a comment
@@ -18,9 +18,9 @@ pub(crate) struct DifferentialCase {
     pub(crate) words: Vec<String>,
     pub(crate) stdin: Vec<u8>,
     pub(crate) env: Vec<(String, String)>,
-    /// The parts that may differ, each with the reason.
+    /// The parts that may differ, each with a reason.
     pub(crate) allowed: Vec<(String, String)>,
-    /// The files in the directory at the start: name and content.
+    /// The files in the directory before the run: name and content.
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 

@@ -1,5 +1,5 @@
-//! The origin that both commands talk to: it answers as the request's own path says, and keeps
-//! every byte that it was sent.
+//! The origin for both commands. The path of a request determines the response, and all received
+//! bytes are stored.
 //!
 //! | path | answer |
 //! |---|---|
@@ -8,15 +8,15 @@
 //! | `/basic`, `/digest` | 401 until somebody is named |
 //! | `/empty`, `/garbage`, `/reset` | no answer; what is no HTTP; a closed connection in the middle of a head |
 //!
-//! It is plain threads and knows just enough HTTP to see where a request ends.
+//! It uses plain threads, and only parses enough HTTP to find the end of a request.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A received request: the number of its connection, counted from the last
-/// [`ScriptedOrigin::take`], and its bytes.
+/// A received request: its bytes, and the number of its connection since the last
+/// [`ScriptedOrigin::take`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestBytes {
     pub(crate) connection: usize,
@@ -53,7 +53,7 @@ impl ScriptedOrigin {
         self.port
     }
 
-    /// Takes the requests received since the last call.
+    /// Returns the requests that were received since the last call.
     pub(crate) fn take(&self) -> Vec<RequestBytes> {
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with it")).requests
     }
@@ -137,7 +137,7 @@ fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// A response as it is sent.
+/// The bytes of a response, and whether the connection is closed after them.
 pub(crate) struct ScriptedAnswer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) closes: bool,
@@ -191,7 +191,7 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
     }
 }
 
-/// Answers `/hello` and every path without a route of its own.
+/// Returns the response for `/hello`, and for every path without its own route.
 fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let fields = format!("Content-Type: text/plain\r\nLast-Modified: {MODIFIED}\r\nETag: \"one\"\r\nServer: test\r\n");
     let is_same = field("if-none-match").is_some_and(|tag| tag.contains("\"one\""));
@@ -225,7 +225,7 @@ fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> 
     ScriptedAnswer::of(bytes, false)
 }
 
-/// The first range of a Range field; `None` if it cannot be satisfied.
+/// Returns the first range of a Range field; `None` if it cannot be satisfied.
 fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     let first = asked.split(',').next()?;
     let (from, to) = first.split_once('-')?;
@@ -238,9 +238,9 @@ fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     (range.start < range.end && range.start < length).then_some(range)
 }
 
-/// Builds the response that the query of `/r` describes: `s` status (200), `v` version (1.1), `h` a
-/// field each, `b` the body, `chunked`, `nolen` (no length, up to the close), `close`, `cut` (half
-/// the body), `i` an interim response before it.
+/// Returns the response that the query of `/r` describes: `s` status (200), `v` version (1.1), `h`
+/// a field (may be repeated), `b` the body, `chunked`, `nolen` (the body ends with the connection),
+/// `close`, `cut` (only half of the body), `i` an interim response before it.
 fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     let (mut status, mut version) = ("200".to_owned(), "1.1".to_owned());
     let (mut fields, mut body, mut interim) = (String::new(), Vec::new(), String::new());
@@ -290,7 +290,7 @@ fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     ScriptedAnswer::of(bytes, nolen || closes || cut)
 }
 
-/// Encodes a gzip member with one stored block, which needs no compressor.
+/// Encodes content as gzip with one stored block, which needs no compressor.
 fn gzip(content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
     let length = u16::try_from(content.len()).expect("a small body");

@@ -22,7 +22,7 @@ pub struct ApacheServer {
     pub other: u16,
 }
 
-/// The CGI program: prints a line for each request variable, an empty line, and the content.
+/// A CGI program that prints a line for each request variable, an empty line, and the content.
 const ECHO: &str = "#!/bin/sh
 printf 'Content-Type: text/plain\\r\\n'
 case \"$QUERY_STRING\" in
@@ -40,7 +40,8 @@ cat
 ";
 
 impl ApacheServer {
-    /// Starts ApacheServer; if it or a module is missing, reports that and returns `None`.
+    /// Starts Apache. If it or a module is missing, prints that the test `what` is skipped, and
+    /// returns `None`.
     pub fn start(what: &str) -> Option<ApacheServer> {
         let apache = found("apache2", what)?;
         let modules = Path::new("/usr/lib/apache2/modules");
@@ -104,13 +105,13 @@ impl ApacheServer {
         self.dir.path().join(name)
     }
 
-    /// The URL of a path on this port: https on the TLS port, http otherwise.
+    /// Returns the URL of a path on this port: https on the TLS port, http otherwise.
     pub fn url(&self, port: u16, path: &str) -> String {
         let scheme = if port == self.tls_port { "https" } else { "http" };
         format!("{scheme}://localhost:{port}{path}")
     }
 
-    /// The protocols to test: a port, and the options that select the protocol.
+    /// Returns the protocols to test: for each a port, and the options that select the protocol.
     pub fn ways(&self) -> [(u16, Vec<String>); 4] {
         let ca = self.path("ca").display().to_string();
         let with_ca = |option: &str| vec![option.to_owned(), "--cacert".to_owned(), ca.clone()];

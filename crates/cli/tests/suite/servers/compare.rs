@@ -1,17 +1,17 @@
-//! Runs the same command line with haul and with curl.
+//! Runs a command line with haul and with curl, and compares the results.
 
 use std::ffi::OsStr;
 
 use crate::common::{CommandOutput, installed, program, run, run_haul};
 
-/// Runs haul and, where it is installed, curl with these arguments: both must have the same exit
-/// code and output. Both get `-L` and `-f`, which are haul's defaults.
+/// Runs haul and, if it is installed, curl with these arguments. Both must have the same exit code
+/// and output. Both get `-L` and `-f`, which are defaults of haul.
 #[track_caller]
 pub fn both<A: AsRef<OsStr>>(args: &[A]) -> CommandOutput {
     both_with(args, |ran| String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
-/// Like [`both`], comparing only the part of the output that `look` returns.
+/// Like [`both`], but compares only the part of the output that `look` returns.
 #[track_caller]
 pub fn both_with<A: AsRef<OsStr>>(args: &[A], look: impl Fn(&CommandOutput) -> String) -> CommandOutput {
     let all: Vec<&OsStr> =

@@ -1,4 +1,4 @@
-//! Debian's servers and proxies, configured for these tests.
+//! Starts servers and proxies from Debian with configurations for these tests.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod apache;

@@ -14,14 +14,14 @@ pub struct NginxServer {
     pub port: u16,
     /// The port for HTTP/2 without TLS.
     pub h2_port: u16,
-    /// The port for both over TLS; `/mine` requires a client certificate.
+    /// The port for HTTP/1.1 and HTTP/2 over TLS. `/mine` requires a client certificate.
     pub tls_port: u16,
 }
 
 impl NginxServer {
     /// Starts nginx with files that `prepare` writes: `leaf` and `key` for TLS, and `clients`, the
-    /// authority of client certificates. If nginx is not installed, reports that and returns
-    /// `None`.
+    /// authority of client certificates. If nginx is not installed, prints that the test `what` is
+    /// skipped, and returns `None`.
     pub fn start(what: &str, prepare: impl FnOnce(&Path)) -> Option<NginxServer> {
         let nginx = found("nginx", what)?;
         let dir = open_directory();

@@ -1,4 +1,4 @@
-//! squid, tinyproxy, Dante and microsocks.
+//! Starts the proxies squid, tinyproxy, Dante and microsocks.
 
 use std::fs;
 use std::net::TcpStream;
@@ -14,11 +14,11 @@ pub struct ProxyServer {
     _server: ExternalServer,
     pub dir: tempfile::TempDir,
     pub port: u16,
-    /// The port for TLS; 0 without TLS.
+    /// The port of the proxy over TLS; 0 if there is none.
     pub tls_port: u16,
 }
 
-/// The authentication that squid requires; `me` with `secret` is accepted.
+/// The authentication that squid requires. It accepts user `me` with password `secret`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SquidAuth {
     Nothing,
@@ -30,7 +30,7 @@ pub enum SquidAuth {
 const BASIC_HELPER: &str = "#!/bin/sh\nwhile read -r user password\ndo\n[ \"$user $password\" = \"me secret\" ] && echo OK || echo ERR\ndone\n";
 
 impl ProxyServer {
-    /// Starts squid, with TLS if it was built with it.
+    /// Starts squid, with a TLS port if it was built with TLS.
     pub fn squid(what: &str, asks: SquidAuth) -> Option<ProxyServer> {
         let squid = found("squid", what)?;
         let scratch = open_directory();
@@ -80,7 +80,7 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir: scratch, port, tls_port: if has_tls { tls_port } else { 0 } })
     }
 
-    /// Starts tinyproxy, which requires `me` and `secret` by Basic.
+    /// Starts tinyproxy, which requires user `me` and password `secret` by Basic.
     pub fn tinyproxy(what: &str) -> Option<ProxyServer> {
         let tinyproxy = found("tinyproxy", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -109,7 +109,7 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir, port, tls_port: 0 })
     }
 
-    /// Starts microsocks: SOCKS 5, for everybody or for `me` with `secret`.
+    /// Starts microsocks (SOCKS 5). With `asks`, it requires user `me` and password `secret`.
     pub fn microsocks(what: &str, asks: bool) -> Option<ProxyServer> {
         let microsocks = found("microsocks", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -126,7 +126,7 @@ impl ProxyServer {
         self.dir.path().join(name)
     }
 
-    /// The proxy's URL for `-x`; `userinfo` is `me:secret@` or empty.
+    /// Returns the proxy's URL for `-x`. `userinfo` is `me:secret@` or empty.
     pub fn url(&self, scheme: &str, userinfo: &str) -> String {
         let port = if scheme == "https" { self.tls_port } else { self.port };
         format!("{scheme}://{userinfo}localhost:{port}")
