@@ -1,9 +1,9 @@
-//! Coordinator of the streams that fetch one body: the range of each part, the bytes received, and
-//! the choice whether another connection would help.
+//! The coordinator of the streams that fetch one body. It chooses the range of each part, delivers
+//! the received bytes in order, and decides whether another connection would help.
 //!
-//! The first stream keeps its transfer, and with it the sink, until it reaches the first part. From
-//! then on, the coordinator holds the transfer, and bytes go out through it in order. A part is
-//! tried once: any other part may fetch what it did not bring, from the exact byte. When parts fail
+//! The first stream keeps its [`Transfer`], and with it the sink, until it reaches the first part.
+//! From then on, the coordinator keeps that transfer, and delivers all bytes through it in order. A
+//! part is requested once: any other part may fetch the bytes that it did not bring. If parts fail
 //! too often, the split ends, and the transfer continues alone, with all of its retries.
 
 use std::collections::HashMap;
@@ -28,40 +28,42 @@ use crate::sync::IgnorePoison;
 use crate::transfer::{EndOffset, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
-/// The time that the smallest parts, at the end, take a connection: the connections end at times
-/// that differ by as much.
+/// The time that a connection needs for the smallest parts, which are used at the end of the body.
+/// The connections end at times that differ by about as much.
 const MIN_PART_TIME: Duration = Duration::from_millis(25);
-/// The bounds of the size of the smallest parts. Each part is a request, so none is smaller.
+/// The bounds of the size of the smallest parts, in bytes. Each part costs a request, so no part is
+/// smaller.
 const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
-/// The bounds of the size of a file's part, which takes a connection about a second.
+/// The bounds of the size of a part that is written to a file, in bytes. It is what a connection
+/// receives in about a second.
 const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
-/// The smallest part for a pipe, if its memory allows no larger ones.
+/// The size of a part for an ordered output if the split's memory allows no larger ones, in bytes.
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
 /// The number of parts that may fail in a row before the split ends.
 const MAX_FAILURES: u32 = 6;
-/// The time without any byte after which the split ends: a single stream does not depend on
-/// whatever the parts wait for.
+/// The time without any received byte after which the split ends. A single stream may succeed if
+/// the server keeps only additional requests waiting.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// The time by which a part may take longer to arrive than the first response took.
+/// The time that a part's response may take in addition to the time of the first response.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
 /// The coordinator of the streams that fetch one body.
 pub(super) struct Coordinator {
     body: SplittableBody,
-    /// The end of the first stream, where the first part begins.
+    /// The end of the first stream: the offset at which the first part begins.
     first_end: Arc<EndOffset>,
     file: Option<Arc<PartialFile>>,
     counter: Option<Arc<dyn ByteCounter>>,
-    /// The maximum number of bytes that parts hold before their turn.
+    /// The maximum number of bytes that parts buffer before they can be delivered in order.
     memory: u64,
-    /// The time to the first response, including the time to connect.
+    /// The time from the name lookup to the first byte of the first response.
     setup_time: Duration,
     this: Weak<Self>,
     state: Mutex<CoordinatorState>,
 }
 
 impl Coordinator {
-    /// Makes the coordinator for a transfer whose body is under way.
+    /// Makes the coordinator for a transfer that is receiving its body.
     pub(super) fn new(first: &mut Transfer, splitter: SplitPlanner, body: SplittableBody, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
         let (order, done) = match &file {
@@ -112,7 +114,7 @@ impl Coordinator {
         self.state.lock().ignore_poison()
     }
 
-    /// Notes that a part's response has begun, and brings the requested range.
+    /// Records that a part's response has begun, with the requested range.
     pub(super) fn on_part_begun(&self, id: usize) {
         let mut state = self.state();
         if let Some(part) = state.parts.get_mut(&id) {
@@ -125,7 +127,7 @@ impl Coordinator {
         }
     }
 
-    /// Takes bytes of a part whose turn may not have come.
+    /// Delivers or buffers received bytes of a part.
     pub(super) fn on_bytes(&self, id: usize, bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
         let state = &mut *state;
@@ -133,7 +135,7 @@ impl Coordinator {
         let at = part.at;
         part.at += bytes.len() as u64;
         match &mut state.first.transfer {
-            // The first stream may have brought some of it, before the part had begun.
+            // The first stream may have received some of these bytes before the part began.
             Some(first) if part.buffer.is_empty() && first.position() >= at => {
                 let present = bytes.len().min((first.position() - at) as usize);
                 first.push(&bytes[present..])?;
@@ -149,7 +151,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Notes that bytes of a part were written to the file.
+    /// Records that bytes of a part were written to the file.
     pub(super) fn on_written(&self, id: usize, bytes: u64) {
         let mut state = self.state();
         if let Some(part) = state.parts.get_mut(&id) {
@@ -192,14 +194,14 @@ impl Coordinator {
         let delivering = first_count + state.delivering_parts();
         let wanted = state.splitter.wanted(clock::policy_time(now), state.received.total, delivering);
         if wanted < 2 && state.is_proved {
-            // No gain: one stream does as well, by the direct path.
+            // A single stream is as fast, and it delivers without the coordinator.
             if state.first.transfer.is_some() && state.parts.is_empty() {
                 state.outcome = Some(SplitOutcome::ContinueAlone);
             }
             return None;
         }
-        // With all connections open, each has another request sent before the response to its last
-        // one. The first connection, if separate, carries one at a time.
+        // Once all connections are open, one more request for each is sent before its last response
+        // is complete. The first stream's connection, if separate, has one request at a time.
         let pipelining = wanted - state.first.connection.separate();
         let ahead = if state.splitter.is_settled() && wanted >= state.max_connections { pipelining } else { 0 };
         if first_count + state.parts.len() >= wanted + ahead {
@@ -207,7 +209,8 @@ impl Coordinator {
         }
         let size = self.part_size(state);
         if !state.is_proved && self.file.is_none() {
-            // The first part begins behind what the first stream brings until that part arrives.
+            // The first part begins after the bytes that the first stream will receive until that
+            // part arrives.
             let lead = bytes_in(state.splitter.rate(), self.setup_time * 3 / 2 + ARRIVAL_SLACK);
             let lead = lead.min(self.memory / 2).max(MIN_PIPE_PART_SIZE);
             state.window.cut(state.first.id, state.window.first_missing().saturating_add(lead));
@@ -241,7 +244,7 @@ impl Coordinator {
         Some(transfer)
     }
 
-    /// Notes the position of the first stream.
+    /// Records the position of the first stream.
     fn sync_first(&self, state: &mut CoordinatorState) {
         let position = self.first_end.position();
         if state.on_first_position(position) && self.file.is_none() {
@@ -249,8 +252,8 @@ impl Coordinator {
         }
     }
 
-    /// Returns the size of the next part: small enough that all connections end together, large
-    /// enough that requests cost little.
+    /// Returns the size of the next part. It is small enough that all connections end at about the
+    /// same time, and large enough that requests cost little.
     fn part_size(&self, state: &CoordinatorState) -> u64 {
         let most = state.template.options().split.connections as u64;
         let share = (state.window.to_share() / (2 * most)).max(min_part_size(state));
@@ -260,14 +263,14 @@ impl Coordinator {
         }
     }
 
-    /// Returns the sink of a part; `None` if the file cannot be opened for it.
+    /// Makes the sink of a part. Returns `None` if the file cannot be opened again.
     fn sink_for(&self, state: &mut CoordinatorState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let coordinator = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
         match file.writer(part.span.clone()) {
             Ok(writer) => Some(Box::new(FilePartSink { coordinator, id: part.id, writer })),
             Err(_) => {
-                // Nothing is lost without the part: the active parts continue.
+                // The other parts continue, so this range can be fetched later.
                 state.window.release(part.id);
                 state.failures.add(Instant::now());
                 None
@@ -275,7 +278,7 @@ impl Coordinator {
         }
     }
 
-    /// Handles the end of the first stream, or its stop where a part begins.
+    /// Handles a first stream that has ended, or has stopped where a part begins.
     fn on_first_finished(&self, state: &mut CoordinatorState, first: Box<Transfer>, result: Result<()>) {
         self.sync_first(state);
         state.window.release(state.first.id);
@@ -309,7 +312,7 @@ impl Coordinator {
                 state.window.extend(state.first.id);
                 self.first_end.set(u64::MAX);
             }
-            // The remaining stream finds out whether the server can still be reached.
+            // A single stream finds out whether the content can still be completed.
             ErrorKind::Changed => state.outcome = Some(SplitOutcome::ContinueAlone),
             kind => {
                 let is_refusal = matches!(
@@ -321,8 +324,8 @@ impl Coordinator {
                     state.splitter.refused(delivering + 1);
                 }
                 state.failures.add(now);
-                // The address may be good for a few requests: one stream asks the caller's URL for
-                // another.
+                // The URL may allow only a few requests: a single stream requests a new one from
+                // the caller's URL.
                 let is_stale = delivering == 0 && matches!(error.status(), Some(401 | 403 | 404 | 410));
                 if is_stale || state.failures.count >= MAX_FAILURES {
                     state.outcome = Some(SplitOutcome::ContinueAlone);
@@ -331,7 +334,8 @@ impl Coordinator {
         }
     }
 
-    /// Delivers the bytes whose turn has come, and checks whether the body is complete.
+    /// Delivers buffered bytes as far as they are next in order. Ends the split if the body is
+    /// complete.
     fn deliver(&self, state: &mut CoordinatorState) {
         if self.file.is_none()
             && state.outcome.is_none()
@@ -425,17 +429,17 @@ impl Scheduler for Coordinator {
     }
 }
 
-/// Returns the smallest size of a part.
+/// Returns the minimum size of a part at the present rate, in bytes.
 fn min_part_size(state: &CoordinatorState) -> u64 {
     bytes_in(state.splitter.rate(), MIN_PART_TIME).clamp(*MIN_PART_SIZE.start(), *MIN_PART_SIZE.end())
 }
 
-/// Returns the number of bytes that arrive in this time at this rate.
+/// Returns the number of bytes that arrive in this time at this rate (in bytes a second).
 fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
-/// The sink of the template, which is never written to.
+/// The sink of [`CoordinatorState::template`], which is never written to.
 struct UnusedSink;
 
 impl Sink for UnusedSink {

@@ -1,8 +1,8 @@
-//! One large body over several connections.
+//! Split downloads: one large body over several connections.
 //!
-//! A split download begins as any transfer does: one GET, no range, on the blocking driver, by the
-//! direct path. A [`SplitMonitor`] measures its rate. If the stream waits for the network and much
-//! is left, the open connection moves to an event loop in the middle of its body, and a
+//! A split download begins like any transfer: a GET without a range, on the blocking driver,
+//! delivered directly. A [`SplitMonitor`] measures its rate. If the network limits the rate and
+//! many bytes are missing, the connection moves to an event loop in the middle of its body, and a
 //! [coordinator] fetches further parts over other connections: `docs/design/splitting.md`.
 //!
 //! ```text
@@ -29,24 +29,24 @@ use crate::request::SplitOptions;
 use crate::transfer::{SplittableBody, Transfer};
 use coordinator::Coordinator;
 
-/// The measurement of a stream that decides whether more connections would help.
+/// Measures the first stream, to decide whether more connections would help.
 pub(crate) enum SplitMonitor {
-    /// No head has come yet.
+    /// No response head has arrived yet.
     Waiting(SplitOptions),
-    /// The body stays one stream.
+    /// The body is not split.
     Disabled,
-    /// The rate of the stream is being measured. (Boxed, because few are measured, and the value
-    /// passed on with each exchange is to be small.)
+    /// The rate of the stream is being measured. Boxed, because few streams are measured, and the
+    /// monitor is moved with each exchange.
     Measuring(Box<(SplitPlanner, SplittableBody)>),
 }
 
 impl SplitMonitor {
-    /// The monitor of a transfer that may be split up to these limits.
+    /// Makes the monitor of a transfer that may be split within these limits.
     pub(crate) fn new(split: SplitOptions) -> Self {
         if split.connections < 2 { Self::Disabled } else { Self::Waiting(split) }
     }
 
-    /// Returns true if the transfer under way on this connection should be split now.
+    /// Returns true if the body that this connection is receiving should be split now.
     pub(crate) fn is_worth_trying(&mut self, link: &HttpConnection, now: Instant) -> bool {
         match self {
             Self::Disabled => false,
@@ -71,7 +71,7 @@ impl SplitMonitor {
     }
 }
 
-/// The result of a split.
+/// The result of a split download.
 pub(crate) enum SplitOutcome {
     /// The transfer is over.
     Done(Result<()>),
@@ -79,13 +79,13 @@ pub(crate) enum SplitOutcome {
     ContinueAlone,
 }
 
-/// Splits the transfer in progress on `link`, and returns the transfer with its result.
+/// Splits the transfer that `link` is receiving. Returns the transfer with the result of the split.
 ///
 /// # Errors
-/// The unchanged connection, if the system provides no event loop.
+/// The unchanged connection, if the system cannot provide an event loop.
 ///
 /// # Panics
-/// If no transfer is under way there, or the monitor has not asked for it.
+/// If no transfer is active on the connection, or the monitor is not measuring.
 pub(crate) fn run(
     client: &Client,
     mut link: HttpConnection,

@@ -1,4 +1,5 @@
-//! Sinks for the bytes of parts: the ordered output, or their position in the file.
+//! The sinks of parts: one passes bytes to the coordinator for ordered output, one writes to the
+//! file.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -10,7 +11,7 @@ use crate::sink::partial::PartWriter;
 use crate::sink::{BodyInfo, Sink};
 use crate::{Error, ErrorKind, Result};
 
-/// The sink of a part whose bytes are delivered in order.
+/// The sink of a part whose bytes the [`Coordinator`] delivers in order.
 pub(super) struct OrderedPartSink {
     pub(super) coordinator: Arc<Coordinator>,
     pub(super) id: usize,
@@ -31,7 +32,7 @@ impl Sink for OrderedPartSink {
     }
 }
 
-/// The sink of a part that is written directly to its position in the file.
+/// The sink of a part that writes directly to the part's position in the file.
 pub(super) struct FilePartSink {
     pub(super) coordinator: Arc<Coordinator>,
     pub(super) id: usize,

@@ -1,5 +1,4 @@
-//! State of a split download that its [`Coordinator`](super::coordinator::Coordinator) guards by
-//! one lock.
+//! The state of a [`Coordinator`](super::coordinator::Coordinator), protected by one lock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,43 +10,43 @@ use super::SplitOutcome;
 use crate::Result;
 use crate::transfer::{SplitSpeedCheck, Transfer};
 
-/// The number of bytes after whose arrival earlier failures are forgotten.
+/// The number of bytes after whose receipt earlier failures no longer count.
 const FORGIVEN_AFTER: u64 = 64 << 10;
-/// The pause after a failure. It doubles with each further one.
+/// The pause after the first failure. It doubles with each further failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The ranges, streams and decisions of one split download.
+/// The state of a split download: its ranges, streams, bytes and failures.
 pub(super) struct CoordinatorState {
-    /// The range of each stream, and the ranges that are still missing.
+    /// The assignment of ranges to streams, and the ranges that are still missing.
     pub(super) window: PartWindow,
     pub(super) splitter: SplitPlanner,
     pub(super) speed: SplitSpeedCheck,
     pub(super) first: FirstStream,
-    /// The transfer that parts are modelled on.
+    /// A transfer that is never sent, from which the requests for parts are made.
     pub(super) template: Box<Transfer>,
     pub(super) parts: HashMap<usize, PartInFlight>,
-    /// The positions and bytes of finished parts whose turn has not come.
+    /// The offsets and bytes of finished parts that cannot be delivered in order yet.
     pub(super) buffered: Vec<(u64, Vec<u8>)>,
     pub(super) received: ReceivedBytes,
     pub(super) failures: PartFailures,
-    /// A part's response has begun: the server supports ranges.
+    /// A part's response has begun, which proves that the server supports ranges.
     pub(super) is_proved: bool,
-    /// No further part is requested: the first stream continues alone.
+    /// No further part is requested, because no part arrived: the first stream continues alone.
     pub(super) is_stopped: bool,
-    /// The highest number of simultaneous connections so far.
+    /// The maximum number of simultaneous connections so far.
     pub(super) max_connections: usize,
     /// The number of parts requested so far.
     pub(super) requested_parts: usize,
     pub(super) outcome: Option<SplitOutcome>,
 }
 
-/// The stream that was under way before the split.
+/// The stream that the transfer had before the split.
 pub(super) struct FirstStream {
-    /// The transfer, once its own response is over.
+    /// The transfer, once the first stream has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The number of its part in the window.
+    /// The number of the first stream's range in the window.
     pub(super) id: usize,
-    /// Its last noted position.
+    /// The position of the first stream when it was last recorded.
     pub(super) position: u64,
     pub(super) connection: FirstConnection,
 }
@@ -55,12 +54,12 @@ pub(super) struct FirstStream {
 /// The state of the first stream's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnection {
-    /// Parts use the connection like any other, once it is idle.
+    /// The connection is used for parts like any other, once it is idle.
     Shared,
-    /// The connection has HTTP/2 on offer, unlike those of parts, which need connections of their
-    /// own. When its first stream has ended, it carries one part at a time.
+    /// The connection offers HTTP/2, while parts need HTTP/1.1 connections. When its first stream
+    /// has ended, it is used for one part at a time.
     Separate {
-        /// The part that uses the connection.
+        /// The number of the part that uses the connection, if one does.
         user: Option<usize>,
     },
     /// The connection is closed.
@@ -75,27 +74,27 @@ impl FirstConnection {
     }
 }
 
-/// A part that is being fetched.
+/// A part whose response has not arrived completely.
 pub(super) struct PartInFlight {
-    /// The position of the next byte.
+    /// The offset of the next byte to receive.
     pub(super) at: u64,
     pub(super) end: u64,
     pub(super) has_begun: bool,
-    /// The bytes of the part that arrived before their turn.
+    /// The received bytes that cannot be delivered in order yet.
     pub(super) buffer: Vec<u8>,
 }
 
 impl PartInFlight {
-    /// Returns the position of the first buffered byte.
+    /// Returns the offset of the first buffered byte.
     pub(super) fn buffered_from(&self) -> u64 {
         self.at - self.buffer.len() as u64
     }
 }
 
-/// The number of bytes received, and the time of the last ones.
+/// The number of received bytes, and the time of the last receipt.
 pub(super) struct ReceivedBytes {
     pub(super) total: u64,
-    /// The bytes of parts, without those of the first stream.
+    /// The number of bytes received by parts, without the first stream.
     pub(super) by_parts: u64,
     pub(super) last_at: Instant,
 }
@@ -106,18 +105,18 @@ impl ReceivedBytes {
     }
 }
 
-/// Failures of parts in a row, and the pause that follows them.
+/// Counts consecutive failures of parts, and pauses requests after each.
 #[derive(Default)]
 pub(super) struct PartFailures {
     pub(super) count: u32,
-    /// Bytes received since the last failure.
+    /// The number of bytes received since the last failure.
     received_since: u64,
-    /// The time before which no part is requested.
+    /// The time before which no further part is requested.
     pub(super) paused_until: Option<Instant>,
 }
 
 impl PartFailures {
-    /// Counts a failure.
+    /// Counts a failure, and sets the pause after it.
     pub(super) fn add(&mut self, now: Instant) {
         self.received_since = 0;
         self.paused_until = now.checked_add(FIRST_PAUSE * 2_u32.saturating_pow(self.count.min(10)));
@@ -126,7 +125,7 @@ impl PartFailures {
 }
 
 impl CoordinatorState {
-    /// Notes the position of the first stream. Returns true if the stream has advanced.
+    /// Records the position of the first stream. Returns true if it has advanced.
     pub(super) fn on_first_position(&mut self, position: u64) -> bool {
         if self.first.transfer.is_some() || position <= self.first.position {
             return false;
@@ -140,7 +139,7 @@ impl CoordinatorState {
         true
     }
 
-    /// Notes that `bytes` of a part were received.
+    /// Records that `bytes` bytes of a part were received.
     pub(super) fn on_part_bytes(&mut self, id: usize, bytes: u64) {
         self.received.total += bytes;
         self.received.by_parts += bytes;
@@ -159,8 +158,8 @@ impl CoordinatorState {
         self.parts.values().filter(|part| part.has_begun).count()
     }
 
-    /// Delivers the buffered bytes whose turn has come: of finished parts, and of the part at the
-    /// output's position.
+    /// Delivers buffered bytes as far as they are next in order: those of finished parts, and those
+    /// of the part that is being received there.
     pub(super) fn emit(&mut self) -> Result<()> {
         let Some(first) = &mut self.first.transfer else { return Ok(()) };
         loop {
@@ -174,7 +173,7 @@ impl CoordinatorState {
                     (part.buffered_from(), std::mem::take(&mut part.buffer))
                 }
             };
-            // The first stream may have brought some of it, before the part had begun.
+            // The first stream may have received some of these bytes before the part began.
             let present = bytes.len().min((at - position) as usize);
             first.push(&bytes[present..])?;
         }

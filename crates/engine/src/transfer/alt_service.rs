@@ -1,5 +1,5 @@
-//! The route of a transfer's connection: an alternative service (RFC 7838) with its Alt-Used field
-//! and the return to the origin when it fails; the proxy.
+//! The route of a transfer's connection: through a proxy, or to an alternative service (RFC 7838).
+//! An alternative service that fails is dropped in favour of the origin.
 
 use haul_policy::alt_svc::AlpnProtocol;
 
@@ -17,17 +17,17 @@ pub(super) struct AltService {
     port: u16,
 }
 
-/// The route of the connection of the current exchange.
+/// The route of the connection for the current exchange.
 #[derive(Default)]
 pub(super) struct ConnectionRoute {
-    /// The alternative service at its end.
+    /// The alternative service that the connection goes to; `None` for the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
-    /// The host of the first proxy, for traces.
+    /// The host of the first proxy on the route, for traces.
     pub(super) proxy_host: Option<Box<str>>,
 }
 
 impl Transfer {
-    /// Notes the route of the connection for the next exchange.
+    /// Records the route of the connection for the next exchange.
     pub fn set_route(&mut self, key: &ConnectionKey) {
         self.facts.proxy_used = key.via != ProxyRoute::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
@@ -46,14 +46,15 @@ impl Transfer {
         self.route.alternative = service;
     }
 
-    /// Returns the value of Alt-Used (section 5): the alternative service that the request goes to.
+    /// Returns the value of the Alt-Used field (RFC 7838 section 5), if an alternative service is
+    /// used.
     pub(super) fn alt_used(&self) -> Option<String> {
         let AltService { host, port, .. } = self.route.alternative.as_deref()?;
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 
-    /// Stops using the alternative service if the error says that it could not be reached. Returns
-    /// false if none was in use, or if the error has another cause.
+    /// Stops using the alternative service if this error means that it could not be reached.
+    /// Returns false if none was in use, or if the error has another cause.
     pub(super) fn drop_alternative_after(&mut self, error: &Error) -> bool {
         let is_of_service = matches!(
             error.kind(),

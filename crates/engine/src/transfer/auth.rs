@@ -1,4 +1,4 @@
-//! Authentication of a transfer's requests: credentials, signatures, and answers to challenges.
+//! Authentication of a transfer's requests: credentials, signatures, and responses to challenges.
 
 use std::borrow::Cow;
 
@@ -17,22 +17,22 @@ use crate::clock;
 use crate::state::auth::{AuthRequest, NetrcText, SentScheme};
 use crate::{Error, ErrorKind, Result};
 
-/// The number of answered challenges after which a response is final. Without a limit, a server
-/// could call each nonce stale.
+/// The maximum number of challenges that are answered; a further one is the final response. Without
+/// a limit, a server could call each nonce stale.
 const MAX_ANSWERS: u8 = 3;
 
 /// The state of a transfer's authentication.
 #[derive(Debug)]
 pub(super) struct AuthState {
-    /// The first target, if its URL names a user. User information in a redirect does not come from
-    /// the caller.
+    /// The first target, if its URL contains a user. User information in a redirect is ignored,
+    /// since the caller did not provide it.
     first: Option<Box<Target>>,
-    /// The identity to use at the present target; `None` until it is looked up.
+    /// The credentials for the current target; `None` before they are looked up.
     identity: Option<RequestCredentials>,
     sent: SentScheme,
-    /// The number of answered challenges of this target.
+    /// The number of challenges of the current target that were answered.
     answers: u8,
-    /// The current request has no content because its only purpose is to provoke a challenge.
+    /// The current request omits its content, because its only purpose is to get a challenge.
     pub(super) is_probe: bool,
     /// The server sent no challenge although one was expected.
     is_unchallenged: bool,
@@ -48,19 +48,20 @@ impl AuthState {
         is_unchallenged: false,
     };
 
-    /// The state for the caller's target.
+    /// Makes the state for the caller's target.
     pub(super) fn new(target: &Target) -> Self {
         Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
 
-    /// The state for another target: keeps nothing of the present target's.
+    /// Makes the state for the target of a redirect, without anything about the current target.
     pub(super) fn for_redirect(&self) -> Self {
         Self { first: self.first.clone(), ..Self::NONE }
     }
 }
 
 impl Transfer {
-    /// Returns the value of the next request's Authorization field, unless the caller sets one.
+    /// Returns the value of the next request's Authorization field, unless the caller sets that
+    /// field (`has_own`).
     pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
         (self.auth.sent, self.auth.is_probe) = (SentScheme::Nothing, false);
         if has_own {
@@ -83,7 +84,7 @@ impl Transfer {
         let auth = &self.options.auth;
         let answer = auth.preemptive_authorization(&identity, &ask).map_err(refused)?;
         let allowed = auth.allowed_for(&identity);
-        // Bearer credentials are not remembered.
+        // Bearer credentials are not cached.
         let token = identity.bearer.as_deref().filter(|_| self.auth.answers > 0 && allowed.bearer && answer.is_none());
         let answer = match token {
             Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, SentScheme::Bearer)),
@@ -99,21 +100,22 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Returns the signature scheme and the credentials for the next request, if signing is
-    /// requested and credentials exist.
+    /// Returns the signature algorithm and the credentials for the next request, if it is to be
+    /// signed and credentials exist.
     fn signing(&self, callers: &CallerFields<'_>) -> Option<(&SigV4, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
         let credentials = self.auth.identity.as_ref()?.credentials.as_ref()?;
         callers.engine_sets("Authorization").then_some((scheme, credentials))
     }
 
-    /// Returns the target in the spelling that is signed, if it differs from the caller's.
+    /// Returns the target as it is spelled in the signature, if that differs from the caller's
+    /// spelling.
     pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
         self.signing(callers)?.0.signed_target(&self.current.target)
     }
 
-    /// Signs the next request. `given` are the caller's fields in the request; those that proxies
-    /// leave unchanged are signed, too.
+    /// Signs the next request. `given` are the caller's fields in the request; fields that proxies
+    /// do not change are signed, too.
     pub(super) fn signature(
         &self,
         callers: &CallerFields<'_>,
@@ -138,22 +140,22 @@ impl Transfer {
         scheme.sign(credentials, &request).map(Some).map_err(refused)
     }
 
-    /// Withholds content from the next request if it must not be sent before the credentials are
-    /// known.
+    /// Omits the content of the next request if a challenge is needed before the content may be
+    /// sent.
     pub(super) fn withhold_content(&mut self) {
         let waits = self.has_single_use_content() || self.options.curl_compat.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
-    /// Returns the identity for the current target.
+    /// Returns the credentials for the current target.
     fn identity_for_target(&self) -> Result<RequestCredentials> {
         let auth = &self.options.auth;
         let first = self.auth.first.as_deref().filter(|_| self.current.secrets == SecretHandling::Keep);
-        // User and password of a URL belong to its origin, even if the user trusts others. Those of
-        // a redirect to that origin do not replace them.
+        // User and password in a URL apply to its origin, even if secrets may be sent to others.
+        // Those in a redirect to that origin do not replace them.
         let target = match (first.filter(|_| self.current.same_origin), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
-            // They do not replace those of the netrc file, either.
+            // Nor do they replace those of the netrc file.
             (None, NetrcText::Required(_)) => {
                 let mut target = self.current.target.clone();
                 target.drop_userinfo();
@@ -172,8 +174,7 @@ impl Transfer {
         })
     }
 
-    /// Returns the disposition of a response that contains a challenge. `None`: the response is
-    /// final.
+    /// Handles a response with a challenge. Returns `None` if the response is final.
     pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<Disposition> {
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
@@ -183,7 +184,7 @@ impl Transfer {
                     auth.memory.on_info(credentials, &self.current.target, field);
                 }
             }
-            // The server asked for no authentication: the content is sent without it.
+            // The server requires no authentication, so the request is repeated with its content.
             if login.is_probe && head.status() < 300 {
                 self.auth.is_unchallenged = true;
                 return Some(Disposition::Again);
@@ -203,8 +204,8 @@ impl Transfer {
             (ChosenScheme::Nothing, _) => false,
             (ChosenScheme::Bearer, _) => login.sent != SentScheme::Bearer,
             (ChosenScheme::Basic, _) => login.sent != SentScheme::Basic,
-            // An answer sent in advance may belong to an old challenge. The password is not wrong
-            // yet.
+            // An answer sent before any challenge may use an old nonce, so the password is not
+            // wrong yet.
             (ChosenScheme::Digest(new), Some(credentials)) => {
                 login.sent != SentScheme::Digest
                     || login.answers == 0

@@ -1,4 +1,5 @@
-//! Milestones of a connection that is made for a transfer, recorded in its [`Facts`](crate::Facts).
+//! Milestones of the connection that is made for a transfer, recorded in its
+//! [`Facts`](crate::Facts).
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -40,7 +41,7 @@ impl ConnectObserver for Transfer {
 }
 
 impl Transfer {
-    /// Begins another phase, and returns the time since the transfer began.
+    /// Enters another phase. Returns the time since the transfer began.
     fn enter_phase(&mut self, phase: TransferPhase) -> Duration {
         let now = Instant::now();
         self.facts.enter(phase, now);
@@ -48,7 +49,7 @@ impl Transfer {
     }
 }
 
-/// Reports milestones to the transfer that waits for the connection, if there still is one.
+/// Reports milestones to a transfer, if one still waits for the connection.
 impl ConnectObserver for Option<&mut Box<Transfer>> {
     fn resolved(&mut self) {
         self.iter_mut().for_each(|transfer| transfer.resolved());

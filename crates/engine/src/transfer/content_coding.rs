@@ -1,4 +1,4 @@
-//! Content codings of a transfer: requesting compressed content, and decoding it.
+//! Content codings of a transfer: whether to request and to decode them.
 
 use haul_proto::head::ResponseHead;
 
@@ -6,9 +6,9 @@ use super::Transfer;
 use crate::body::is_decodable;
 
 impl Transfer {
-    /// Returns true if the request accepts compressed content. Bytes that continue earlier ones
-    /// need the same coding. A caller who wants a part of the plain content cannot use a part of
-    /// the compressed content.
+    /// Returns true if the request asks for compressed content. It does not if a part of the
+    /// content is wanted, or if the sink has content without a coding: a part of compressed content
+    /// would not fit.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
         options.decode
@@ -16,7 +16,7 @@ impl Transfer {
             && (options.curl_compat.decodes_all || !self.ranges.are_wanted())
     }
 
-    /// Returns true if the response's content is to be decoded.
+    /// Returns true if the response's content must be decoded.
     pub(super) fn decodes(&self, head: &ResponseHead) -> bool {
         self.options.decode && (self.options.curl_compat.decodes_all || is_decodable(head))
     }

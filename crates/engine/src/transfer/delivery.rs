@@ -1,5 +1,5 @@
-//! The body of the response on its way to the sink: the number of bytes that may be read, the
-//! wanted ones among them, and the end.
+//! The delivery of the response's body to the sink: how many bytes may be received, and which of
+//! them are delivered.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -16,15 +16,18 @@ use crate::sink::TransferWaker;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
-/// An unwanted body of up to this length is read to its end, to keep the connection.
+/// The maximum length of an unwanted body that is received to its end, to keep the connection, in
+/// bytes.
 const MAX_DRAINED: u64 = 64 << 10;
 
 impl Transfer {
-    /// Returns the number of body bytes that may be read now.
+    /// Returns the number of body bytes that may be received now. If it is 0, `waker` is woken with
+    /// `token` once that changes.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> Credit {
         match self.response.disposition {
             Disposition::Deliver => {}
-            // Bytes received with a head are delivered whatever the credit; a head is always read.
+            // A head is always received, and the body bytes that arrive with it are delivered even
+            // without credit.
             Disposition::Unknown => {
                 let credit = self.body.credit(None, token);
                 return Credit::Bytes(self.speed.allow_with_head(credit, now).max(1));
@@ -38,8 +41,8 @@ impl Transfer {
         self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
     }
 
-    /// Returns true if the transfer would accept the next bytes of its server, as far as that can
-    /// be known before a response begins.
+    /// Returns true if the transfer could accept the first bytes of its response, as far as that is
+    /// known before the response begins.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         match self.response.disposition {
             Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
@@ -47,23 +50,23 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer has reached the byte where another part begins: the rest of the
-    /// response is not wanted.
+    /// Returns true if the transfer has reached the offset at which another part begins, so that
+    /// the rest of the response is not needed.
     #[must_use]
     pub fn has_reached_split_end(&self) -> bool {
         let is_delivered = matches!(self.response.disposition, Disposition::Deliver);
         is_delivered && self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at))
     }
 
-    /// Returns true if the rest of an unwanted body is not worth reading: it is better to close the
-    /// connection.
+    /// Returns true if the rest of an unwanted body is long, so that closing the connection is
+    /// better than receiving it.
     #[must_use]
     pub fn skips_rest(&self, framing: BodyFraming) -> bool {
         let unwanted = !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver);
         let max_drained = match (&self.response.disposition, &self.options.span) {
-            // The server has only weak validators, so its first range cannot be used. The range
-            // would be requested again at every call, and Tomcat closes the connection after a few
-            // reset streams.
+            // The server has only weak validators, so its first range cannot be used. This happens
+            // in each transfer. With HTTP/2, the stream would be reset each time, and Tomcat closes
+            // the connection after a few resets.
             (Disposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
             _ => MAX_DRAINED,
         };
@@ -77,10 +80,10 @@ impl Transfer {
             }
     }
 
-    /// Delivers body bytes.
+    /// Delivers received body bytes.
     ///
     /// # Errors
-    /// The error of the decoder, the extraction or the sink. The transfer must end.
+    /// The error of the decoder, the extractor or the sink. The transfer must end.
     pub fn on_body(&mut self, lease: Lease<'_>, now: Instant) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
         self.report_content(lease.bytes());
@@ -97,8 +100,8 @@ impl Transfer {
         if wanted.is_empty() { Ok(()) } else { self.body.push(Lease::borrowed(&lease.bytes()[wanted])) }
     }
 
-    /// Returns the range of `bytes` received bytes to deliver: none that were delivered before, and
-    /// none after the end.
+    /// Returns the range of the next `bytes` received bytes that must be delivered: not those that
+    /// were delivered before, and none after the end of the transfer's range.
     fn wanted_range(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
@@ -122,7 +125,7 @@ impl Transfer {
         }
     }
 
-    /// Delivers body bytes that lie in several buffers.
+    /// Delivers received body bytes that lie in several buffers.
     ///
     /// # Errors
     /// As [`Transfer::on_body`].
@@ -139,19 +142,19 @@ impl Transfer {
         self.body.push_pieces(pieces)
     }
 
-    /// Reports content to a trace that observes it.
+    /// Reports content to the trace, if it observes content.
     fn report_content(&self, content: &[u8]) {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&TraceEvent::Received(content));
         }
     }
 
-    /// Returns true if a trace observes the content.
+    /// Returns true if there is a trace that observes content.
     fn is_traced(&self) -> bool {
         self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
-    /// Returns the descriptor that body bytes may be moved to, if no code has to see them.
+    /// Returns the descriptor to which body bytes may be moved directly, unless code must see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
             Disposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),
@@ -160,7 +163,7 @@ impl Transfer {
     }
 
     /// Receives body bytes into memory of the sink; see
-    /// [`Sink::receive`](crate::sink::Sink::receive). The caller reports received bytes to
+    /// [`Sink::receive`](crate::sink::Sink::receive). The caller must report received bytes to
     /// [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.response.disposition {
@@ -171,7 +174,8 @@ impl Transfer {
         }
     }
 
-    /// Notes that `bytes` were moved to the descriptor that [`Transfer::direct`] returned.
+    /// Records that `bytes` bytes were moved to the descriptor that [`Transfer::direct`] returned,
+    /// or received by [`Transfer::receive`].
     ///
     /// # Errors
     /// The body is larger than allowed. The transfer must end.

@@ -21,7 +21,7 @@ use haul_proto::head::ResponseHead;
 use crate::request::{ContentSpan, RequestOptions};
 use crate::sink::PartialContent;
 
-/// The bytes that a transfer delivers, and the position in them.
+/// The byte range that a transfer delivers, and its position there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeliveryRange {
     /// The offset after the last byte to deliver; `None` is the end of the representation.
@@ -32,39 +32,41 @@ pub(super) struct DeliveryRange {
     pub(super) total: Option<u64>,
     /// The strong validator of the representation, once known.
     pub(super) validator: Option<Validator>,
-    /// The coding of the content delivered so far.
+    /// The coding of the content delivered so far; `None` before the first response.
     coding: Option<Vec<u8>>,
-    /// The range is the beginning of unknown content, which may turn out to be shorter.
+    /// The range is a beginning of unknown content ([`ContentSpan::Opening`]), which may be
+    /// shorter.
     is_opening: bool,
-    /// The request begins at the last existing byte, so that the response tells the total length.
+    /// The request begins at the last existing byte, so that the response contains the total
+    /// length.
     requests_last_byte: bool,
 }
 
-/// The relation of a response to the range.
+/// How a response relates to the requested range.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeVerdict {
-    /// The response is unrelated to ranges: the status decides.
+    /// Ranges do not matter for this response; its status decides.
     Ordinary,
-    /// The response brings exactly the requested bytes.
+    /// The response contains exactly the requested bytes.
     Continues,
-    /// The response brings the same representation from its beginning: this many bytes exist
-    /// already.
+    /// The response contains the same representation from its beginning. This many bytes must be
+    /// skipped.
     Repeats(u64),
     /// The range is complete: no byte is missing.
     Complete,
     /// The representation has changed.
     Changed,
-    /// The server does not support ranges, or not correctly.
+    /// The server does not support ranges, or not correctly; the text says how.
     Refused(&'static str),
 }
 
 impl DeliveryRange {
-    /// The range of a whole representation from this byte on.
+    /// Makes the range of a whole representation from this byte on.
     pub(super) fn starting_at(first: u64) -> Self {
         Self { at: first, ..Self::default() }
     }
 
-    /// The range that the caller's options select: a whole representation, or a span.
+    /// Makes the range that the caller's options select: a whole representation, or a span.
     pub(super) fn from_options(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::starting_at(options.resume_from.unwrap_or(0)),
@@ -81,7 +83,7 @@ impl DeliveryRange {
         }
     }
 
-    /// The range of a part of a known representation.
+    /// Makes the range of a part of a known representation.
     pub(super) fn part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
         Self {
             end: Some(span.end),
@@ -93,7 +95,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Limits the range to the bytes that an earlier run left missing.
+    /// Limits the range to the first bytes that are missing in existing content.
     pub(super) fn resume_partial(&mut self, partial: PartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
@@ -102,19 +104,19 @@ impl DeliveryRange {
         self.end = self.end.filter(|&end| Some(end) != self.total);
     }
 
-    /// Moves the range to its next gap.
+    /// Moves the range to the next missing bytes.
     pub(super) fn move_to(&mut self, gap: std::ops::Range<u64>) {
         self.at = gap.start;
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
     }
 
-    /// Returns true if the missing bytes must come without a content coding, because the existing
-    /// ones have none.
+    /// Returns true if the missing bytes must have no content coding, because the existing ones
+    /// have none.
     pub(super) fn is_plain_part(&self) -> bool {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Returns true if a request for the rest is possible after a response broke off.
+    /// Returns true if the rest can be requested after a response broke off.
     pub(super) fn is_resumable(&self) -> bool {
         self.validator.is_some()
     }
@@ -142,9 +144,9 @@ impl DeliveryRange {
         self.at - u64::from(self.requests_last_byte)
     }
 
-    /// Returns true, once, if the request may ask for the last existing byte. A server that reports
-    /// neither the rest nor the total length may report them for that byte: Apache and lighttpd
-    /// send no Content-Range with a 416, though they should (RFC 9110 section 15.5.17).
+    /// Returns true, once, if the last existing byte should be requested. After a 416 without a
+    /// total length, as Apache and lighttpd send it despite RFC 9110 section 15.5.17, the response
+    /// to that request contains the length.
     pub(super) fn try_last_byte(&mut self, head: &ResponseHead) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
         let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.requests_last_byte;
@@ -157,7 +159,7 @@ impl DeliveryRange {
         self.end.or(self.total)
     }
 
-    /// Takes the length and the validator from a 200 that brings the representation.
+    /// Stores the length and the validator of a 200.
     pub(super) fn on_whole(&mut self, head: &ResponseHead, framing: BodyFraming) {
         *self = Self {
             total: match framing {
@@ -170,7 +172,7 @@ impl DeliveryRange {
         };
     }
 
-    /// Takes the total length from a 206 that continues the range.
+    /// Stores the total length of a 206 that contains the requested range.
     pub(super) fn on_part(&mut self, head: &ResponseHead) {
         if let Some(range) = content_range_of(head) {
             self.total = range.total;
@@ -183,12 +185,12 @@ impl DeliveryRange {
         self.is_opening = false;
     }
 
-    /// Returns true if the range is the beginning of content of which no byte has arrived yet.
+    /// Returns true if the range is a beginning of unknown content of which no byte has arrived.
     pub(super) fn is_opening(&self) -> bool {
         self.is_opening
     }
 
-    /// Returns the end of the range in a representation of this length.
+    /// Returns the end of the range in a representation of this length, as far as it is known.
     fn end_within(&self, total: Option<u64>) -> Option<u64> {
         match (self.end, total) {
             (Some(end), Some(total)) if self.is_opening => Some(end.min(total)),
@@ -211,8 +213,8 @@ impl DeliveryRange {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
         };
-        // If nothing is known yet, a part may be the last one although the server does not know the
-        // total length.
+        // If nothing is known yet, the last part may be accepted even if the server does not know
+        // the total length.
         let is_all = self.total.is_none() && self.end.is_none() && self.validator.is_none() && !self.is_opening;
         let total = range.total.or_else(|| range.span.as_ref().filter(|_| is_all).map(|span| span.end));
         let (Some(span), Some(total)) = (range.span, total) else {
@@ -272,7 +274,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares the validator with those of a response.
+    /// Compares the known validator with those of a response.
     fn agrees(&self, head: &ResponseHead) -> ValidatorMatch {
         self.validator
             .as_ref()
@@ -280,8 +282,8 @@ impl DeliveryRange {
     }
 }
 
-/// Returns the strong validator of a response. Runs for every response that begins a body. Most
-/// have an entity-tag, which decides alone if it is a strong one; the rest is done in one pass.
+/// Returns the strong validator of a response. Called for every response that begins a body, so it
+/// makes only one pass; most have a strong entity-tag, which is sufficient.
 fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     let tag = head.get("etag").and_then(|etag| Validator::strong(Some(etag), None, None));
     if tag.is_some() {
@@ -309,7 +311,7 @@ fn content_range_of(head: &ResponseHead) -> Option<content_range::ContentRange> 
     content_range::parse(only)
 }
 
-/// Returns the content coding of a response; empty if it has none.
+/// Returns the content coding of a response; empty if there is none.
 fn coding(head: &ResponseHead) -> Vec<u8> {
     let mut text = Vec::new();
     for (index, value) in head.get_all("content-encoding").enumerate() {

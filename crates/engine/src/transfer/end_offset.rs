@@ -1,9 +1,9 @@
-//! The moving end of a transfer: the byte at which another connection's part begins. The transfer
-//! stops there although its response continues.
+//! The end of the first stream of a split: the offset at which another connection's part begins.
+//! The stream stops there although its response continues.
 //!
-//! The end is tentative at first: the transfer waits there. It is settled once the other part has
-//! proved to arrive; the transfer is over then. It is lifted if the part does not arrive, and the
-//! transfer has lost nothing.
+//! The end is tentative at first: the stream waits when it reaches it. Once a part's response has
+//! begun, the end is settled, and a stream that reaches it is finished. If no part arrives, the end
+//! is removed, and the stream continues.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,51 +11,52 @@ use std::sync::{Arc, Mutex};
 use crate::sink::TransferWaker;
 use crate::sync::IgnorePoison;
 
-/// The end that a split sets for its first stream, and the position of that stream.
+/// The end that a split sets for its first stream, shared with that stream, and the stream's
+/// position.
 #[derive(Default)]
 pub(crate) struct EndOffset {
     end: AtomicU64,
     is_settled: AtomicBool,
-    /// The position of the transfer.
+    /// The position of the stream.
     position: AtomicU64,
     waiting: Mutex<Option<(Arc<dyn TransferWaker>, usize)>>,
 }
 
 impl EndOffset {
-    /// Makes an end that limits nothing yet.
+    /// Makes an end without a limit.
     pub(crate) fn unlimited() -> Arc<Self> {
         Arc::new(Self { end: AtomicU64::new(u64::MAX), ..Self::default() })
     }
 
-    /// Sets the byte before which the transfer stops; [`u64::MAX`] removes the limit.
+    /// Sets the offset at which the stream stops; [`u64::MAX`] removes the limit.
     pub(crate) fn set(&self, end: u64) {
         self.end.store(end, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Returns the byte before which the transfer stops.
+    /// Returns the offset at which the stream stops.
     fn end(&self) -> u64 {
         self.end.load(Ordering::SeqCst)
     }
 
-    /// Returns the position of the transfer.
+    /// Returns the position of the stream.
     pub(crate) fn position(&self) -> u64 {
         self.position.load(Ordering::SeqCst)
     }
 
-    /// Notes the position of the transfer.
+    /// Records the position of the stream.
     pub(super) fn set_position(&self, at: u64) {
         self.position.store(at, Ordering::SeqCst);
     }
 
-    /// Makes the end final: a transfer that reaches it is over from now on.
+    /// Makes the end final: a stream that reaches it is finished.
     pub(crate) fn settle(&self) {
         self.is_settled.store(true, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Returns the number of bytes that a transfer at the position `at` may still deliver. If 0,
-    /// `waker` is woken when that changes.
+    /// Returns the number of bytes that a stream at the offset `at` may deliver now. If it is 0,
+    /// `waker` is woken with `token` once that changes.
     pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let room = self.end().saturating_sub(at);
         if room == 0 {
@@ -65,13 +66,13 @@ impl EndOffset {
     }
 
     /// Returns the end of the bytes to deliver among those from `at` to `received_to`, which were
-    /// received together. Bytes after a tentative end, as in a TLS record that was opened whole,
-    /// are delivered: they would be missing if the end were lifted.
+    /// received together. Bytes after a tentative end, such as the rest of a TLS record, are
+    /// delivered, since they would be missing if the end were removed.
     pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }
 
-    /// Returns true if a transfer at the position `at` is over.
+    /// Returns true if a stream at the offset `at` is finished.
     pub(super) fn is_reached(&self, at: u64) -> bool {
         self.is_settled.load(Ordering::SeqCst) && at >= self.end()
     }

@@ -1,8 +1,8 @@
 //! One transfer: from a target to a delivered body, over as many exchanges as redirects and retries
 //! take.
 //!
-//! A transfer holds no socket and never waits. A driver reports what happens on a connection, and
-//! the transfer returns the next step:
+//! A transfer has no socket and never waits. A driver reports what happens on a connection, and the
+//! transfer returns the next step:
 //!
 //! ```text
 //!            enqueue              on_head             on_body*           on_complete
@@ -13,25 +13,26 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `state` | groups of the transfer's fields, each with one reset |
+//! | `state` | groups of the transfer's fields that are reset together |
 //! | `target_state` | the target of the next exchange, and the redirects that led to it |
 //! | `send`, `request_fields` | the request of the next exchange, and its fields |
 //! | `request_content` | the content of the request, and its repetition |
 //! | `content_coding` | compressed content: requesting and decoding it |
 //! | `auth` | credentials, and answers to challenges |
-//! | `response` | the decision on a response's head |
+//! | `response` | the decision whether the body of a response is delivered |
 //! | `response_state` | state that a response leaves for later requests |
-//! | `connecting` | milestones of the connection |
+//! | `connecting` | milestones of the connection, recorded as facts |
 //! | `alt_service` | the route of the connection: an alternative service, a proxy |
 //! | `delivery` | the body on its way to the sink |
 //! | `delivery_range` | the delivered bytes, and the continuation of a broken body |
 //! | `retry` | the end of an exchange: done, redirected, retried |
-//! | `retract` | a response that may belong to another request |
+//! | `retract` | discarding a response that may belong to another request |
 //! | `trace` | events for observers |
 //! | `speed_limits` | upper and lower limits on the speed |
 //! | `split_part`, `end_offset` | one of several streams that fetch one body, and its end |
 //!
-//! Left out: the choice of the connection ([`crate::net::pool`]), and the time (the drivers).
+//! Left out: the choice of the connection ([`crate::net::pool`]), and waiting for time limits,
+//! which the drivers do.
 
 mod alt_service;
 mod auth;
@@ -84,17 +85,17 @@ pub use speed_limits::Credit;
 pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
 pub use state::Scheduling;
 
-/// The number of times that a transfer may start over because the content changed, or because the
-/// server does not support ranges after all.
+/// The maximum number of times that a transfer starts over because the content changed, or because
+/// the server does not support ranges correctly.
 const MAX_RESTARTS: u32 = 2;
 
-/// The size of kept heads from which on no further head is kept for delivery: a hostile server
-/// sends as many redirects as it may.
+/// The size of stored heads from which on no further head is stored for delivery, in bytes. Without
+/// a limit, redirects from a hostile server would use much memory.
 const MAX_KEPT_HEADS: usize = 1 << 20;
 
-/// A transfer under way. Rare state, and state that moves to another owner, is boxed: glibc's
-/// malloc keeps free blocks of up to 1,032 bytes for each thread, and is much slower for larger
-/// ones.
+/// A transfer in progress. Fields that are rarely used, or that move to another owner, are boxed:
+/// glibc's malloc keeps freed blocks of up to 1,032 bytes for each thread, and is much slower for
+/// larger ones.
 pub struct Transfer {
     options: Arc<RequestOptions>,
     particulars: RequestOverrides,
@@ -109,28 +110,29 @@ pub struct Transfer {
     speed: SpeedLimits,
     split: SplitRole,
     body: BodyDelivery,
-    /// The head of the first response that is delivered.
+    /// The head of the first delivered response; later ones only continue its body.
     head: Option<ResponseHead>,
-    /// Boxed, since few responses have any.
+    /// The trailers of the response. Boxed, since few responses have any.
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
     proxy_auth: ProxyChallenges,
     history: RedirectHistory,
-    /// The facts known so far.
+    /// The facts about the transfer that are known so far.
     pub facts: Box<Facts>,
-    /// Marks of the caller's queue.
+    /// Data by which the caller's queue recognizes and orders the transfer.
     pub scheduling: Scheduling,
     pub(crate) reuse: ConnectionReuse,
 }
 
 impl Transfer {
-    /// Makes a transfer that delivers `target`'s content along `body`. Transfers move as boxes.
+    /// Makes a transfer that delivers the content of `target` to `body`. It is boxed, since
+    /// transfers move often.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
         Self::with_particulars(target, options, RequestOverrides::default(), body, now, tag)
     }
 
-    /// Makes a transfer with settings for this request alone.
+    /// Makes a transfer with settings for this request alone (`particulars`).
     #[must_use]
     pub fn with_particulars(
         target: Target,
@@ -147,7 +149,7 @@ impl Transfer {
         let with_body = particulars.content(&options).is_some();
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&particulars.fields).any(is_range);
         let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
-        // `Box::new` would make the value elsewhere and copy it.
+        // `Box::new` would build the value elsewhere and copy it.
         let transfer = Self {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),
@@ -185,8 +187,8 @@ impl Transfer {
         transfer
     }
 
-    /// Prepares a finished transfer for another attempt, as if it had received nothing. Returns
-    /// false if that is impossible.
+    /// Resets a finished transfer for another attempt, as if it had received nothing. Returns false
+    /// if that is impossible.
     pub fn reset_for_retry(&mut self) -> bool {
         let may = is_idempotent(&self.current.method) && self.body.restart();
         if may {
@@ -208,9 +210,9 @@ impl Transfer {
         self.forget_redirects();
     }
 
-    /// Requests the missing rest from the caller's target instead of a redirect's target, which may
-    /// be down, or whose address may be good for one request. Content that was already read is not
-    /// sent again, nor is a request whose method a redirect changed (303).
+    /// Makes the next request for the missing bytes go to the caller's target instead of a
+    /// redirect's target, which may have failed, or whose URL may allow only one request. Does
+    /// nothing if the content can be sent only once, or if a redirect changed the method (303).
     fn return_to_first_target(&mut self) {
         let is_spent =
             || self.particulars.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_spent);
@@ -219,7 +221,7 @@ impl Transfer {
         }
     }
 
-    /// Resets everything that depends on redirects, and returns to the caller's target.
+    /// Forgets all redirects and what depends on them, and returns to the caller's target.
     fn forget_redirects(&mut self) {
         let with_body = self.particulars.content(&self.options).is_some();
         self.current.start_over(with_body, self.options.referer.clone());
@@ -229,22 +231,21 @@ impl Transfer {
         self.history = RedirectHistory::default();
     }
 
-    /// Returns true if the request may be sent before `earlier` is answered on the same connection
-    /// (RFC 9112 section 9.3.2).
+    /// Returns true if the request may be pipelined behind `earlier` (RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_pipeline_after(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| is_idempotent(&transfer.current.method) && !transfer.has_content();
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }
 
-    /// Returns true if the request may be sent again if the server had already closed its
-    /// connection.
+    /// Returns true if the request may be sent again after a reused connection turns out to be
+    /// closed.
     #[must_use]
     pub(crate) fn may_resend(&self) -> bool {
         self.options.retry.may_repeat(&self.current.method) && !self.has_single_use_content()
     }
 
-    /// Gives the transfer rank 0, so that it waits behind no other, if all others wait for it.
+    /// Sets the transfer's [rank](Scheduling::rank) to 0 if all other transfers wait for its body.
     pub fn take_precedence(&mut self) {
         if self.body.is_awaited() {
             self.scheduling.rank = 0;
@@ -269,13 +270,13 @@ impl Transfer {
         &self.options
     }
 
-    /// Returns the deadline of this attempt.
+    /// Returns the deadline of the current attempt.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.attempt.deadline
     }
 
-    /// Sets the deadline of an attempt that begins at this time.
+    /// Begins an attempt at this time, and sets its deadline.
     fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
         self.attempt.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
@@ -286,7 +287,7 @@ impl Transfer {
         self.particulars.max_time.or(self.options.max_time)
     }
 
-    /// Returns the time by which all attempts, with the pauses between them, must be over.
+    /// Returns the time at which all attempts, with the pauses between them, must end.
     fn ends_by(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.attempt.first_started.checked_add(limit))
     }
@@ -309,7 +310,8 @@ impl Transfer {
         self.speed.is_limited()
     }
 
-    /// Notes that a part of the request was sent, which restarts the time limit on silence.
+    /// Records that a part of the request was sent, which restarts the time limit on the server's
+    /// silence.
     pub fn on_upload_progress(&mut self) {
         self.speed.on_activity(Instant::now());
     }
@@ -326,19 +328,19 @@ impl Transfer {
         self.speed.silence_deadline()
     }
 
-    /// Returns the time of the next call to [`Transfer::check_speed`], if one is needed.
+    /// Returns the time at which [`Transfer::check_speed`] must be called next, if limits apply.
     #[must_use]
     pub fn next_speed_check(&self) -> Option<Instant> {
         self.speed.next_check()
     }
 
-    /// Returns an error if the transfer has been too slow for too long, or the server silent.
+    /// Returns an error if the transfer was too slow for too long, or the server silent.
     pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
         self.speed.check(self.facts.body_bytes, now)
     }
 
-    /// Pauses or resumes the limits on slowness. They are paused while the transfer waits for its
-    /// sink instead of the server.
+    /// Pauses or resumes the limits on slowness and silence. They are paused while the transfer
+    /// waits for its sink instead of the server.
     pub fn set_paused(&mut self, paused: bool, now: Instant) {
         self.speed.set_paused(paused, now);
     }

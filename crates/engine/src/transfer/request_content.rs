@@ -1,5 +1,5 @@
-//! The content of a transfer's requests: its framing, the expectation of a 100 (Continue), and its
-//! repetition.
+//! The content of a transfer's requests: its framing, the use of 100 (Continue), and sending it
+//! again.
 
 use haul_policy::auth::AuthScheme;
 use haul_proto::h1::BodyLength;
@@ -11,21 +11,22 @@ use crate::body::rate_limited::RateLimitedUpload;
 use crate::body::upload::{BodyUpload, RequestBody};
 use crate::{Error, ErrorKind};
 
-/// The size of content above which a request waits for the server's consent (RFC 9110 section
-/// 10.1.1), as in curl.
+/// The size of content above which a request waits for a 100 (Continue), as in curl (RFC 9110
+/// section 10.1.1), in bytes.
 const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
-/// The size of content up to which a server is assumed to read content that it refuses.
+/// The size of content up to which a server is assumed to read all of it even if it refuses the
+/// request, in bytes.
 const READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The `Expect: 100-continue` of a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expectation {
-    /// The current request has none.
+    /// The current request has no such field.
     None,
-    /// The current request waits for the server's consent before it sends the content.
+    /// The current request has one, so its content waits for a 100 (Continue).
     Sent,
-    /// The target has rejected one (417): requests to it have none.
+    /// The target has rejected one with a 417, so requests to it have none.
     Rejected,
 }
 
@@ -41,7 +42,8 @@ impl Transfer {
         self.content().is_some()
     }
 
-    /// Returns the content as an upload for the connection; `None` if there is nothing to send.
+    /// Makes an upload of the content for the connection. Returns `None` if there is nothing to
+    /// send.
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn BodyUpload>> {
         let upload = self.content().filter(|_| !self.auth.is_probe)?.upload();
@@ -52,7 +54,7 @@ impl Transfer {
         if let Some(trailers) = &self.particulars.trailers {
             return Some(trailers.after(upload));
         }
-        // Empty chunked content has a last chunk.
+        // Even empty content, if chunked, has a last chunk to send.
         (upload.length() != Some(0) || self.has_caller_field("Transfer-Encoding")).then_some(upload)
     }
 
@@ -61,15 +63,15 @@ impl Transfer {
         self.options.fields.iter().chain(&self.particulars.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
 
-    /// Returns true if the content is sent in chunks without a Transfer-Encoding field of the
-    /// caller.
+    /// Returns true if the content is sent in chunks although the caller sets no Transfer-Encoding.
     fn needs_chunks(&self) -> bool {
         let has_no_length = |body: &RequestBody| body.length().is_none() && !self.has_caller_field("Content-Length");
         let needs = |body: &RequestBody| self.particulars.trailers.is_some() || has_no_length(body);
         self.content().is_some_and(needs) && !self.has_caller_field("Transfer-Encoding")
     }
 
-    /// Returns the framing of the next request's content, as its fields describe it.
+    /// Returns the framing of the next request's content, from the caller's fields and the
+    /// content's length.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.content() else {
             let says_so =
@@ -84,14 +86,13 @@ impl Transfer {
         if field("transfer-encoding").is_some() || self.particulars.trailers.is_some() {
             return BodyLength::Chunked;
         }
-        // A caller who passes a reader may know its length.
+        // A caller who provides a reader may announce its length.
         let announced = || std::str::from_utf8(field("content-length")?).ok()?.trim().parse().ok();
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Returns the next request's expectation. The request waits for the server's consent if a
-    /// field says so, or if the content is large and `worth` is true, unless the target has
-    /// rejected an expectation.
+    /// Returns the expectation of the next request. It has `Expect` if the caller sets that field,
+    /// or if the content is large and `worth` is true, unless the target has rejected one.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> Expectation {
         match self.expectation {
             Expectation::Rejected => Expectation::Rejected,
@@ -100,7 +101,7 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the next request waits for the server's consent to its content.
+    /// Returns true if the next request should wait for a 100 (Continue).
     fn waits_for_consent(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.options.expect_timeout.is_zero() {
             return false;
@@ -113,20 +114,20 @@ impl Transfer {
         worth
             && !is_left_out
             && match framing {
-                // Without content there is nothing to expect (RFC 9110 section 10.1.1).
+                // A request without content must have no `Expect` (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
                 BodyLength::Known(length) => {
                     length > MIN_EXPECT_SIZE || self.options.curl_compat.spares_once && self.has_single_use_content()
                 }
-                // Even if the user asks for chunks, the length may be known.
+                // Even if the caller wants chunks, the length may be known.
                 BodyLength::Chunked => {
                     self.content().and_then(RequestBody::length).is_none_or(|length| length > MIN_EXPECT_SIZE)
                 }
             }
     }
 
-    /// Repeats a request without Expect if the server rejects the expectation (RFC 9110 section
-    /// 15.5.18).
+    /// Handles a 417 (RFC 9110 section 15.5.18): repeats the request without `Expect`, if it had
+    /// one.
     pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<Disposition> {
         if head.status() != 417 || self.expectation != Expectation::Sent {
             return None;
@@ -135,19 +136,19 @@ impl Transfer {
         Some(self.resend_error().map_or(Disposition::Again, Disposition::Fail))
     }
 
-    /// Returns true if the server may have left the content unread: it responded to large content
-    /// without a success status. Squid then stops reading, and would not see another request on
-    /// that connection, even if all bytes were written to the socket. Authentication that is bound
-    /// to the connection is excepted, since its next leg needs the same connection.
+    /// Returns true if the server may not have read all of the content, because it refused a
+    /// request with large content. Squid then reads no further, and would not see another request
+    /// on that connection, even if all bytes were written to the socket. Returns false if the
+    /// caller authenticates the connection itself, since that needs the same connection again.
     pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
-        // If the length was unknown, the number of bytes passed to the connection is known by now.
+        // If the length was unknown, the number of bytes passed to the connection is known now.
         let much = |body: &RequestBody| body.length().unwrap_or(self.facts.upload_bytes) > READ_DESPITE_REFUSAL;
         self.facts.status >= 300 && sent.is_some_and(much) && !self.authenticates_connection()
     }
 
-    /// Returns true if the caller itself performs NTLM or Negotiate (RFC 4559), whose legs must use
-    /// the same connection.
+    /// Returns true if the caller does NTLM or Negotiate authentication (RFC 4559), whose requests
+    /// must use the same connection.
     fn authenticates_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
@@ -160,8 +161,8 @@ impl Transfer {
         self.content().is_some_and(|body| !body.is_repeatable())
     }
 
-    /// Returns an error if the content cannot be sent with another request: it was already read, or
-    /// the server does not support chunks (RFC 9112 section 6.1).
+    /// Returns an error if the content cannot be sent in another request: it can be read only once,
+    /// or the server does not support chunks (RFC 9112 section 6.1).
     pub(super) fn resend_error(&self) -> Option<Error> {
         if self.current.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";

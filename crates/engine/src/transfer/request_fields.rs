@@ -1,4 +1,4 @@
-//! The fields of a request, and their order.
+//! The fields of a request, in the order in which they are sent.
 //!
 //! | source | fields |
 //! |---|---|
@@ -23,14 +23,14 @@ use crate::Result;
 use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;
 
-/// A field of the caller: name and value.
+/// A field of the caller: its name and value.
 pub(super) type OwnedField = (String, Vec<u8>);
 
-/// A field line as a protocol machine takes it.
+/// A field line as the protocol machines accept it: a name and a value.
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
-/// The caller's fields that may be sent to the request's target, and their effect on the engine's
-/// fields.
+/// The caller's fields that may be sent to the request's target. They also decide which fields the
+/// engine adds.
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -38,8 +38,7 @@ pub(super) struct CallerFields<'a> {
     secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
-    /// The caller has no fields, as for most requests. This saves a search for each field of the
-    /// engine.
+    /// The caller has no fields, as for most requests, so no field has to be searched.
     is_empty: bool,
 }
 
@@ -53,40 +52,41 @@ impl<'a> CallerFields<'a> {
         Self { is_empty, ..callers }
     }
 
-    /// Returns the fields to send: the shared ones without those that this request replaces, then
-    /// the request's own.
+    /// Returns the caller's fields that may be sent: the shared ones that this request does not
+    /// replace, then the request's own.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a OwnedField> + use<'a> {
         let Self { own, secrets, same_origin, hands_on, .. } = *self;
         let may_send = if hands_on { may_send_as_curl } else { may_send };
         let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         let fields = self.shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own);
-        // A Host field of the caller belongs to the first origin only.
+        // A Host field of the caller is for the first origin only.
         fields.filter(move |(name, _)| may_send(name, secrets) && (same_origin || !is_host(name)))
     }
 
-    /// Returns true if the caller sets a field of this name.
+    /// Returns true if the caller sets a field with this name.
     fn have(&self, name: &str) -> bool {
         !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
 
-    /// Returns true if the engine makes the field of this name. A Host that the caller removed is
-    /// still made for another origin, because the caller cannot foresee that origin.
+    /// Returns true if the engine sets the field with this name. It sets Host for another origin
+    /// even if the caller removed Host, since the caller cannot know that origin.
     pub(super) fn engine_sets(&self, name: &str) -> bool {
         let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
         !self.have(name) && (!is_left_out() || is_host(name) && !self.same_origin)
     }
 }
 
-/// The target and fields for a proxy that forwards the request; empty without one.
+/// The request-target and fields for a proxy that forwards the request; empty if there is no such
+/// proxy.
 #[derive(Default)]
 pub(super) struct ForwardedRequest {
-    /// The request target, in absolute form.
+    /// The request-target in absolute form.
     pub(super) uri: Option<String>,
     fields: ProxyFields,
 }
 
 impl ForwardedRequest {
-    /// Returns the value of a field.
+    /// Returns the value of the field with this name.
     fn get(&self, wanted: &str) -> Option<&[u8]> {
         let found = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_slice())
@@ -100,12 +100,13 @@ impl ForwardedRequest {
     }
 }
 
-/// Field values of the engine that must be allocated before the request is written.
+/// Values of the header fields that the engine adds to the caller's, built before the request is
+/// written.
 pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
-    /// `None` if the caller sets the field.
+    /// The value of Authorization; `None` if there is none, or if the caller sets it.
     authorization: Option<Vec<u8>>,
-    /// The fields that accompany a signature.
+    /// The fields that a request signature adds, such as the date.
     signed: Vec<(String, String)>,
     range: Option<String>,
     content_range: Option<String>,
@@ -113,14 +114,14 @@ pub(super) struct EngineFieldValues<'a> {
     cookie: Option<Vec<u8>>,
     content_length: Option<String>,
     is_chunked: bool,
-    /// The first Connection field, if it has to name another field, too.
+    /// The value of the first Connection field, if the engine adds the name of another field to it.
     connection: Option<Vec<u8>>,
 }
 
 impl Transfer {
-    /// Returns the target and fields for the proxy that forwards the request, if there is one. They
-    /// follow the same settings as the connection's key, so that data for a proxy reaches no other
-    /// server. `spelled` replaces the spelling of the target.
+    /// Returns the request-target and fields for the proxy that forwards the request, if there is
+    /// one. The settings in the connection's pool key decide that, so data for the proxy cannot
+    /// reach another server. `spelled` replaces the target if given.
     pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<ForwardedRequest> {
         self.proxy_auth.is_answered = false;
         let via = ProxyRoute::of(&self.current.target, options);
@@ -134,15 +135,15 @@ impl Transfer {
         Ok(forwarded)
     }
 
-    /// Returns the caller's fields to send. If content cannot be `chunked`, Transfer-Encoding is
-    /// left out, so that the engine sends a Content-Length.
+    /// Returns the caller's fields that are sent. If the content cannot be `chunked`,
+    /// Transfer-Encoding is omitted, so that the engine sends Content-Length.
     pub(super) fn caller_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
         callers.allowed().filter(|(name, _)| !self.describes_unsent_content(name) && is_said(name)).map(line).collect()
     }
 
-    /// Returns true if one of the caller's fields describes content that is not sent. Such a field
-    /// is left out (RFC 9110 section 15.4).
+    /// Returns true if a field with this name describes content and the request has none. Such
+    /// fields are omitted (RFC 9110 section 15.4).
     fn describes_unsent_content(&self, name: &str) -> bool {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = is_framing_field(name) || name.eq_ignore_ascii_case("expect");
@@ -150,7 +151,7 @@ impl Transfer {
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
-    /// Makes the values that must be allocated before the fields can be put in order.
+    /// Builds the values that the engine adds, before the fields are put in order.
     pub(super) fn field_values(
         &self,
         callers: &CallerFields<'_>,
@@ -162,7 +163,7 @@ impl Transfer {
         let options = &self.options;
         let (signature, signed) = signature.map(|made| (made.authorization.into_bytes(), made.fields)).unzip();
         let is_framed = given.iter().any(|(name, _)| is_framing_field(name));
-        // TE is named in Connection (RFC 9110 section 10.1.4).
+        // TE must be named in Connection (RFC 9110 section 10.1.4).
         let named = self.asks_transfer_coding(callers).then(|| match connection_fields(given).next() {
             Some((_, first)) => [first, b", TE"].concat(),
             None => b"TE".to_vec(),
@@ -200,14 +201,14 @@ impl Transfer {
         values: &'a EngineFieldValues<'_>,
     ) -> Vec<FieldLine<'a>> {
         let mut fields: Vec<FieldLine<'a>> = Vec::with_capacity(given.len() + forwarded.fields.len() + 16);
-        // A Host field of the caller takes the position of the engine's.
+        // A Host field of the caller has the position of the engine's.
         let host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let host = host.or_else(|| callers.engine_sets("Host").then_some(values.authority.as_bytes()));
         fields.extend(host.map(|value| ("Host", value)));
         fields.extend(forwarded.get("Proxy-Authorization").map(|value| ("Proxy-Authorization", value)));
         fields.extend(values.authorization.as_deref().map(|value| ("Authorization", value)));
         fields.extend(values.signed.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
-        // Most have no value, and need no search among the given fields.
+        // Most of these have no value, so the given fields need not be searched.
         let request_values = self.request_values(callers, forwarded, values).into_iter();
         let valued = request_values.filter_map(|(name, value)| Some((name, value?)));
         fields.extend(valued.filter(|(name, _)| callers.engine_sets(name)));
@@ -216,13 +217,13 @@ impl Transfer {
         fields.extend(forwarded.others());
         let content_values = self.content_values(callers, values).into_iter();
         fields.extend(content_values.filter_map(|(name, value)| Some((name, value?))));
-        // An empty Connection field is left out; any other comes last.
+        // An empty Connection field is omitted; any other is the last field.
         fields.extend(values.connection.as_deref().map(|value| ("Connection", value)));
         fields.extend(connection_fields(given).skip(usize::from(values.connection.is_some())));
         fields
     }
 
-    /// Returns the engine's fields about the request, in their order.
+    /// Returns the engine's fields about the request, in order.
     fn request_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -255,8 +256,8 @@ impl Transfer {
     ) -> [(&'static str, Option<&'a [u8]>); 3] {
         let content_type = self.options.content_type.as_deref();
         let content_type = content_type.filter(|_| self.current.with_body && callers.engine_sets("Content-Type"));
-        // As in curl: a request without content that only provokes a challenge has the Content-Type
-        // of a urlencoded form, but not that of a multipart form, whose parts are not sent.
+        // As in curl: a request that omits its content to get a challenge has the Content-Type of a
+        // urlencoded form, but not that of a multipart form.
         let content_type = content_type.filter(|kind| !(self.auth.is_probe && kind.starts_with("multipart/")));
         [
             ("Content-Length", values.content_length.as_deref().map(str::as_bytes)),
@@ -265,13 +266,14 @@ impl Transfer {
         ]
     }
 
-    /// Returns true if the request accepts compressed transfer codings.
+    /// Returns true if the request asks for compressed transfer codings.
     fn asks_transfer_coding(&self, callers: &CallerFields<'_>) -> bool {
         self.options.deviations.codings && callers.engine_sets("TE")
     }
 
-    /// Returns the cookies of the jar, followed by those that the user set as text, as in curl. A
-    /// Cookie field of the user replaces both; in curl's mode, the jar's cookies then have a second
+    /// Returns the value of the engine's Cookie field: the cookies of the jar, then those of the
+    /// options, as in curl. If the caller sets a Cookie field, there is none, except that in curl's
+    /// mode the jar's cookies are sent in a second field. `is_made` is false if the caller sets the
     /// field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
@@ -285,29 +287,29 @@ impl Transfer {
     }
 }
 
-/// Returns a field as a field line.
+/// Converts a field of the caller to a field line.
 fn line((name, value): &OwnedField) -> FieldLine<'_> {
     (name, value)
 }
 
-/// Returns true if this is the Host field.
+/// Returns true if this is the name of the Host field.
 pub(super) fn is_host(name: &str) -> bool {
     name.eq_ignore_ascii_case("host")
 }
 
-/// Returns true if this is the Connection field.
+/// Returns true if this is the name of the Connection field.
 fn is_connection(name: &str) -> bool {
     name.eq_ignore_ascii_case("connection")
 }
 
-/// Returns true if a field of this name is for the next hop only (RFC 9110 section 7.6.1), or
-/// replaced by it.
+/// Returns true if a field with this name applies to the connection only (RFC 9110 section 7.6.1),
+/// so that a proxy may remove or replace it.
 pub(super) fn is_hop_by_hop(name: &str) -> bool {
     const NAMES: [&str; 7] = ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];
     is_framing_field(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
-/// Returns the Connection fields of the caller that are not empty.
+/// Returns the caller's Connection fields that are not empty.
 fn connection_fields<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldLine<'a>> {
     given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
 }

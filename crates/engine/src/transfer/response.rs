@@ -1,5 +1,5 @@
-//! The decision on a response's head: the body is delivered or dropped, and another exchange may
-//! follow.
+//! The decision on the head of a response: whether its body is delivered or dropped, and whether
+//! another exchange follows.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, Result};
 const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
-    /// Handles the head of the final response: decides whether its body is delivered or dropped.
+    /// Handles the head of a final response (not 1xx), and decides what happens to its body.
     pub fn on_head(&mut self, head: ResponseHead, framing: BodyFraming, now: Instant) {
         let continues = self.resume.has_begun;
         self.restore_deadline();
@@ -46,8 +46,7 @@ impl Transfer {
         if self.options.keep_history && matches!(self.response.disposition, Disposition::Follow(_)) {
             self.history.redirects.push(FollowedRedirect { target: self.current.target.clone(), head: head.clone() });
         }
-        // If heads are delivered, heads with challenges are included, and the head that ends the
-        // transfer.
+        // If heads are delivered, those with challenges and the last one are included.
         let stays = match &self.response.disposition {
             Disposition::Again => matches!(head.status(), 401 | 407 | 417),
             Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
@@ -56,14 +55,14 @@ impl Transfer {
         if !stays || earlier > MAX_KEPT_HEADS {
             self.history.heads.truncate(earlier);
         }
-        // The head of a transfer is that of its first response: the requests for its rest are
-        // internal.
+        // The head of a transfer is that of its first delivered response, since requests for the
+        // rest are internal.
         if !continues {
             self.head = Some(head);
         }
     }
 
-    /// Checks the reasons not to deliver the body, in this order; the first that applies decides.
+    /// Decides what happens to the body. The first reason that applies counts, in this order.
     fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> Disposition {
         let options = Arc::clone(&self.options);
         let decided = self
@@ -79,8 +78,8 @@ impl Transfer {
         decided.unwrap_or_else(|| self.deliver(head, framing, &options))
     }
 
-    /// Repeats the request if a proxy requires authentication (407), or if the server does not
-    /// answer for this host on this connection (421).
+    /// Handles a 407, by which a proxy requires authentication, and a 421, by which the server
+    /// refuses this host on this connection. Repeats the request if that may help.
     fn on_proxy_challenge_or_misdirection(
         &mut self,
         head: &ResponseHead,
@@ -97,19 +96,19 @@ impl Transfer {
         if status != 421 || self.resend_error().is_some() {
             return None;
         }
-        // Any method may be repeated: the server has not acted on the request (RFC 9110 section
-        // 15.5.20).
+        // Any method may be repeated, since the server did not process the request (RFC 9110
+        // section 15.5.20).
         if self.reuse.is_reused() && !self.reuse.is_misdirected {
             self.reuse.is_misdirected = true;
             self.reuse.wants_fresh = true;
             return Some(Disposition::Again);
         }
-        // On a fresh connection, the alternative service does not serve this origin (RFC 7838
-        // section 6).
+        // If the connection is not reused, the alternative service does not serve this origin (RFC
+        // 7838 section 6).
         self.drop_alternative().then_some(Disposition::Again)
     }
 
-    /// Follows a redirect, or fails if that is impossible.
+    /// Handles a redirect: follows it, or fails if that is impossible.
     fn on_location(&mut self, head: &ResponseHead) -> Option<Disposition> {
         let location = match location(head) {
             Ok(location) => location,
@@ -129,15 +128,14 @@ impl Transfer {
         }
     }
 
-    /// Returns the disposition that follows from the requested range. `None`: the response is
-    /// delivered like any other.
+    /// Handles a response to a request for a range. Returns `None` if ranges do not matter for it.
     fn on_range(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         if !self.ranges.are_allowed() {
             return None;
         }
         match self.resume.range.judge(head, framing) {
             RangeVerdict::Ordinary => None,
-            // Some servers call everything that they send a part.
+            // Some servers respond with a 206 although no range was requested.
             _ if options.curl_compat.trusts_end && head.status() == 206 && !self.resume.range.is_ranged() => None,
             RangeVerdict::Refused(_)
                 if options.curl_compat.trusts_end
@@ -153,15 +151,15 @@ impl Transfer {
         }
     }
 
-    /// Returns to the caller's target if a redirect's target responded before and now refuses: its
-    /// address may be good for one request, or for a few minutes.
+    /// Handles a refusal by a redirect's target that succeeded before. Its URL may be valid for a
+    /// single request or for a few minutes, so the caller's target is requested again.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<Disposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(Disposition::Anew)
     }
 
-    /// Refuses content other than the requested part, which must not be appended to the existing
-    /// part.
+    /// Fails if the response does not contain the requested part: other content must not be
+    /// appended to the existing part.
     fn on_missing_range(
         &mut self,
         head: &ResponseHead,
@@ -183,7 +181,8 @@ impl Transfer {
         Some(Disposition::Fail(Error::new(ErrorKind::Range, message)))
     }
 
-    /// Drops a body that is too large, or that the caller rejects by its head.
+    /// Handles a body that is too large, or that the caller does not want
+    /// ([`RequestOptions::wants`]).
     fn on_unwanted(
         &mut self,
         head: &ResponseHead,
@@ -202,23 +201,25 @@ impl Transfer {
         Some(Disposition::Complete)
     }
 
-    /// Begins to deliver the body, or ends the transfer if there is none.
+    /// Begins to deliver the body, or ends the transfer if no body is wanted.
     fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> Disposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,
-            // With `fail_with_body` the head alone was to be delivered before the failure.
+            // With `fail` but without a body to deliver, the transfer fails once the head was
+            // delivered.
             Ok(()) if head.status() >= 400 && options.fail => Disposition::Fail(bad_status(head)),
             Ok(()) => Disposition::Complete,
             Err(error) => Disposition::Fail(error),
         }
     }
 
-    /// Handles a status that may be a failure, or worth a retry. `None`: its body is delivered.
+    /// Handles a status that is a failure, or a reason for a retry. Returns `None` if the body is
+    /// delivered.
     fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
-        // If no status counts as a failure, only a transient one is a reason for a retry.
+        // If no status is a failure, only a transient status is a reason for a retry.
         let is_reason = options.fail || retry::is_transient_status(status);
         let delay = self.retry_delay(Trouble::Status(status), retry_after);
         let wait = delay.filter(|_| is_reason && self.resend_error().is_none());
@@ -229,7 +230,7 @@ impl Transfer {
             self.response.retry_after_body = wait;
             return None;
         }
-        // The head is delivered even if the body is not.
+        // The head is delivered although the body is not.
         if options.include_head
             && let Err(error) = self.begin_delivery(head, BodyFraming::None)
         {
@@ -238,7 +239,8 @@ impl Transfer {
         Some(wait.map_or_else(|| Disposition::Fail(bad_status(head)), Disposition::Retry))
     }
 
-    /// Returns true if the existing part is as long as the whole, as far as the server shows it.
+    /// Returns true if the existing part is already the complete content, as far as the response
+    /// tells.
     fn is_already_complete(&self, head: &ResponseHead, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
@@ -247,7 +249,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the disposition of a response to a request for a range.
+    /// Returns what happens to the body of a response to a request for a range.
     fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> Disposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
@@ -261,8 +263,8 @@ impl Transfer {
                 self.resume.skip = there;
                 return Disposition::Deliver;
             }
-            // A retry in curl's mode continues in the user's file, whatever its server makes of
-            // If-Range.
+            // In curl's mode, a retry continues in the user's file, whether or not the server
+            // supports If-Range.
             RangeVerdict::Repeats(there) if self.ranges.must_continue && self.options.curl_compat.retries_whole => {
                 self.resume.skip = there;
                 return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
@@ -278,8 +280,8 @@ impl Transfer {
             }
         };
         let is_fixed = self.is_part() || self.ranges.must_continue;
-        // A 200 brings the whole content without a further request, so as many restarts as retries
-        // are allowed.
+        // A 200 contains the whole content without a further request, so it allows as many restarts
+        // as there are retries.
         let most = if head.status() == 200 { MAX_RESTARTS.max(self.options.retry.max) } else { MAX_RESTARTS };
         if !is_fixed && self.attempt.restarts < most && self.body.restart() {
             self.attempt.restarts += 1;
@@ -289,7 +291,7 @@ impl Transfer {
             }
             return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
         }
-        // Delivered bytes of a broken body cannot be completed without a range.
+        // Without ranges, a body that broke off cannot be completed.
         let broke_off = kind == ErrorKind::Range && self.resume.has_begun && !is_fixed;
         Disposition::Fail(if broke_off {
             Error::new(ErrorKind::PartialBody, format!("the body broke off and cannot be resumed: {message}"))
@@ -298,7 +300,7 @@ impl Transfer {
         })
     }
 
-    /// Begins to deliver the body to the sink, with the heads before it.
+    /// Begins to deliver the body to the sink, after the stored heads.
     fn begin_delivery(&mut self, head: &ResponseHead, framing: BodyFraming) -> Result<()> {
         let length = match framing {
             BodyFraming::Length(length) => Some(length),
@@ -308,7 +310,7 @@ impl Transfer {
         if head.status() == 200 && self.ranges.are_allowed() && self.resume.skip == 0 {
             self.resume.range.on_whole(head, framing);
         } else if self.resume.range.is_opening() {
-            // A response that replaces the content is no part of it.
+            // A response that replaces the content is not a part of it.
             self.resume.range = DeliveryRange::default();
         }
         let length = length.map(|length| length.saturating_sub(self.resume.skip));
@@ -319,8 +321,8 @@ impl Transfer {
         if !deviations.raw && length != Some(0) && self.decodes(head) {
             codings.extend(head.get_all("content-encoding"));
         }
-        // Transfer codings were applied last and are decoded first; chunks are decoded already. The
-        // machine passes only codings that the request accepts.
+        // Transfer codings were applied last, so they are decoded first; chunks are decoded
+        // already. Only codings that the request asked for occur here.
         if !deviations.raw && length != Some(0) && head.version() <= ProtocolVersion::Http11 {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             let is_to_undo = |coding: &&[u8]| {
@@ -349,7 +351,7 @@ impl Transfer {
         )
     }
 
-    /// Returns an error if a body of this size is larger than the options allow.
+    /// Returns an error if a body of this size is larger than [`RequestOptions::max_size`].
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
         match self.options.max_size {
             Some(limit) if size > limit => {
@@ -361,15 +363,15 @@ impl Transfer {
     }
 }
 
-/// Returns the error for a status of 400 or above, if the options treat it as one.
+/// Returns the error for a response whose status is a failure.
 pub(crate) fn bad_status(head: &ResponseHead) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
 }
 
-/// Returns the value of Location. Repeated fields are accepted if all have the same value.
-/// Different values are an error, since no rule selects one of them.
+/// Returns the value of Location. Repeated fields must all have the same value; otherwise it is an
+/// error, since no rule selects one of them.
 fn location(head: &ResponseHead) -> Result<Option<&[u8]>> {
     let mut named = head.get_all("location").filter(|value| !value.is_empty());
     let first = named.next();

@@ -1,5 +1,5 @@
-//! State that a response leaves for later requests (cookies, HSTS, Alt-Svc), and the target of its
-//! redirect.
+//! Storing the state that a response sets for later requests (cookies, HSTS, Alt-Svc), and parsing
+//! its redirect.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use haul_proto::head::ResponseHead;
 use super::Transfer;
 
 impl Transfer {
-    /// Stores the response's cookies, and its instructions for reaching its host (HSTS, Alt-Svc).
+    /// Stores the response's cookies, and its HSTS and Alt-Svc fields.
     pub(super) fn store_response_state(&self, head: &ResponseHead) {
         let (options, target) = (&self.options, &self.current.target);
         if let Some(jar) = &options.jar {
             jar.take(&self.cookie_target(), head.get_all("set-cookie"));
         }
-        // Neither field counts if the server has not proved its identity (RFC 6797 section
+        // HSTS and Alt-Svc are ignored unless the server has proved its identity (RFC 6797 section
         // 8.1, RFC 7838 section 2.1).
         if target.scheme() != Scheme::Https || !options.tls.verify {
             return;
@@ -29,7 +29,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the target whose cookies are sent and stored.
+    /// Returns the target for which cookies are sent and stored.
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
         let named = self
@@ -45,8 +45,8 @@ impl Transfer {
         named.map_or(Cow::Borrowed(&self.current.target), Cow::Owned)
     }
 
-    /// Returns the redirect of a response. A target that must be reached over TLS is judged as an
-    /// https one, so that a redirect to it does not count as a downgrade.
+    /// Returns the request to which the response redirects. A target that HSTS requires to be
+    /// reached over TLS counts as https, so a redirect to it is not a downgrade.
     pub(super) fn redirect_hop(
         &self,
         status: u16,

@@ -1,4 +1,4 @@
-//! A response that may belong to another request of its connection.
+//! Discarding a response that may belong to another request of its connection.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,9 @@ use crate::facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
-    /// Discards a complete response that may belong to another request of its connection. Starts
-    /// over with the first URL, or fails if some of the content was already delivered.
+    /// Discards a complete response that may belong to another request of its connection. The
+    /// transfer starts over at the caller's target, or fails if some of the content was already
+    /// output.
     pub fn retract(&mut self, now: Instant) -> NextStep {
         self.response = ResponseDecisions::default();
         if !self.body.restart() {

@@ -1,4 +1,4 @@
-//! The end of an exchange: the transfer is over, continues at another target, or is tried again.
+//! The end of an exchange: the transfer is finished, is redirected, or is tried again.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -19,37 +19,37 @@ use crate::outcome::TransferOutcome;
 use crate::sink::BodyInfo;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes since the last failure after which a resumable transfer has all its retries
-/// again.
+/// The number of bytes received since the last failure after which all retries of a resumable
+/// transfer are available again.
 const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
 
-/// The next step of a transfer when an exchange is over.
+/// What a transfer needs after the end of an exchange.
 #[derive(Debug)]
 pub enum NextStep {
-    /// The transfer is over.
+    /// The transfer is finished, with this result.
     Done(Result<()>),
     /// The transfer needs another exchange, after this delay.
     Again(Duration),
 }
 
-/// The stage at which an exchange failed, as far as it matters for a retry.
+/// The stage at which an exchange failed, as far as the retry rules need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeFailure {
     /// No connection could be made: nothing was sent.
     BeforeSending,
-    /// A reused connection broke before the first byte of the response: the peer most likely closed
-    /// it while it was idle.
+    /// A reused connection failed before the first byte of the response. Most likely, the peer
+    /// closed it while it was idle.
     WhileStale,
-    /// No byte of the response had arrived.
+    /// The exchange failed before the first byte of the response.
     BeforeResponse,
-    /// The failure was in the head or the body of the response.
+    /// The exchange failed in the head or the body of the response.
     InResponse,
-    /// The peer violated the protocol, and would again.
+    /// The peer violated the protocol, and would do so again.
     ByProtocol,
 }
 
 impl Transfer {
-    /// Handles a response that is complete, or whose rest is not read ([`Transfer::skips_rest`]).
+    /// Handles the end of a response, also if its rest is not received ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> NextStep {
         match std::mem::replace(&mut self.response.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.on_delivered(now),
@@ -101,7 +101,7 @@ impl Transfer {
         }
     }
 
-    /// Handles a response that was delivered completely. Returns the next step, if more is needed.
+    /// Handles a response whose body was delivered completely.
     fn on_delivered(&mut self, now: Instant) -> NextStep {
         if self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at)) {
             return self.done(Ok(()), now);
@@ -130,16 +130,16 @@ impl Transfer {
         self.done(result, now)
     }
 
-    /// Handles a response whose head makes it unusable. If the options retry every error, a retry
-    /// of the whole may bring a better one.
+    /// Handles a response that the transfer cannot use. If the options retry every error, starts
+    /// over, since another response may be usable.
     fn on_refused(&mut self, error: Error, now: Instant) -> NextStep {
         self.response.retry_after_body = None;
-        // Changed content cannot be continued.
+        // An error about changed content is final.
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
         match self.retry_delay(Trouble::Permanent, None).filter(|_| self.options.curl_compat.retries_whole && !is_final)
         {
             Some(wait) if !self.resume.has_begun || self.body.restart() => {
-                // The existing part remains, and so does its validator.
+                // The existing part of the content remains, and so does its validator.
                 let rest = self.ranges.must_continue.then(|| self.resume.range.clone());
                 let after = self.schedule_retry(Trouble::Permanent, wait, Some(&error), now);
                 if let Some(rest) = rest {
@@ -151,16 +151,16 @@ impl Transfer {
         }
     }
 
-    /// Returns the retry that a delivered response is due, if any.
+    /// Schedules the retry that a response requires after its body was delivered, if any.
     fn retry_after_body(&mut self, now: Instant) -> Option<NextStep> {
         let wait = self.response.retry_after_body.take()?;
-        // Output that cannot be taken back stays.
+        // Output that cannot be taken back remains.
         self.body.restart();
         let error = self.status_error().err();
         Some(self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
     }
 
-    /// Returns the error for a response's status if its body was delivered nevertheless.
+    /// Returns the error for a response whose status is a failure although its body was delivered.
     fn status_error(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {
@@ -169,9 +169,9 @@ impl Transfer {
         }
     }
 
-    /// Handles a broken exchange. Returns whether the transfer is over or tried again.
+    /// Handles an exchange that failed. `broke` is the stage at which it failed.
     pub fn on_failure(&mut self, error: Error, broke: ExchangeFailure, now: Instant) -> NextStep {
-        // The decision on the head stands, whatever happens to an unwanted body.
+        // Once the head has decided, a failure in an unwanted body does not matter.
         if !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
@@ -192,8 +192,8 @@ impl Transfer {
         }
         let may_repeat = self.options.retry.may_repeat(&self.current.method);
         if broke == ExchangeFailure::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
-            // The server most likely never saw the request (RFC 9112 section 9.3.1), so this does
-            // not count as an attempt.
+            // Most likely, the server did not see the request (RFC 9112 section 9.3.1), so this is
+            // not counted as an attempt.
             self.reuse.wants_fresh = true;
             self.facts.enter(TransferPhase::Idle, now);
             return NextStep::Again(Duration::ZERO);
@@ -206,8 +206,8 @@ impl Transfer {
             && self.ranges.are_allowed()
             && self.resume.range.is_resumable();
         if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= RETRIES_RENEWED_AFTER {
-            // The transfer has advanced and keeps its bytes, so this counts as the first failure
-            // here. Restarts kept none.
+            // The transfer has advanced and keeps its bytes, so this counts as its first failure.
+            // After a restart it has kept none.
             self.attempt.number = self.attempt.number.min(self.attempt.restarts);
         }
         match self.retry_delay(trouble, None) {
@@ -231,8 +231,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if a retry of the whole continues in the user's file, as in curl, because the
-    /// failed response was delivering content from a server that supports ranges.
+    /// Returns true if a retry from the start may append to the user's file, as in curl: the failed
+    /// response was being delivered, and the server supports ranges.
     fn may_extend_file(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
             206 => self.ranges.start > 0,
@@ -247,19 +247,19 @@ impl Transfer {
             && self.body.keeps()
     }
 
-    /// Returns the delay before a retry, if the rules allow one.
+    /// Returns the delay before a retry, if the retry rules allow one.
     pub(super) fn retry_delay(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
         let rules = &self.options.retry;
         let wait = retry::decide(rules, trouble, self.attempt.number, idempotent, retry_after, elapsed, entropy())?;
-        // No attempt begins after the end of the time for all attempts.
+        // A retry must begin before the time limit for all attempts.
         let is_in_time = self.ends_by().is_none_or(|end| clock::after(Instant::now(), wait) < end);
         is_in_time.then_some(wait)
     }
 
-    /// Limits a redirect's target to a quarter of the remaining time until it responds. A silent
-    /// mirror would use up the time of retries, which may be redirected to other mirrors.
+    /// Limits the time until a redirect's target responds to a quarter of the remaining time.
+    /// Otherwise, a silent mirror would leave no time for a retry at another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
@@ -268,14 +268,15 @@ impl Transfer {
         }
     }
 
-    /// Gives a server that has responded all of the remaining time.
+    /// Extends the deadline to the end of the time for all attempts, since the server has
+    /// responded.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.ends_by();
         }
     }
 
-    /// Begins another attempt after a delay.
+    /// Schedules another attempt after a delay.
     fn schedule_retry(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> NextStep {
         self.trace_retry(trouble, wait, error);
         self.report_pause(wait, error);
@@ -293,14 +294,14 @@ impl Transfer {
         NextStep::Again(wait)
     }
 
-    /// Reports the pause before a retry to its observer.
+    /// Reports the pause before a retry to [`RequestOptions::pauses`](crate::RequestOptions::pauses).
     fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
         pauses.begins(&self.current.first_target().to_url(), wait, &why);
     }
 
-    /// Delivers the kept heads, if they are requested, although no body follows them.
+    /// Delivers the stored heads, if requested, when no body follows them.
     fn deliver_heads(&mut self) {
         if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
@@ -319,14 +320,14 @@ impl Transfer {
             validator: None,
             deadline: self.deadline(),
         };
-        // The transfer reports its first error; a failure to deliver the heads matters less.
+        // The transfer reports its first error, which matters more than that of this delivery.
         let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
-    /// Ends the transfer with this result.
+    /// Finishes the transfer with this result.
     pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> NextStep {
         if !self.resume.has_begun && !self.is_part() {
-            // The received bytes were dropped.
+            // The received bytes were discarded.
             self.facts.body_bytes = 0;
         }
         self.facts.decoded_bytes = self.body.decoded();
@@ -335,28 +336,28 @@ impl Transfer {
         }
         self.facts.on_finished(now);
         if self.is_part() {
-            // Other connections still receive the body.
+            // Other connections are still receiving the body.
             self.facts.enter(TransferPhase::Receive, now);
         }
         NextStep::Done(result.map_err(|error| self.annotate(error)))
     }
 
-    /// Adds to an error the URL of this transfer, and the stage that it had reached.
+    /// Adds the URL of this transfer and the stage that it had reached to an error.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         let stage = if self.attempt.has_sent { ErrorStage::Sent } else { ErrorStage::Unknown };
         let error = error.with_url(self.current.target.to_url()).at(stage);
         if self.current.is_redirected() { error.asked_as(self.current.first_target().to_url()) } else { error }
     }
 
-    /// Returns the pause that the last response requests (429 or 503 with Retry-After). It holds
-    /// for other requests to the same host, too. `None` if there is none, or if another host
-    /// requested it.
+    /// Returns the pause that the last response requests for its host (429 or 503 with
+    /// Retry-After). It also applies to other requests to that host. Returns `None` if there is
+    /// none, or if it is for a redirect's host.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
         self.response.host_pause
     }
 
-    /// Returns the pause that a response requests on behalf of the first target's host.
+    /// Returns the pause that a response requests for the host of the caller's target, if any.
     pub(super) fn requested_pause(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
@@ -365,7 +366,7 @@ impl Transfer {
         Some(asked.min(self.options.retry.cap))
     }
 
-    /// Takes the transfer apart into its outcome and its body.
+    /// Converts a finished transfer to its outcome, and returns the body's delivery.
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
@@ -382,16 +383,16 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
         (_, ExchangeFailure::ByProtocol) => Trouble::Permanent,
         (ErrorKind::Timeout, ExchangeFailure::BeforeSending) => Trouble::ConnectTimeout,
         (ErrorKind::Timeout, _) => Trouble::Timeout,
-        // A proxy that refused a tunnel would refuse it again.
+        // A proxy that refused to open a tunnel would refuse it again.
         (ErrorKind::Connect, _) if error.status().is_some() => Trouble::Permanent,
         (ErrorKind::Connect, _) => Trouble::ConnectRefused,
-        // A certificate or a violation of TLS would be the same the next time.
+        // A refused certificate or a violation of TLS would occur again.
         (ErrorKind::TlsHandshake, ExchangeFailure::BeforeSending) if error.io_source().is_some() => {
             Trouble::ResetBeforeRequest
         }
         _ if error.is_tls_rejection() => Trouble::Permanent,
-        // A name that does not exist is final; a resolver that could not be reached is not, as in
-        // curl.
+        // A name that does not exist is final. A resolver that could not be reached is a transient
+        // error, as in curl.
         (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
         (
             ErrorKind::EmptyReply
@@ -409,7 +410,7 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
     }
 }
 
-/// Returns a number that no peer can guess, to spread retries.
+/// Returns a random number, to spread retries.
 fn entropy() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u128(SystemTime::now().elapsed().map_or(0, |elapsed| elapsed.as_nanos()));

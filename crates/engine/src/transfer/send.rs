@@ -1,4 +1,4 @@
-//! The request of the next exchange: its assembly, and its transfer to the connection.
+//! The request of the next exchange: building it and passing it to the connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use crate::drive::connection::ProtocolMachine;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the error for a request that a protocol machine rejects. The machine knows fields by
-/// number; the message names them.
+/// Returns the error for a request that a protocol machine rejects. The machine gives the index of
+/// a field; the message contains its name.
 fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     if error == RequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
@@ -28,19 +28,19 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     Error::with_source(ErrorKind::Setup, message, error)
 }
 
-/// Returns the size of the request without its content, as HTTP/1.1 writes it.
+/// Returns the size of the request's head in HTTP/1.1, in bytes.
 fn head_size(request: &RequestHead<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64
 }
 
 impl Transfer {
-    /// Passes the request to the connection's protocol machine.
+    /// Passes the next request to the connection's protocol machine.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the
     /// content needs a length; [`ErrorKind::Read`] if the netrc file is malformed;
-    /// [`ErrorKind::Rewind`] if the content is gone.
+    /// [`ErrorKind::Rewind`] if the content cannot be read again.
     pub fn enqueue(&mut self, conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
         let own = std::mem::take(&mut self.particulars.fields);
         let outcome = self.enqueue_with(&own, conn, now);
@@ -57,7 +57,8 @@ impl Transfer {
         }
         let options = Arc::clone(&self.options);
         let callers = CallerFields::of(&options, own, &self.current);
-        // The credentials come first: they decide whether the content must wait for a challenge.
+        // The credentials come first, since they decide whether the content must wait for a
+        // challenge.
         let authorization = self.authorize(!callers.engine_sets("Authorization"))?;
         let spelled = self.signed_target(&callers);
         let forwarded = self.forwarded(&options, spelled.as_ref())?;
@@ -94,15 +95,14 @@ impl Transfer {
         taken
     }
 
-    /// Returns the time to wait for the server's consent to the content, if the request has an
-    /// Expect field.
+    /// Returns the maximum time to wait for a 100 (Continue), if the request has an Expect field.
     #[must_use]
     pub fn expect_timeout(&self) -> Option<Duration> {
         (self.expectation == Expectation::Sent).then_some(self.options.expect_timeout)
     }
 
-    /// Before the first exchange, asks the sink for a part of the same content that an earlier run
-    /// left, to fetch only the rest.
+    /// Before the first exchange, asks the sink for existing content of an earlier run, so that
+    /// only the rest is requested.
     fn find_existing_part(&mut self) {
         if std::mem::replace(&mut self.ranges.sink_was_asked, true) || !self.ranges.are_allowed() || self.options.decode
         {

@@ -11,7 +11,8 @@ use crate::request::{RequestOptions, SpeedLimit};
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind};
 
-/// The speed limits of one transfer. A transfer and the parts of its split share one rate.
+/// The upper and lower speed limits of a transfer. A transfer and the parts of its split share one
+/// upper limit.
 #[derive(Default)]
 pub(super) struct SpeedLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
@@ -19,14 +20,14 @@ pub(super) struct SpeedLimits {
     silence: Option<SilenceLimit>,
 }
 
-/// The time limit on the server's silence.
+/// The time limit on the server's silence, and the time of its last activity.
 struct SilenceLimit {
     limit: Duration,
     since: Instant,
     is_paused: bool,
 }
 
-/// The speed that the transfer must not fall below.
+/// The minimum speed, and the period that is being measured.
 struct MinSpeed {
     watch: SpeedWatch,
     next_check: Instant,
@@ -49,14 +50,14 @@ impl MinSpeed {
     }
 }
 
-/// The number of bytes that may be received now.
+/// How many bytes may be received now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credit {
-    /// At most this many bytes, at least one.
+    /// At most this number of bytes, which is at least one.
     Bytes(u64),
-    /// No bytes before the sink has woken the driver.
+    /// None until the sink wakes the driver.
     Full,
-    /// No bytes before this time.
+    /// None before this time, because of the upper limit.
     Until(Instant),
 }
 
@@ -66,12 +67,12 @@ impl SpeedLimits {
         Self { rate, min_speed: None, silence: None }
     }
 
-    /// The limits of another transfer that shares the rate.
+    /// Makes the limits of another transfer that shares the upper limit.
     pub(super) fn sharing_rate(&self) -> Self {
         Self { rate: self.rate.clone(), min_speed: None, silence: None }
     }
 
-    /// Starts the limits of an exchange that begins now.
+    /// Restarts the lower limits for an exchange that begins now.
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
         self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
         self.silence = options.read_timeout.map(|limit| SilenceLimit { limit, since: now, is_paused: false });
@@ -82,12 +83,12 @@ impl SpeedLimits {
         self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }
 
-    /// Returns true if there is a rate limit.
+    /// Returns true if there is an upper limit.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.is_some()
     }
 
-    /// Returns the part of the sink's credit that the rate allows.
+    /// Returns the number of bytes, at most `credit`, that the upper limit allows.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> Credit {
         let time = clock::policy_time(now);
         let allowed = match &self.rate {
@@ -105,14 +106,15 @@ impl SpeedLimits {
         allowed
     }
 
-    /// Returns the credit for bytes that come together with a head, without a wait for the rate.
+    /// Returns the credit for body bytes that arrive together with a head, which need not wait for
+    /// the upper limit.
     pub(super) fn allow_with_head(&self, credit: u64, now: Instant) -> u64 {
         let Some(bucket) = &self.rate else { return credit };
         credit.min(bucket.lock().ignore_poison().available(clock::policy_time(now)))
     }
 
-    /// Pauses the limits on slowness while the transfer waits for anything but the server, and
-    /// resumes them.
+    /// Pauses or resumes the lower limits. They are paused while the transfer does not wait for the
+    /// server.
     pub(super) fn set_paused(&mut self, paused: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
             silence.is_paused = paused;
@@ -125,7 +127,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Notes that `bytes` arrived.
+    /// Records that `bytes` bytes arrived.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         self.on_activity(now);
         if let Some(bucket) = &self.rate {
@@ -133,14 +135,14 @@ impl SpeedLimits {
         }
     }
 
-    /// Notes activity on the connection: the time limit on silence starts anew.
+    /// Records activity on the connection, which restarts the time limit on silence.
     pub(super) fn on_activity(&mut self, now: Instant) {
         if let Some(silence) = &mut self.silence {
             silence.since = now;
         }
     }
 
-    /// Returns the time of the next call to [`SpeedLimits::check`], if one is needed.
+    /// Returns the time at which [`SpeedLimits::check`] must be called next, if limits apply.
     pub(super) fn next_check(&self) -> Option<Instant> {
         [self.min_speed.as_ref().map(|min_speed| min_speed.next_check), self.silence_deadline()]
             .into_iter()
@@ -148,18 +150,19 @@ impl SpeedLimits {
             .min()
     }
 
-    /// Returns the time when the server will have been silent for too long, if that is limited.
+    /// Returns the time at which the server has been silent for too long, if that is limited.
     pub(super) fn silence_deadline(&self) -> Option<Instant> {
         let silence = self.silence.as_ref().filter(|silence| !silence.is_paused)?;
         silence.since.checked_add(silence.limit)
     }
 
-    /// Returns true if silence has a time limit.
+    /// Returns true if there is a time limit on silence.
     pub(super) fn has_silence_limit(&self) -> bool {
         self.silence.is_some()
     }
 
-    /// Returns an error if the transfer is too slow, with `bytes` received so far.
+    /// Returns an error if a lower limit is violated. `bytes` is the number of bytes received so
+    /// far.
     pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
             let limit = self.silence.as_ref().map_or(Duration::ZERO, |silence| silence.limit);

@@ -1,4 +1,4 @@
-//! The streams of a split body: the first stream and further parts.
+//! The streams of a split download: the first stream and further parts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,8 +21,7 @@ use crate::request::{RequestOptions, SpeedLimit};
 use crate::sink::ByteCounter;
 use crate::sink::partial::PartialFile;
 
-/// The speed below which a part counts as stalled. It is then requested again from its present
-/// position.
+/// The speed below which a part counts as stalled. Its missing bytes are then requested again.
 const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
 /// A body that can be fetched in parts.
@@ -34,24 +33,24 @@ pub(crate) struct SplittableBody {
     pub(crate) validator: Validator,
 }
 
-/// The role of a transfer in a split. The split decides about the retries of every transfer that
-/// has one.
+/// The role of a transfer in a split download. The retries of all its streams are decided by the
+/// split.
 pub(super) enum SplitRole {
-    /// The transfer fetches its body alone.
+    /// The transfer is not split.
     None,
-    /// The first stream, which owns the sink and stops where another part begins.
+    /// The first stream, which has the sink and stops where another part begins.
     First(Arc<EndOffset>),
-    /// A further part.
+    /// A stream that fetches a further part.
     Part {
-        /// The number of the part in its split.
+        /// The number of the part's range.
         id: usize,
-        /// The number of the request, counted over all parts.
+        /// The number of the request among all requests for parts.
         ordinal: usize,
     },
 }
 
 impl SplitRole {
-    /// Returns the end that the split sets for the first stream.
+    /// Returns the end that the split has set for the first stream.
     pub(super) fn end(&self) -> Option<&Arc<EndOffset>> {
         match self {
             Self::First(end) => Some(end),
@@ -61,8 +60,8 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Returns the current body as one that can be fetched in parts; `Some(None)` if its head rules
-    /// that out, `None` before there is a head.
+    /// Returns the properties of the current body if it can be fetched in parts, and `Some(None)`
+    /// if its head rules that out. Returns `None` before the head has arrived.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.response.disposition, Disposition::Deliver) {
             return None;
@@ -91,8 +90,8 @@ impl Transfer {
         self.resume.range.at
     }
 
-    /// Makes the transfer the first stream of a split, which stops at `end`. Returns the check on
-    /// the speed of all streams.
+    /// Makes the transfer the first stream of a split, which stops at `end`. Returns the speed
+    /// check for all streams together.
     pub(crate) fn begin_split(&mut self, end: &Arc<EndOffset>, now: Instant) -> SplitSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
@@ -101,8 +100,8 @@ impl Transfer {
         SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
-    /// Continues alone after a split, from the present position or, in a file, from the first
-    /// missing byte.
+    /// Makes the transfer continue alone after a split, at the present position or, in a file, at
+    /// the first missing byte.
     pub(crate) fn end_split(&mut self) {
         self.split = SplitRole::None;
         self.resume.failed_at = self.resume.range.at;
@@ -117,14 +116,14 @@ impl Transfer {
         self.body.partial_file()
     }
 
-    /// Returns the counter of bytes that bypass the sink.
+    /// Returns the counter of bytes that are written without passing through the sink.
     pub(crate) fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.body.counter()
     }
 
-    /// Makes a request for a part of this transfer's body, which the split knows as part `id`;
-    /// `ordinal` spreads parts over the addresses of the host. It has the same TLS options as this
-    /// transfer, so it fits the same connection.
+    /// Makes a transfer for part `id` of this transfer's body. `ordinal` selects the address of the
+    /// host to try first. The TLS options are those of this transfer, so that it may use the same
+    /// connection.
     pub(crate) fn part(
         &self,
         body: &SplittableBody,
@@ -140,7 +139,7 @@ impl Transfer {
             include_head: false,
             resume_from: None,
             span: None,
-            // A part is tried once: a pause that a server requests (Retry-After) must not delay
+            // A part is requested once. A pause that a server requests (Retry-After) must not delay
             // other streams.
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
@@ -158,14 +157,14 @@ impl Transfer {
         part
     }
 
-    /// Returns true if the handshake offers HTTP/2 to the server. Transfers that share an HTTP/2
-    /// connection also share its rate.
+    /// Returns true if HTTP/2 is offered in the TLS handshake. Streams on one HTTP/2 connection
+    /// share its speed.
     pub(crate) fn offers_http2(&self) -> bool {
         self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
-    /// Withdraws the offer of HTTP/2, so that the transfer gets a connection that it does not
-    /// share.
+    /// Removes HTTP/2 from the offered protocols, so that the transfer does not share its
+    /// connection.
     #[must_use]
     pub(crate) fn without_http2(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
@@ -174,8 +173,8 @@ impl Transfer {
         self
     }
 
-    /// Switches to HTTP/1.1 because the server requires it (RFC 9113 section 7, HTTP_1_1_REQUIRED).
-    /// Returns false if the request cannot be sent that way.
+    /// Removes HTTP/2 because the server requires HTTP/1.1 (RFC 9113 section 7, HTTP_1_1_REQUIRED).
+    /// Returns false if the request cannot be sent again.
     pub(crate) fn fall_back_to_http1(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
         let is_unanswered = matches!(self.response.disposition, Disposition::Unknown);
@@ -190,7 +189,7 @@ impl Transfer {
         Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
     }
 
-    /// Returns the number of this part in its split; `None` for the first stream.
+    /// Returns the number of this part's range; `None` for the first stream.
     pub(crate) fn part_id(&self) -> Option<usize> {
         match self.split {
             SplitRole::Part { id, .. } => Some(id),
@@ -198,7 +197,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the index of the host's address to try first. The parts of one body spread over the
+    /// Returns the index of the host's address to try first. The parts of a body use different
     /// addresses.
     pub(crate) fn address_index(&self) -> usize {
         match self.split {
@@ -207,13 +206,13 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer fetches one body together with others.
+    /// Returns true if the transfer is a stream of a split.
     pub(crate) fn is_part(&self) -> bool {
         !matches!(self.split, SplitRole::None)
     }
 
-    /// Adds the costs of another part of the same body, which delivered `bytes` of it without this
-    /// transfer.
+    /// Adds the facts of another part of the same body, of which `bytes` bytes did not pass through
+    /// this transfer.
     pub(crate) fn add_part(&mut self, other: &Facts, bytes: u64) {
         self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;
@@ -221,7 +220,7 @@ impl Transfer {
         self.facts.head_bytes += other.head_bytes;
     }
 
-    /// Delivers bytes of a part that are next in order.
+    /// Delivers the next bytes of the body, which a part has received.
     ///
     /// # Errors
     /// As [`Transfer::on_body`].
@@ -231,25 +230,26 @@ impl Transfer {
         self.body.push(Lease::borrowed(bytes))
     }
 
-    /// Ends the body once all parts have arrived.
+    /// Ends the body after all parts have arrived.
     ///
     /// # Errors
-    /// The sink's error.
+    /// The error of the sink.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.body.finish()
     }
 }
 
-/// The check on the speed of all streams of a split together.
+/// The speed check for all streams of a split together.
 pub(crate) struct SplitSpeedCheck(SpeedLimits);
 
 impl SplitSpeedCheck {
-    /// Returns the time of the next call to [`SplitSpeedCheck::check`], if one is needed.
+    /// Returns the time at which [`SplitSpeedCheck::check`] must be called next, if limits apply.
     pub(crate) fn next_check(&self) -> Option<Instant> {
         self.0.next_check()
     }
 
-    /// Returns an error if all streams together are too slow, with `bytes` received so far.
+    /// Returns an error if all streams together are too slow. `bytes` is the number of bytes
+    /// received so far.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.check(bytes, now)
     }

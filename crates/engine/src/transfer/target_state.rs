@@ -1,5 +1,5 @@
-//! The target of the next exchange: the caller's target or that of a redirect, and the secrets that
-//! may be sent to it.
+//! The target of the next exchange, which is the caller's or that of a redirect, and the secrets
+//! that may be sent there.
 
 use std::borrow::Cow;
 
@@ -9,35 +9,35 @@ use haul_policy::target::{Origin, Target};
 
 use crate::request::method;
 
-/// The target of the next exchange, and the redirects that led to it.
+/// The target of the next exchange, and how redirects led to it.
 #[derive(Clone)]
 pub(super) struct TargetState {
     pub(super) target: Target,
     pub(super) method: Cow<'static, str>,
-    /// The request carries the caller's content.
+    /// The request has the caller's content.
     pub(super) with_body: bool,
-    /// The rule for sending the caller's secrets to the target.
+    /// Which of the caller's secrets may be sent to the target.
     pub(super) secrets: SecretHandling,
-    /// The target has the first target's origin.
+    /// The target has the origin of the caller's target.
     pub(super) same_origin: bool,
-    /// A redirect led from TLS to plain text.
+    /// A redirect led from https to http.
     pub(super) is_downgraded: bool,
     pub(super) referer: Option<Vec<u8>>,
-    /// The target's origin has answered with HTTP/1.0.
+    /// The target's origin has responded with HTTP/1.0.
     pub(super) is_http10: bool,
-    /// Requests go to the target of an earlier redirect, without a request to the caller's target
-    /// first.
+    /// After a failure, requests go directly to the target of the earlier redirect, without
+    /// requesting the caller's target.
     pub(super) skips_redirects: bool,
     /// The number of redirects followed so far.
     pub(super) hops: u32,
-    /// The first target's origin.
+    /// The origin of the caller's target.
     pub(super) first_origin: Origin,
-    /// The caller's target and method, once a redirect has been followed.
+    /// The caller's target and method; `None` if no redirect was followed.
     before_redirects: Option<Box<(Target, Cow<'static, str>)>>,
 }
 
 impl TargetState {
-    /// The state of a transfer that has followed no redirect.
+    /// Makes the state of a transfer that has followed no redirect.
     pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<Vec<u8>>) -> Self {
         Self {
             first_origin: target.origin(),
@@ -55,8 +55,8 @@ impl TargetState {
         }
     }
 
-    /// A copy for a part of a split body: the part begins at the target to which redirects have
-    /// led.
+    /// Returns a copy for a part of a split body, which is requested directly from the redirect's
+    /// target.
     pub(super) fn of_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, before_redirects: None, ..self.clone() }
     }
@@ -66,8 +66,8 @@ impl TargetState {
         self.before_redirects.as_deref().map_or(&self.target, |(target, _)| target)
     }
 
-    /// Moves to the target of a redirect. With `send_referer`, the next request names the URL that
-    /// redirected.
+    /// Replaces the target by that of a redirect. With `send_referer`, the next request's Referer
+    /// is the URL that redirected.
     pub(super) fn follow(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {
@@ -83,17 +83,17 @@ impl TargetState {
         self.is_downgraded = hop.downgraded;
     }
 
-    /// Returns true if a redirect has been followed.
+    /// Returns true if a redirect was followed.
     pub(super) fn is_redirected(&self) -> bool {
         self.before_redirects.is_some()
     }
 
-    /// Returns true if redirects have kept the caller's method.
+    /// Returns true if no redirect has changed the caller's method.
     pub(super) fn keeps_method(&self) -> bool {
         self.before_redirects.as_deref().is_none_or(|(_, method)| *method == self.method)
     }
 
-    /// Starts over at the caller's target, and forgets the redirects.
+    /// Returns to the caller's target, and forgets the redirects.
     pub(super) fn start_over(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
         let (target, method) = match self.before_redirects.take() {
             Some(first) => *first,

@@ -1,4 +1,4 @@
-//! Events of a transfer, reported to its trace and counted in its facts.
+//! Events of a transfer that are reported to its trace and recorded in its facts.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::trace::TraceEvent;
 use crate::{Error, Result};
 
 impl Transfer {
-    /// Notes the connection of the exchange; `again` if the connection has served before.
+    /// Records the connection of the exchange. `again` is true if the connection is reused.
     pub fn on_connection(&mut self, stream: &ConnectionStream, again: bool) {
         self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
@@ -42,12 +42,12 @@ impl Transfer {
         }
     }
 
-    /// Returns the host that the connection goes to: a proxy, or the server.
+    /// Returns the host that the connection goes to: the proxy's, or else the server's.
     fn peer_host(&self) -> &str {
         self.route.proxy_host.as_deref().unwrap_or_else(|| self.current.target.host_text())
     }
 
-    /// Notes that the response is complete, and that its connection may serve other transfers.
+    /// Reports that the response is complete and that the connection may be reused.
     pub fn on_connection_kept(&self) {
         if let Some(trace) = &self.options.trace {
             let number = self.facts.connection.unwrap_or_default();
@@ -56,7 +56,7 @@ impl Transfer {
         }
     }
 
-    /// Notes that the transfer continues at another target.
+    /// Reports that the transfer follows a redirect.
     pub(super) fn trace_redirect(&self) {
         if let Some(trace) = &self.options.trace {
             let text = format!("Issue another request to this URL: '{}'", self.current.target.to_url());
@@ -64,7 +64,7 @@ impl Transfer {
         }
     }
 
-    /// Notes that the transfer will be tried again.
+    /// Reports that the transfer will be tried again.
     pub(super) fn trace_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt.number);
@@ -83,7 +83,7 @@ impl Transfer {
         }
     }
 
-    /// Reports content of the request that is being sent.
+    /// Reports content of the request that was sent.
     pub fn on_sent(&mut self, content: &[u8]) {
         self.facts.upload_bytes += content.len() as u64;
         self.facts.request_bytes += content.len() as u64;
@@ -92,7 +92,7 @@ impl Transfer {
         }
     }
 
-    /// Reports an interim response (1xx).
+    /// Handles an interim response (1xx): reports it, and stores its head if heads are delivered.
     pub fn on_interim(&mut self, head: &ResponseHead) {
         self.facts.head_bytes += head.raw().len() as u64;
         if let Some(trace) = &self.options.trace {
@@ -103,7 +103,7 @@ impl Transfer {
         }
     }
 
-    /// Keeps a head that is delivered with the heads of redirects.
+    /// Stores a head for delivery before the body, if heads are delivered.
     pub(super) fn keep_head(&mut self, head: &ResponseHead) {
         if self.history.heads.len() <= MAX_KEPT_HEADS {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));
@@ -131,7 +131,7 @@ impl Transfer {
             }
         }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
-        // Trailers follow the body as received, without the empty line that ends them.
+        // Trailers are delivered after the body as received, without the final empty line.
         let outcome = match shown.map(|raw| self.escaped(raw.strip_suffix(b"\r\n").unwrap_or(raw)).into_owned()) {
             Some(shown) => self.body.append(&shown),
             None => Ok(()),
