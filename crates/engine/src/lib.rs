@@ -30,7 +30,7 @@
 //! ```no_run
 //! use haul::Client;
 //! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
-//! use haul::sink::output::DescriptorWriter;
+//! use haul::sink::descriptor_writer::DescriptorWriter;
 //!
 //! let item = |i| FleetItem { url: format!("http://example.test/{i}"), destination: BodyDestination::Output };
 //! let pages = (1..=1_000_000).map(move |i| Ok(item(i)));

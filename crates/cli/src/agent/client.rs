@@ -32,7 +32,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use haul::RequestOptions;
-use haul::sink::pipe::widen;
+use haul::sink::pipe_capacity::widen;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer::Lease;
+use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::FileSink;
-use haul::sink::output::BlockingOutputSink;
 use haul::sink::partial::PartialFile;
 use haul::sink::{BodyInfo, PartialContent, Sink};
 use haul::{Error, ErrorKind, ResponseHead, Result, Target};

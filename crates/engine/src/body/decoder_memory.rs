@@ -64,13 +64,13 @@ impl DecoderMemory {
 
 /// The part of the memory that the decoder of one body uses.
 #[derive(Debug)]
-pub(super) struct DecoderShare {
+pub(super) struct DecoderMemoryShare {
     memory: Arc<DecoderMemory>,
     bytes: u64,
     is_admitted: bool,
 }
 
-impl DecoderShare {
+impl DecoderMemoryShare {
     pub(super) fn new(memory: &Arc<DecoderMemory>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
     }
@@ -112,7 +112,7 @@ impl DecoderShare {
     }
 }
 
-impl Drop for DecoderShare {
+impl Drop for DecoderMemoryShare {
     fn drop(&mut self) {
         let waiting = self.memory.change(|state| {
             state.used -= self.bytes;
@@ -145,7 +145,7 @@ mod tests {
         let memory = Arc::new(DecoderMemory::new(100));
         let woken = Arc::new(TokenSum::default());
         let waker: Arc<dyn TransferWaker> = woken.clone();
-        let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderShare::new(&memory));
+        let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
         assert!(one.admits(80, Some(&waker), 1) && one.admits(80, Some(&waker), 1));
         two.holds(15);
         assert!(!two.admits(80, Some(&waker), 2));
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn only_decoder_may_exceed_the_memory_limit() {
         let memory = Arc::new(DecoderMemory::new(100));
-        let [mut one, mut two] = std::array::from_fn(|_| DecoderShare::new(&memory));
+        let [mut one, mut two] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
         assert!(one.admits(1000, None, 0));
         assert!(!two.admits(1, None, 0));
         drop(one);

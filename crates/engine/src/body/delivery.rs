@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use haul_policy::target::Target;
 
-use super::decoder_memory::{DecoderMemory, DecoderShare, SMALL_WINDOW};
-use super::text::TextReader;
+use super::decoder_memory::{DecoderMemory, DecoderMemoryShare, SMALL_WINDOW};
+use super::utf8_conversion::TextReader;
 use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
 use crate::buffer::Lease;
@@ -33,7 +33,7 @@ pub struct BodyDelivery {
     sink: Box<dyn Sink>,
     /// The memory that the decoder shares with the decoders of other bodies.
     memory: Option<Arc<DecoderMemory>>,
-    share: Option<DecoderShare>,
+    share: Option<DecoderMemoryShare>,
     /// Received bytes that are not decoded yet, because the decoder waits for memory.
     pending: Vec<u8>,
 }
@@ -117,7 +117,7 @@ impl BodyDelivery {
         }
         // The heads in `before` show why a body cannot be decoded, so they are delivered first.
         self.decoder = decoder?.map(Box::new);
-        self.share = self.memory.as_ref().filter(|_| self.decoder.is_some()).map(DecoderShare::new);
+        self.share = self.memory.as_ref().filter(|_| self.decoder.is_some()).map(DecoderMemoryShare::new);
         Ok(())
     }
 

@@ -23,20 +23,19 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
-mod coding;
+mod coding_decoders;
 pub mod decoder_memory;
 pub mod delivery;
 mod expansion_guard;
-pub(crate) mod rate_limited;
 #[cfg(test)]
 mod tests;
-mod text;
 pub mod trailers;
 pub mod upload;
+mod utf8_conversion;
 
 pub use expansion_guard::DecodeLimits;
 
-use coding::CodingDecoder;
+use coding_decoders::CodingDecoder;
 use expansion_guard::ExpansionGuard;
 
 use haul_proto::head::ResponseHead;
@@ -55,7 +54,7 @@ pub fn accept_encoding() -> &'static str {
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
     let mut values = head.get_all("content-encoding");
-    head.status() != 206 && values.all(|value| names(value).all(coding::is_known))
+    head.status() != 206 && values.all(|value| names(value).all(coding_decoders::is_known))
 }
 
 /// Returns the names of the codings in a `Content-Encoding` value.
@@ -99,7 +98,7 @@ impl BodyDecoder {
     pub fn new(content_encoding: &[u8], limits: DecodeLimits) -> Result<Option<Self>> {
         let mut stages = Vec::new();
         for name in names(content_encoding).rev() {
-            let Some(coding) = coding::by_name(name, &limits)? else { continue };
+            let Some(coding) = coding_decoders::by_name(name, &limits)? else { continue };
             if stages.len() == limits.max_codings {
                 return Err(Error::new(
                     ErrorKind::ContentCoding,
@@ -196,7 +195,7 @@ fn run(
         if input.is_empty() && step.produced < stage.buffer.len() {
             return Ok(());
         }
-        if step == coding::DecodeStep::default() {
+        if step == coding_decoders::DecodeStep::default() {
             return Err(Error::new(ErrorKind::ContentCoding, format!("{} body stands still", stage.coding.name())));
         }
     }

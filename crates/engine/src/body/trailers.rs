@@ -22,7 +22,7 @@ use super::upload::BodyUpload;
 /// A field: its name and its value.
 pub type Field = (String, Vec<u8>);
 
-type Make = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
+type MakeTrailers = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 
 /// The trailer fields of a request, produced each time that the content has been sent.
 ///
@@ -30,7 +30,7 @@ type Make = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 /// section 7.1.2). Servers may ignore trailers, and most do. `Content-Length` and
 /// `Transfer-Encoding` are not allowed as trailers.
 #[derive(Clone)]
-pub struct Trailers(Arc<Make>);
+pub struct Trailers(Arc<MakeTrailers>);
 
 impl Trailers {
     /// Makes trailers from a function that is called at the end of the content. If it returns an

@@ -6,8 +6,8 @@
 //! program that reads the body piece by piece.
 //!
 //! ```text
-//!        ┌───────────────── NextStep::Again ◀───────────────────┐
-//!  Next ─┴─▶ take from the pool, or open ──▶ ActiveExchange ────┴─▶ NextStep::Done
+//!        ┌───────────────── TransferStep::Again ◀───────────────────┐
+//!  Next ─┴─▶ take from the pool, or open ──▶ ActiveExchange ────┴─▶ TransferStep::Done
 //!                                                │  ▲
 //!                                                └──┘ enough for now: advance returns
 //! ```
@@ -38,7 +38,7 @@ use crate::net::dns::AddressFamily;
 use crate::net::pool::ConnectionKey;
 use crate::request::SplitOptions;
 use crate::split::{self, SplitMonitor, SplitOutcome};
-use crate::transfer::{ExchangeFailure, NextStep, Transfer, TransferOutcome};
+use crate::transfer::{ExchangeFailure, Transfer, TransferOutcome, TransferStep};
 use crate::{Error, ErrorKind, Result};
 
 /// A waker that wakes nothing. Without a driver to wake, a sink itself blocks until it has room.
@@ -218,12 +218,12 @@ impl BlockingTransfer {
     fn next_state(
         &mut self,
         client: &Client,
-        (transfer, after): (Box<Transfer>, NextStep),
+        (transfer, after): (Box<Transfer>, TransferStep),
         from: ConnectionSource,
     ) -> Option<FinishedTransfer> {
         match after {
-            NextStep::Done(result) => Some(end(client, transfer, result)),
-            NextStep::Again(wait) => {
+            TransferStep::Done(result) => Some(end(client, transfer, result)),
+            TransferStep::Again(wait) => {
                 let at = (!wait.is_zero()).then(|| crate::clock::after(Instant::now(), wait));
                 self.state = BlockingState::Next(transfer, from, at);
                 None
@@ -272,7 +272,7 @@ fn begin(
     split: SplitOptions,
     timer: &mut InterruptTimer,
     now: Instant,
-) -> Result<ActiveExchange, (Box<Transfer>, NextStep)> {
+) -> Result<ActiveExchange, (Box<Transfer>, TransferStep)> {
     let warm = match from {
         ConnectionSource::Pool if !transfer.reuse.wants_fresh => {
             client.take_idle_for(transfer.target(), transfer.options(), now).filter(HttpConnection::can_start)
@@ -284,7 +284,7 @@ fn begin(
         None => match open_for(client, &mut transfer, timer) {
             Ok(connection) => (connection, Instant::now()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {
-                return Err((transfer, NextStep::Done(Err(error))));
+                return Err((transfer, TransferStep::Done(Err(error))));
             }
             Err(error) => {
                 let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, Instant::now());

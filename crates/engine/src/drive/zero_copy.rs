@@ -172,8 +172,8 @@ mod sys {
     use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
     use super::{ZeroCopyStep, ZeroCopyStop, ZeroCopyTarget, is_not_done};
-    use crate::sink::null::is_null;
-    use crate::sink::pipe::widen;
+    use crate::sink::null_device::is_null;
+    use crate::sink::pipe_capacity::widen;
 
     /// The maximum number of bytes for one call of `splice`. A pipe takes less.
     const PIECE: u64 = 1 << 30;

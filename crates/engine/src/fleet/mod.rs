@@ -12,7 +12,7 @@
 //!
 //! ```no_run
 //! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
-//! use haul::sink::output::DescriptorWriter;
+//! use haul::sink::descriptor_writer::DescriptorWriter;
 //! use haul::Client;
 //!
 //! let item = |i| FleetItem { url: format!("http://127.0.0.1/{i}"), destination: BodyDestination::Output };
@@ -50,7 +50,7 @@ use crate::drive::worker::{self, WorkerOptions};
 use crate::interrupt::Interrupt;
 use crate::pipeline::ExtractPattern;
 use crate::request::RequestOptions;
-use crate::sink::output::DescriptorWriter;
+use crate::sink::descriptor_writer::DescriptorWriter;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, Result};
 

@@ -28,9 +28,9 @@ use crate::interrupt::{Interrupt, TICK};
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
 use crate::sink::Sink;
-use crate::sink::file::{DeviceCache, FileSink};
+use crate::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
+use crate::sink::file::{FileSink, OpenDeviceCache};
 use crate::sink::naming::Clobber;
-use crate::sink::output::{DescriptorWriter, OutputRoom};
 use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
@@ -56,7 +56,7 @@ pub(super) struct FleetRun {
     peers: Mutex<Vec<PeerWorker>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
     /// The open devices that transfers write to, such as `/dev/null`. Each is opened once.
-    devices: Arc<DeviceCache>,
+    devices: Arc<OpenDeviceCache>,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }

@@ -15,8 +15,8 @@ use super::window::{OrderedWindow, StageSink};
 use crate::Result;
 use crate::buffer::Lease;
 use crate::pipeline::{DeferredValues, Distinct, DistinctResult, SortedValues, Sorter};
+use crate::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
 use crate::sink::match_list::MatchList;
-use crate::sink::output::{DescriptorWriter, OutputRoom};
 
 /// A sink that writes to the fleet's output.
 pub(super) struct PrintSink {

@@ -8,7 +8,7 @@ use super::window::OrderedWindow;
 use crate::Result;
 use crate::buffer::Lease;
 use crate::sink::file::FileSink;
-use crate::sink::match_list::{MatchList, MatchRange};
+use crate::sink::match_list::{MatchList, MatchPosition};
 use crate::sink::{BodyInfo, Sink, TransferWaker};
 
 /// A sink that puts a body into its slot of a window.
@@ -43,7 +43,7 @@ impl Sink for WindowSink {
     }
 
     fn records(&mut self, records: &mut MatchList) -> Result<()> {
-        records.place = Some(MatchRange { order: Arc::clone(&self.order), before: self.found });
+        records.place = Some(MatchPosition { order: Arc::clone(&self.order), before: self.found });
         self.found += records.len() as u64;
         self.window.records(self.slot, records)
     }

@@ -35,7 +35,7 @@ pub(super) struct Http2Tunnel {
 
 /// The result of [`Http2Tunnel::take`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum TunnelInput {
+pub(super) enum TunnelEvent {
     /// The number of processed bytes, and the range of those that are for the reader. Call again.
     Bytes(usize, Range<usize>),
     /// All input was processed; more is needed.
@@ -56,21 +56,21 @@ impl Http2Tunnel {
     }
 
     /// Processes received bytes up to the next event. Call it until it returns
-    /// [`TunnelInput::Nothing`].
+    /// [`TunnelEvent::Nothing`].
     ///
     /// # Errors
     /// The proxy reset the stream, or violated the protocol.
-    pub(super) fn take(&mut self, input: &mut [u8]) -> io::Result<TunnelInput> {
+    pub(super) fn take(&mut self, input: &mut [u8]) -> io::Result<TunnelEvent> {
         let step = self.conn.step(clock::time(Instant::now()), input).map_err(io::Error::other)?;
         let taken = match step.event {
-            H2Event::NeedInput => TunnelInput::Nothing,
-            H2Event::Body { id, range } if id == self.id => TunnelInput::Bytes(step.consumed, range),
-            H2Event::Complete { id, .. } if id == self.id => TunnelInput::End,
+            H2Event::NeedInput => TunnelEvent::Nothing,
+            H2Event::Body { id, range } if id == self.id => TunnelEvent::Bytes(step.consumed, range),
+            H2Event::Complete { id, .. } if id == self.id => TunnelEvent::End,
             H2Event::Reset { id, reason, .. } if id == self.id => {
                 let message = format!("the proxy has closed the tunnel: {reason}");
                 return Err(io::Error::new(io::ErrorKind::ConnectionReset, message));
             }
-            _ => TunnelInput::Bytes(step.consumed, 0..0),
+            _ => TunnelEvent::Bytes(step.consumed, 0..0),
         };
         // The proxy may have extended its window.
         self.give()?;

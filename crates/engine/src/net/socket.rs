@@ -42,7 +42,7 @@ const SEND: SendFlags = SendFlags::empty();
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// The receive and send timeouts that are set, in microseconds; 0 means none.
+    /// The receive and send timeouts that are set, in microseconds; 0 means no timeout.
     armed: [AtomicU64; 2],
 }
 
@@ -350,7 +350,7 @@ pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     }
 }
 
-/// Returns at least a microsecond, since a timeout of zero means none.
+/// Returns at least a microsecond, since zero means no timeout.
 fn at_least_one_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
 }

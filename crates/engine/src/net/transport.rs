@@ -13,7 +13,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::http2_tunnel::{Http2Tunnel, TunnelInput};
+use super::http2_tunnel::{Http2Tunnel, TunnelEvent};
 use super::socket::Socket;
 use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 
@@ -299,15 +299,15 @@ impl ProxyTls {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;
         match tunnel.take(&mut self.wire[self.opened.clone()]) {
-            Ok(TunnelInput::Bytes(consumed, range)) => {
+            Ok(TunnelEvent::Bytes(consumed, range)) => {
                 self.opened.start += consumed;
                 self.plain = base + range.start..base + range.end;
             }
-            Ok(TunnelInput::Nothing) => {
+            Ok(TunnelEvent::Nothing) => {
                 self.opened = 0..0;
                 return false;
             }
-            Ok(TunnelInput::End) => self.over = Some(ProxyTlsEnd::Ended { is_said: true }),
+            Ok(TunnelEvent::End) => self.over = Some(ProxyTlsEnd::Ended { is_said: true }),
             Err(error) => self.over = Some(ProxyTlsEnd::Broken(error.to_string())),
         }
         true

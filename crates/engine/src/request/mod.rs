@@ -48,7 +48,7 @@ use crate::trace::TransferObserver;
 
 /// Decides from the head of a response whether its content is wanted; see
 /// [`RequestOptions::wants`].
-pub trait ContentFilter: Send + Sync {
+pub trait ResponseFilter: Send + Sync {
     /// Returns true if the content of the response with this head is wanted.
     fn wants(&self, head: &ResponseHead) -> bool;
 }
@@ -186,7 +186,7 @@ pub struct RequestOptions {
     /// Decides from a response's head whether its content is wanted. Unwanted content is not
     /// delivered, as if the server had answered 304, for servers that ignore conditional requests.
     /// Default: all is wanted.
-    pub wants: Option<Arc<dyn ContentFilter>>,
+    pub wants: Option<Arc<dyn ResponseFilter>>,
     /// An observer of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
     /// An observer of the traffic. Default: none.

@@ -30,7 +30,7 @@ use futures_core::Stream;
 use super::ResponseInfo;
 use super::body_buffer::{self, BodyBufferReader, NextChunk};
 use super::charset::{self, charset};
-use super::response_decoder::ResponseDecoder;
+use super::content_decoder::ContentDecoder;
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::batch::executor::Executor;
@@ -120,7 +120,7 @@ impl Future for ResponseFuture {
                         Ok(about) => {
                             let decoder = BodyDecoder::new(&under_way.outlet.show(), limits)
                                 .map_err(|error| error.with_url(about.url()))?;
-                            let unpacker = ResponseDecoder::new(decoder);
+                            let unpacker = ContentDecoder::new(decoder);
                             Ok(AsyncResponse { about: *about, under_way, unpacker, broken: None })
                         }
                         Err(end) => {
@@ -143,7 +143,7 @@ impl Future for ResponseFuture {
 pub struct AsyncResponse {
     about: ResponseInfo,
     under_way: RunningExchange,
-    unpacker: ResponseDecoder,
+    unpacker: ContentDecoder,
     /// The error that ended the body. Every further read reports it again.
     broken: Option<Error>,
 }

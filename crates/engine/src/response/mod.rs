@@ -24,7 +24,7 @@ mod async_response;
 pub(crate) mod body_buffer;
 mod buffered_response;
 mod charset;
-mod response_decoder;
+mod content_decoder;
 mod response_info;
 
 use std::io::{self, BufRead, Read, Write};
@@ -44,7 +44,7 @@ use crate::request::{Request, SplitOptions};
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, Result, fork};
 use body_buffer::BodyBufferReader;
-use response_decoder::ResponseDecoder;
+use content_decoder::ContentDecoder;
 
 /// A response whose head has arrived. The program reads the body through [`Read`] or [`BufRead`],
 /// or as a whole. At most 256 KiB of the body are buffered.
@@ -60,7 +60,7 @@ pub struct Response {
     client: Client,
     about: ResponseInfo,
     outlet: BodyBufferReader,
-    unpacker: ResponseDecoder,
+    unpacker: ContentDecoder,
     source: RemainingBody,
     /// The process generation ([`fork`]) in which the response was received.
     generation: u32,
@@ -115,7 +115,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     };
     let coding = outlet.show();
     let decoder = BodyDecoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
-    let unpacker = ResponseDecoder::new(decoder);
+    let unpacker = ContentDecoder::new(decoder);
     let about = ResponseInfo { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
     Ok(Response { client: client.clone(), about, outlet, unpacker, source, generation: fork::generation() })
 }

@@ -17,21 +17,21 @@ pub struct MatchList {
     ends: Vec<usize>,
     /// The position of the first value in the order of the run's input, if it is needed for
     /// sorting.
-    pub place: Option<MatchRange>,
+    pub place: Option<MatchPosition>,
 }
 
 /// The position of extracted values in the order of the run's input: the numbers of the transfers
 /// that led to them, one for each stage of a [fleet](crate::fleet), then the number of the value in
 /// its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MatchRange {
+pub struct MatchPosition {
     /// The number of the transfer in each stage. The body of the last one contains the values.
     pub order: Arc<[u64]>,
     /// The number of values found earlier in the same body.
     pub before: u64,
 }
 
-impl MatchRange {
+impl MatchPosition {
     /// Returns the position of the value with this index in the list.
     #[must_use]
     pub fn order_of(&self, index: usize) -> Vec<u64> {

@@ -8,25 +8,23 @@
 //!
 //! | sink | for |
 //! |---|---|
-//! | [`output`] | standard output and other inherited descriptors, never made non-blocking |
+//! | [`descriptor_writer`] | standard output and other inherited descriptors, never made non-blocking |
 //! | [`file`](mod@file) | regular files (written beside the target, then renamed) and devices (written in place) |
 //! | [`checksum`] | any sink, with its content verified against a checksum |
-//! | [`naming`] | how a complete file gets its name |
-//! | [`partial`] | files that a later run can complete |
 //! | [`memory`] | bodies that the program wants as bytes |
 //!
 //! [`naming`] names complete files, [`partial`] keeps files that a later run can complete, and
-//! [`pipe`] sets the capacity of pipes.
+//! [`pipe_capacity`] sets the capacity of pipes.
 
 pub mod checksum;
+pub mod descriptor_writer;
 pub mod file;
 pub mod match_list;
 pub mod memory;
 pub mod naming;
-pub(crate) mod null;
-pub mod output;
+pub(crate) mod null_device;
 pub mod partial;
-pub mod pipe;
+pub mod pipe_capacity;
 
 use std::any::Any;
 use std::io::{self, IoSlice};

@@ -34,9 +34,9 @@ pub enum Clobber {
 /// A check that accepts or refuses a file's path before the file is opened. It can reserve paths,
 /// since several responses may suggest the same name.
 #[derive(Clone)]
-pub struct NameCheck(Arc<Check>);
+pub struct NameCheck(Arc<NameCheckFunction>);
 
-type Check = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
+type NameCheckFunction = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
 
 impl NameCheck {
     /// Makes a check of a function, which gets the path of the file and the requested target, once

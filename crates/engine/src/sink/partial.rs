@@ -206,13 +206,13 @@ impl PartialFile {
     ///
     /// # Errors
     /// The file cannot be opened again, which is needed because each descriptor has one position.
-    pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartWriter> {
+    pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartialFileWriter> {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
         self.is_still(&file.metadata()?)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(span.start))?;
         let space = SpaceReservation::new(span.start, span.end);
-        Ok(PartWriter { partial: Arc::clone(self), file, at: span.start, space })
+        Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
     /// Returns an error if `named`, the file now at the path, is another file, whose content would
@@ -332,14 +332,14 @@ fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
 
 /// Writes to a partial file sequentially, from one offset on.
 #[derive(Debug)]
-pub struct PartWriter {
+pub struct PartialFileWriter {
     partial: Arc<PartialFile>,
     file: File,
     at: u64,
     space: SpaceReservation,
 }
 
-impl PartWriter {
+impl PartialFileWriter {
     /// Writes all of the pieces.
     ///
     /// # Errors
@@ -364,7 +364,7 @@ impl PartWriter {
     }
 
     /// Returns the descriptor to which the next bytes may be written directly. The caller reports
-    /// them by [`PartWriter::moved`].
+    /// them by [`PartialFileWriter::moved`].
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.space.ahead(&self.file);
         self.file.as_fd()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::coordinator::Coordinator;
 use crate::buffer::Lease;
-use crate::sink::partial::PartWriter;
+use crate::sink::partial::PartialFileWriter;
 use crate::sink::{BodyInfo, Sink};
 use crate::{Error, ErrorKind, Result};
 
@@ -36,7 +36,7 @@ impl Sink for OrderedPartSink {
 pub(super) struct FilePartSink {
     pub(super) coordinator: Arc<Coordinator>,
     pub(super) id: usize,
-    pub(super) writer: PartWriter,
+    pub(super) writer: PartialFileWriter,
 }
 
 impl FilePartSink {

@@ -21,11 +21,11 @@ pub use haul_policy::alt_svc::{AlpnProtocol, AlternativeService};
 use haul_policy::target::Target;
 use haul_proto::head::ProtocolVersion;
 
-use super::file_store::{StateCache, file_store};
+use super::shared_store::{SharedStore, file_store};
 use crate::clock;
 
 /// A store of alternative services; clones share its contents.
-pub type AltSvcCache = StateCache<policy::AltSvcStore>;
+pub type AltSvcCache = SharedStore<policy::AltSvcStore>;
 
 file_store!(policy::AltSvcStore);
 

@@ -90,7 +90,7 @@ enum AuthAnswer {
 
 /// The scheme of the Authorization field that a request is sent with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SentScheme {
+pub(crate) enum SentAuthScheme {
     /// The request has no Authorization field, or one that the caller has set.
     Nothing,
     Basic,
@@ -161,7 +161,7 @@ impl AuthOptions {
         &self,
         identity: &RequestCredentials,
         ask: &AuthRequest<'_>,
-    ) -> Result<Option<(Vec<u8>, SentScheme)>, AuthError> {
+    ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         if self.signature.is_some() {
             // A signature covers the whole request, which is not complete yet.
             return Ok(None);
@@ -172,9 +172,9 @@ impl AuthOptions {
         let only_bearer = !self.allowed.basic && !self.allowed.digest;
         match (basic, digest, bearer, &identity.credentials, &identity.bearer) {
             (_, _, true, _, Some(token)) if only_bearer => {
-                Ok(Some((haul_policy::auth::bearer(token)?, SentScheme::Bearer)))
+                Ok(Some((haul_policy::auth::bearer(token)?, SentAuthScheme::Bearer)))
             }
-            (true, false, false, Some(credentials), _) => Ok(Some((credentials.basic(), SentScheme::Basic))),
+            (true, false, false, Some(credentials), _) => Ok(Some((credentials.basic(), SentAuthScheme::Basic))),
             (_, _, _, Some(credentials), _) => self.memory.answer(credentials, ask),
             _ => Ok(None),
         }
@@ -187,14 +187,14 @@ impl AuthCache {
         &self,
         credentials: &Credentials,
         ask: &AuthRequest<'_>,
-    ) -> Result<Option<(Vec<u8>, SentScheme)>, AuthError> {
+    ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
         let Some(space) = spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, ask.target)) else {
             return Ok(None);
         };
         match &mut space.answer {
-            AuthAnswer::Basic => Ok(Some((credentials.basic(), SentScheme::Basic))),
+            AuthAnswer::Basic => Ok(Some((credentials.basic(), SentAuthScheme::Basic))),
             AuthAnswer::Digest(digest) => {
                 let (qop, algorithm) = (digest.challenge().qop(), digest.challenge().algorithm());
                 let hash = match (qop, ask.content) {
@@ -206,7 +206,7 @@ impl AuthCache {
                 aws_lc_rs::rand::fill(&mut entropy).map_err(|_| AuthError::DigestChallenge)?;
                 let uri = ask.target.path_and_query();
                 let value = digest.authorize(credentials, ask.method, uri, hash.as_deref(), &cnonce(entropy))?;
-                Ok(Some((value, SentScheme::Digest)))
+                Ok(Some((value, SentAuthScheme::Digest)))
             }
         }
     }

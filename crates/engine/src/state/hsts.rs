@@ -14,12 +14,12 @@
 use haul_policy::hsts as policy;
 use haul_policy::target::Target;
 
-use super::file_store::{StateCache, file_store};
+use super::shared_store::{SharedStore, file_store};
 use crate::clock;
 
 /// A store of hosts that must be reached over TLS; clones share its contents. It has at most
 /// [`policy::MAX_HOSTS`] hosts.
-pub type HstsCache = StateCache<policy::HstsStore>;
+pub type HstsCache = SharedStore<policy::HstsStore>;
 
 file_store!(policy::HstsStore);
 

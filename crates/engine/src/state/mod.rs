@@ -8,7 +8,7 @@
 //! | [`alt_svc`] | where else origins are served; curl's `--alt-svc` file |
 //! | [`auth`] | credentials, and the challenges that they answer |
 //! | `locked_file` | a save that loses nothing |
-//! | `file_store` | the file and the lock of HSTS and Alt-Svc |
+//! | `shared_store` | the file and the lock of HSTS and Alt-Svc |
 //!
 //! The rules are in `httphaul-policy`; this module adds the locks, the clock and the files. The
 //! clones of a store share its contents.
@@ -29,8 +29,8 @@
 pub mod alt_svc;
 pub mod auth;
 pub mod cookie_jar;
-mod file_store;
+mod shared_store;
 
-pub use file_store::StateCache;
+pub use shared_store::SharedStore;
 pub mod hsts;
 mod locked_file;

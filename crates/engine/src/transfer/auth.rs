@@ -12,9 +12,9 @@ use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 use super::request_fields::{CallerFields, FieldLine, is_hop_by_hop, is_host};
-use super::state::Disposition;
+use super::state::BodyDisposition;
 use crate::clock;
-use crate::state::auth::{AuthRequest, NetrcText, SentScheme};
+use crate::state::auth::{AuthRequest, NetrcText, SentAuthScheme};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that are answered; a further one is the final response. Without
@@ -29,7 +29,7 @@ pub(super) struct AuthState {
     first: Option<Box<Target>>,
     /// The credentials for the current target; `None` before they are looked up.
     identity: Option<RequestCredentials>,
-    sent: SentScheme,
+    sent: SentAuthScheme,
     /// The number of challenges of the current target that were answered.
     answers: u8,
     /// The current request omits its content, because its only purpose is to get a challenge.
@@ -42,7 +42,7 @@ impl AuthState {
     const NONE: Self = Self {
         first: None,
         identity: None,
-        sent: SentScheme::Nothing,
+        sent: SentAuthScheme::Nothing,
         answers: 0,
         is_probe: false,
         is_unchallenged: false,
@@ -63,7 +63,7 @@ impl Transfer {
     /// Returns the value of the next request's Authorization field, unless the caller sets that
     /// field (`has_own`).
     pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
-        (self.auth.sent, self.auth.is_probe) = (SentScheme::Nothing, false);
+        (self.auth.sent, self.auth.is_probe) = (SentAuthScheme::Nothing, false);
         if has_own {
             self.auth.identity = Some(RequestCredentials::default());
             return Ok(None);
@@ -87,7 +87,7 @@ impl Transfer {
         // Bearer credentials are not cached.
         let token = identity.bearer.as_deref().filter(|_| self.auth.answers > 0 && allowed.bearer && answer.is_none());
         let answer = match token {
-            Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, SentScheme::Bearer)),
+            Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, SentAuthScheme::Bearer)),
             None => answer,
         };
         let may_answer = allowed.basic || allowed.digest || allowed.bearer;
@@ -96,7 +96,7 @@ impl Transfer {
             self.withhold_content();
         }
         let (value, sent) = answer.unzip();
-        self.auth.sent = sent.unwrap_or(SentScheme::Nothing);
+        self.auth.sent = sent.unwrap_or(SentAuthScheme::Nothing);
         Ok(value)
     }
 
@@ -175,11 +175,11 @@ impl Transfer {
     }
 
     /// Handles a response with a challenge. Returns `None` if the response is final.
-    pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<Disposition> {
+    pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
         if head.status() != 401 {
-            if let (Some(credentials), SentScheme::Digest) = (&identity.credentials, login.sent) {
+            if let (Some(credentials), SentAuthScheme::Digest) = (&identity.credentials, login.sent) {
                 for field in head.get_all("authentication-info") {
                     auth.memory.on_info(credentials, &self.current.target, field);
                 }
@@ -187,7 +187,7 @@ impl Transfer {
             // The server requires no authentication, so the request is repeated with its content.
             if login.is_probe && head.status() < 300 {
                 self.auth.is_unchallenged = true;
-                return Some(Disposition::Again);
+                return Some(BodyDisposition::Again);
             }
             return None;
         }
@@ -198,16 +198,16 @@ impl Transfer {
         let choice = match choose(&parse_challenges(head.get_all("www-authenticate")), allowed) {
             Ok(choice) => choice,
             Err(_) if self.options.curl_compat.trusts_end => return None,
-            Err(error) => return Some(Disposition::Fail(refused(error))),
+            Err(error) => return Some(BodyDisposition::Fail(refused(error))),
         };
         let is_new = match (&choice, &identity.credentials) {
             (ChosenScheme::Nothing, _) => false,
-            (ChosenScheme::Bearer, _) => login.sent != SentScheme::Bearer,
-            (ChosenScheme::Basic, _) => login.sent != SentScheme::Basic,
+            (ChosenScheme::Bearer, _) => login.sent != SentAuthScheme::Bearer,
+            (ChosenScheme::Basic, _) => login.sent != SentAuthScheme::Basic,
             // An answer sent before any challenge may use an old nonce, so the password is not
             // wrong yet.
             (ChosenScheme::Digest(new), Some(credentials)) => {
-                login.sent != SentScheme::Digest
+                login.sent != SentAuthScheme::Digest
                     || login.answers == 0
                     || auth.memory.may_answer_again(credentials, &self.current.target, new)
             }
@@ -219,16 +219,16 @@ impl Transfer {
         let is_unseen = self.content().is_some_and(|body| body.bytes().is_none());
         if is_unseen && matches!(&choice, ChosenScheme::Digest(new) if new.qop() == Qop::AuthInt) {
             let message = "the server wants a digest of the content, which is not in memory";
-            return Some(Disposition::Fail(Error::new(ErrorKind::Auth, message)));
+            return Some(BodyDisposition::Fail(Error::new(ErrorKind::Auth, message)));
         }
         if let (Some(credentials), ChosenScheme::Digest(_) | ChosenScheme::Basic) = (&identity.credentials, &choice) {
             auth.memory.learn(credentials, &self.current.target, &choice);
         }
         if let Some(error) = self.resend_error() {
-            return Some(Disposition::Fail(error));
+            return Some(BodyDisposition::Fail(error));
         }
         self.auth.answers += 1;
-        Some(Disposition::Again)
+        Some(BodyDisposition::Again)
     }
 }
 

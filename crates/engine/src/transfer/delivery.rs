@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use haul_proto::h1::BodyFraming;
 
-use super::state::Disposition;
-use super::{Credit, Transfer};
+use super::state::BodyDisposition;
+use super::{ReceiveCredit, Transfer};
 use crate::buffer::Lease;
 use crate::request::ContentSpan;
 use crate::sink::TransferWaker;
@@ -23,16 +23,16 @@ const MAX_DRAINED: u64 = 64 << 10;
 impl Transfer {
     /// Returns the number of body bytes that may be received now. If it is 0, `waker` is woken with
     /// `token` once that changes.
-    pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> Credit {
+    pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> ReceiveCredit {
         match self.response.disposition {
-            Disposition::Deliver => {}
+            BodyDisposition::Deliver => {}
             // A head is always received, and the body bytes that arrive with it are delivered even
             // without credit.
-            Disposition::Unknown => {
+            BodyDisposition::Unknown => {
                 let credit = self.body.credit(None, token);
-                return Credit::Bytes(self.speed.allow_with_head(credit, now).max(1));
+                return ReceiveCredit::Bytes(self.speed.allow_with_head(credit, now).max(1));
             }
-            _ => return Credit::Bytes(u64::MAX),
+            _ => return ReceiveCredit::Bytes(u64::MAX),
         }
         let mut credit = self.body.credit(waker, token);
         if let Some(end) = self.split.end() {
@@ -45,7 +45,7 @@ impl Transfer {
     /// known before the response begins.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         match self.response.disposition {
-            Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
+            BodyDisposition::Unknown | BodyDisposition::Deliver => self.body.credit(waker, token) > 0,
             _ => true,
         }
     }
@@ -54,7 +54,7 @@ impl Transfer {
     /// the rest of the response is not needed.
     #[must_use]
     pub fn has_reached_split_end(&self) -> bool {
-        let is_delivered = matches!(self.response.disposition, Disposition::Deliver);
+        let is_delivered = matches!(self.response.disposition, BodyDisposition::Deliver);
         is_delivered && self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at))
     }
 
@@ -62,12 +62,12 @@ impl Transfer {
     /// better than receiving it.
     #[must_use]
     pub fn skips_rest(&self, framing: BodyFraming) -> bool {
-        let unwanted = !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver);
+        let unwanted = !matches!(self.response.disposition, BodyDisposition::Unknown | BodyDisposition::Deliver);
         let max_drained = match (&self.response.disposition, &self.options.span) {
             // The server has only weak validators, so its first range cannot be used. This happens
             // in each transfer. With HTTP/2, the stream would be reset each time, and Tomcat closes
             // the connection after a few resets.
-            (Disposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
+            (BodyDisposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
             _ => MAX_DRAINED,
         };
         unwanted
@@ -88,7 +88,7 @@ impl Transfer {
         let bytes = lease.bytes().len() as u64;
         self.report_content(lease.bytes());
         self.speed.on_received(bytes, now);
-        if !matches!(self.response.disposition, Disposition::Deliver) {
+        if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             self.facts.body_bytes += bytes;
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl Transfer {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
         let is_whole = self.resume.skip == 0 && self.split.end().is_none_or(|end| end.shorten(at, to) == to);
-        if !is_whole || !matches!(self.response.disposition, Disposition::Deliver) {
+        if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece), now));
         }
         pieces.iter().for_each(|piece| self.report_content(piece));
@@ -157,7 +157,7 @@ impl Transfer {
     /// Returns the descriptor to which body bytes may be moved directly, unless code must see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
-            Disposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),
+            BodyDisposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),
             _ => None,
         }
     }
@@ -167,7 +167,7 @@ impl Transfer {
     /// [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.response.disposition {
-            Disposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_traced() => {
+            BodyDisposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_traced() => {
                 self.body.receive(socket, most)
             }
             _ => None,

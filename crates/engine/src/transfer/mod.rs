@@ -1,13 +1,13 @@
 //! One transfer: from a target to a delivered body, over as many exchanges as redirects and retries
-//! take.
+//! need.
 //!
 //! A transfer has no socket and never waits. A driver reports what happens on a connection, and the
 //! transfer returns the next step:
 //!
 //! ```text
 //!            enqueue              on_head             on_body*           on_complete
-//! Transfer ────────▶ h1::Conn ──────────▶ Transfer ───────────▶ sink ──────────────▶ NextStep::Done
-//!     ▲                 │ on_failure                                                   NextStep::Again
+//! Transfer ────────▶ H1Machine ─────────▶ Transfer ───────────▶ sink ──────────────▶ TransferStep::Done
+//!     ▲                 │ on_failure                                                   TransferStep::Again
 //!     └─────────────────┴──────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -16,27 +16,27 @@
 //! | `state` | groups of the transfer's fields that are reset together |
 //! | `target_state` | the target of the next exchange, and the redirects that led to it |
 //! | `send`, `request_fields` | the request of the next exchange, and its fields |
-//! | `request_content` | the content of the request, and its repetition |
+//! | `request_content` | the content of the request, and sending it again |
 //! | `content_coding` | compressed content: requesting and decoding it |
-//! | `auth` | credentials, and answers to challenges |
+//! | `auth` | credentials, and responses to challenges |
 //! | `response` | the decision whether the body of a response is delivered |
-//! | `response_state` | state that a response leaves for later requests |
-//! | `connecting` | milestones of the connection, recorded as facts |
+//! | `store_state` | state that a response leaves for later requests |
+//! | `connect_milestones` | milestones of the connection, recorded as facts |
 //! | `alt_service` | the route of the connection: an alternative service, a proxy |
 //! | `delivery` | the body on its way to the sink |
 //! | `delivery_range` | the delivered bytes, and the continuation of a broken body |
 //! | `retry` | the end of an exchange: done, redirected, retried |
-//! | `retract` | discarding a response that may belong to another request |
+//! | `retract_response` | discarding a response that may belong to another request |
 //! | `trace` | events for observers |
 //! | `speed_limits` | upper and lower limits on the speed |
-//! | `split_part`, `end_offset` | one of several streams that fetch one body, and its end |
+//! | `split_part`, `end_offset` | one stream of a split download, and its end |
 //!
 //! Left out: the choice of the connection ([`crate::net::pool`]), and waiting for time limits,
 //! which the drivers do.
 
 mod alt_service;
 mod auth;
-mod connecting;
+mod connect_milestones;
 mod content_coding;
 mod delivery;
 mod delivery_range;
@@ -44,13 +44,13 @@ mod end_offset;
 mod request_content;
 mod request_fields;
 mod response;
-mod response_state;
-mod retract;
+mod retract_response;
 mod retry;
 mod send;
 mod speed_limits;
 mod split_part;
 mod state;
+mod store_state;
 mod target_state;
 mod trace;
 
@@ -80,8 +80,8 @@ use target_state::TargetState;
 pub use crate::outcome::{FollowedRedirect, TransferOutcome};
 pub(crate) use end_offset::EndOffset;
 pub(crate) use response::bad_status;
-pub use retry::{ExchangeFailure, NextStep};
-pub use speed_limits::Credit;
+pub use retry::{ExchangeFailure, TransferStep};
+pub use speed_limits::ReceiveCredit;
 pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
 pub use state::Scheduling;
 

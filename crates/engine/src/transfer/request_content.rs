@@ -6,8 +6,8 @@ use haul_proto::h1::BodyLength;
 use haul_proto::head::ResponseHead;
 
 use super::Transfer;
-use super::state::Disposition;
-use crate::body::rate_limited::RateLimitedUpload;
+use super::state::BodyDisposition;
+use crate::body::upload::rate_limited::RateLimitedUpload;
 use crate::body::upload::{BodyUpload, RequestBody};
 use crate::{Error, ErrorKind};
 
@@ -128,12 +128,12 @@ impl Transfer {
 
     /// Handles a 417 (RFC 9110 section 15.5.18): repeats the request without `Expect`, if it had
     /// one.
-    pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<Disposition> {
+    pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         if head.status() != 417 || self.expectation != Expectation::Sent {
             return None;
         }
         self.expectation = Expectation::Rejected;
-        Some(self.resend_error().map_or(Disposition::Again, Disposition::Fail))
+        Some(self.resend_error().map_or(BodyDisposition::Again, BodyDisposition::Fail))
     }
 
     /// Returns true if the server may not have read all of the content, because it refused a

@@ -9,7 +9,7 @@ use haul_proto::h1::BodyFraming;
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict};
-use super::state::Disposition;
+use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Transfer};
 use crate::clock;
 use crate::error::ErrorStage;
@@ -42,14 +42,14 @@ impl Transfer {
         if self.options.include_head {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));
         }
-        self.response.disposition = trace_error.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
-        if self.options.keep_history && matches!(self.response.disposition, Disposition::Follow(_)) {
+        self.response.disposition = trace_error.map_or_else(|| self.decide(&head, framing), BodyDisposition::Fail);
+        if self.options.keep_history && matches!(self.response.disposition, BodyDisposition::Follow(_)) {
             self.history.redirects.push(FollowedRedirect { target: self.current.target.clone(), head: head.clone() });
         }
         // If heads are delivered, those with challenges and the last one are included.
         let stays = match &self.response.disposition {
-            Disposition::Again => matches!(head.status(), 401 | 407 | 417),
-            Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
+            BodyDisposition::Again => matches!(head.status(), 401 | 407 | 417),
+            BodyDisposition::Follow(_) | BodyDisposition::Fail(_) | BodyDisposition::Complete => true,
             _ => false,
         };
         if !stays || earlier > MAX_KEPT_HEADS {
@@ -63,7 +63,7 @@ impl Transfer {
     }
 
     /// Decides what happens to the body. The first reason that applies counts, in this order.
-    fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> Disposition {
+    fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = self
             .on_proxy_challenge_or_misdirection(head, &options)
@@ -84,13 +84,13 @@ impl Transfer {
         &mut self,
         head: &ResponseHead,
         options: &RequestOptions,
-    ) -> Option<Disposition> {
+    ) -> Option<BodyDisposition> {
         let status = head.status();
         if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
             let via = ProxyRoute::of(&self.current.target, options);
             if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered)) {
                 self.proxy_auth.rounds += 1;
-                return Some(Disposition::Again);
+                return Some(BodyDisposition::Again);
             }
         }
         if status != 421 || self.resend_error().is_some() {
@@ -101,21 +101,21 @@ impl Transfer {
         if self.reuse.is_reused() && !self.reuse.is_misdirected {
             self.reuse.is_misdirected = true;
             self.reuse.wants_fresh = true;
-            return Some(Disposition::Again);
+            return Some(BodyDisposition::Again);
         }
         // If the connection is not reused, the alternative service does not serve this origin (RFC
         // 7838 section 6).
-        self.drop_alternative().then_some(Disposition::Again)
+        self.drop_alternative().then_some(BodyDisposition::Again)
     }
 
     /// Handles a redirect: follows it, or fails if that is impossible.
-    fn on_location(&mut self, head: &ResponseHead) -> Option<Disposition> {
+    fn on_location(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let location = match location(head) {
             Ok(location) => location,
-            Err(error) => return Some(Disposition::Fail(error)),
+            Err(error) => return Some(BodyDisposition::Fail(error)),
         };
         match self.redirect_hop(head.status(), location) {
-            Ok(hop) => hop.map(|hop| Disposition::Follow(Box::new(hop))),
+            Ok(hop) => hop.map(|hop| BodyDisposition::Follow(Box::new(hop))),
             Err(error) => {
                 let kind = match error.exit_code() {
                     1 => ErrorKind::UnsupportedScheme,
@@ -123,13 +123,18 @@ impl Transfer {
                     _ => ErrorKind::Url,
                 };
                 let error = Error::with_source(kind, "the redirect cannot be followed", error);
-                Some(Disposition::Fail(error.at(ErrorStage::Redirected)))
+                Some(BodyDisposition::Fail(error.at(ErrorStage::Redirected)))
             }
         }
     }
 
     /// Handles a response to a request for a range. Returns `None` if ranges do not matter for it.
-    fn on_range(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+    fn on_range(
+        &mut self,
+        head: &ResponseHead,
+        framing: BodyFraming,
+        options: &RequestOptions,
+    ) -> Option<BodyDisposition> {
         if !self.ranges.are_allowed() {
             return None;
         }
@@ -142,10 +147,10 @@ impl Transfer {
                     && self.ranges.must_continue
                     && self.is_already_complete(head, framing) =>
             {
-                Some(Disposition::Complete)
+                Some(BodyDisposition::Complete)
             }
             RangeVerdict::Refused(_) if self.ranges.must_continue && self.resume.range.try_last_byte(head) => {
-                Some(Disposition::Again)
+                Some(BodyDisposition::Again)
             }
             verdict => Some(self.apply_verdict(verdict, head, framing)),
         }
@@ -153,9 +158,9 @@ impl Transfer {
 
     /// Handles a refusal by a redirect's target that succeeded before. Its URL may be valid for a
     /// single request or for a few minutes, so the caller's target is requested again.
-    fn on_stale_target(&mut self, head: &ResponseHead) -> Option<Disposition> {
+    fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
-        is_stale.then_some(Disposition::Anew)
+        is_stale.then_some(BodyDisposition::Anew)
     }
 
     /// Fails if the response does not contain the requested part: other content must not be
@@ -165,7 +170,7 @@ impl Transfer {
         head: &ResponseHead,
         framing: BodyFraming,
         options: &RequestOptions,
-    ) -> Option<Disposition> {
+    ) -> Option<BodyDisposition> {
         let status = head.status();
         if !self.ranges.must_continue
             || !self.ranges.are_allowed()
@@ -175,10 +180,10 @@ impl Transfer {
             return None;
         }
         if options.curl_compat.trusts_end && self.is_already_complete(head, framing) {
-            return Some(Disposition::Complete);
+            return Some(BodyDisposition::Complete);
         }
         let message = format!("asked for a range, the server answered {status}");
-        Some(Disposition::Fail(Error::new(ErrorKind::Range, message)))
+        Some(BodyDisposition::Fail(Error::new(ErrorKind::Range, message)))
     }
 
     /// Handles a body that is too large, or that the caller does not want
@@ -188,35 +193,35 @@ impl Transfer {
         head: &ResponseHead,
         framing: BodyFraming,
         options: &RequestOptions,
-    ) -> Option<Disposition> {
+    ) -> Option<BodyDisposition> {
         if options.head_only {
             let length = std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()?;
-            return self.check_size(length).err().map(Disposition::Fail);
+            return self.check_size(length).err().map(BodyDisposition::Fail);
         }
         let is_unwanted = options.wants.as_ref().is_some_and(|wants| !wants.wants(head));
         if !is_unwanted || framing == BodyFraming::None {
             return None;
         }
         self.facts.status = 304;
-        Some(Disposition::Complete)
+        Some(BodyDisposition::Complete)
     }
 
     /// Begins to deliver the body, or ends the transfer if no body is wanted.
-    fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> Disposition {
+    fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> BodyDisposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
-            Ok(()) if has_wanted => Disposition::Deliver,
+            Ok(()) if has_wanted => BodyDisposition::Deliver,
             // With `fail` but without a body to deliver, the transfer fails once the head was
             // delivered.
-            Ok(()) if head.status() >= 400 && options.fail => Disposition::Fail(bad_status(head)),
-            Ok(()) => Disposition::Complete,
-            Err(error) => Disposition::Fail(error),
+            Ok(()) if head.status() >= 400 && options.fail => BodyDisposition::Fail(bad_status(head)),
+            Ok(()) => BodyDisposition::Complete,
+            Err(error) => BodyDisposition::Fail(error),
         }
     }
 
     /// Handles a status that is a failure, or a reason for a retry. Returns `None` if the body is
     /// delivered.
-    fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<Disposition> {
+    fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
         let status = head.status();
         let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
         // If no status is a failure, only a transient status is a reason for a retry.
@@ -224,7 +229,7 @@ impl Transfer {
         let delay = self.retry_delay(Trouble::Status(status), retry_after);
         let wait = delay.filter(|_| is_reason && self.resend_error().is_none());
         if let Some(wait) = wait.filter(|_| !options.curl_compat.retries_whole) {
-            return Some(Disposition::Retry(wait));
+            return Some(BodyDisposition::Retry(wait));
         }
         if !options.fail || options.fail_with_body {
             self.response.retry_after_body = wait;
@@ -234,9 +239,9 @@ impl Transfer {
         if options.include_head
             && let Err(error) = self.begin_delivery(head, BodyFraming::None)
         {
-            return Some(Disposition::Fail(error));
+            return Some(BodyDisposition::Fail(error));
         }
-        Some(wait.map_or_else(|| Disposition::Fail(bad_status(head)), Disposition::Retry))
+        Some(wait.map_or_else(|| BodyDisposition::Fail(bad_status(head)), BodyDisposition::Retry))
     }
 
     /// Returns true if the existing part is already the complete content, as far as the response
@@ -250,26 +255,30 @@ impl Transfer {
     }
 
     /// Returns what happens to the body of a response to a request for a range.
-    fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> Disposition {
+    fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
                 self.resume.range.on_part(head);
                 if self.resume.has_begun {
-                    return Disposition::Deliver;
+                    return BodyDisposition::Deliver;
                 }
-                return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+                return self
+                    .begin_delivery(head, framing)
+                    .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
             }
             RangeVerdict::Repeats(there) if self.resume.has_begun && !self.is_part() => {
                 self.resume.skip = there;
-                return Disposition::Deliver;
+                return BodyDisposition::Deliver;
             }
             // In curl's mode, a retry continues in the user's file, whether or not the server
             // supports If-Range.
             RangeVerdict::Repeats(there) if self.ranges.must_continue && self.options.curl_compat.retries_whole => {
                 self.resume.skip = there;
-                return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+                return self
+                    .begin_delivery(head, framing)
+                    .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
             }
-            RangeVerdict::Complete => return Disposition::Complete,
+            RangeVerdict::Complete => return BodyDisposition::Complete,
             RangeVerdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
             RangeVerdict::Refused(what) if self.resume.range.is_ranged() => {
                 (ErrorKind::Range, format!("asked for a range, the server sent {what}"))
@@ -287,13 +296,15 @@ impl Transfer {
             self.attempt.restarts += 1;
             self.start_over();
             if head.status() != 200 {
-                return Disposition::Again;
+                return BodyDisposition::Again;
             }
-            return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+            return self
+                .begin_delivery(head, framing)
+                .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
         }
         // Without ranges, a body that broke off cannot be completed.
         let broke_off = kind == ErrorKind::Range && self.resume.has_begun && !is_fixed;
-        Disposition::Fail(if broke_off {
+        BodyDisposition::Fail(if broke_off {
             Error::new(ErrorKind::PartialBody, format!("the body broke off and cannot be resumed: {message}"))
         } else {
             Error::new(kind, message)

@@ -8,7 +8,7 @@ use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::head::ResponseHead;
 
 use super::request_content::Expectation;
-use super::state::{Disposition, Scheduling};
+use super::state::{BodyDisposition, Scheduling};
 use super::target_state::TargetState;
 use super::{Transfer, response};
 use crate::body::delivery::BodyDelivery;
@@ -25,7 +25,7 @@ const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
 
 /// What a transfer needs after the end of an exchange.
 #[derive(Debug)]
-pub enum NextStep {
+pub enum TransferStep {
     /// The transfer is finished, with this result.
     Done(Result<()>),
     /// The transfer needs another exchange, after this delay.
@@ -50,10 +50,10 @@ pub enum ExchangeFailure {
 
 impl Transfer {
     /// Handles the end of a response, also if its rest is not received ([`Transfer::skips_rest`]).
-    pub fn on_complete(&mut self, now: Instant) -> NextStep {
-        match std::mem::replace(&mut self.response.disposition, Disposition::Unknown) {
-            Disposition::Deliver => self.on_delivered(now),
-            Disposition::Complete => {
+    pub fn on_complete(&mut self, now: Instant) -> TransferStep {
+        match std::mem::replace(&mut self.response.disposition, BodyDisposition::Unknown) {
+            BodyDisposition::Deliver => self.on_delivered(now),
+            BodyDisposition::Complete => {
                 if let Some(after) = self.retry_after_body(now) {
                     return after;
                 }
@@ -61,17 +61,17 @@ impl Transfer {
                 let result = self.body.finish();
                 self.done(result, now)
             }
-            Disposition::Again => {
+            BodyDisposition::Again => {
                 self.facts.enter(TransferPhase::Idle, now);
-                NextStep::Again(Duration::ZERO)
+                TransferStep::Again(Duration::ZERO)
             }
-            Disposition::Anew => {
+            BodyDisposition::Anew => {
                 self.return_to_first_target();
                 self.current.skips_redirects = false;
                 self.facts.enter(TransferPhase::Idle, now);
-                NextStep::Again(Duration::ZERO)
+                TransferStep::Again(Duration::ZERO)
             }
-            Disposition::Follow(hop) => {
+            BodyDisposition::Follow(hop) => {
                 self.facts.enter(TransferPhase::Idle, now);
                 if self.current.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
@@ -90,26 +90,28 @@ impl Transfer {
                 if let Some(error) = self.resend_error() {
                     return self.done(Err(error), now);
                 }
-                NextStep::Again(Duration::ZERO)
+                TransferStep::Again(Duration::ZERO)
             }
-            Disposition::Retry(wait) => {
+            BodyDisposition::Retry(wait) => {
                 let error = self.head.as_ref().filter(|_| self.options.fail).map(response::bad_status);
                 self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now)
             }
-            Disposition::Fail(error) => self.on_refused(error, now),
-            Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
+            BodyDisposition::Fail(error) => self.on_refused(error, now),
+            BodyDisposition::Unknown => {
+                self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now)
+            }
         }
     }
 
     /// Handles a response whose body was delivered completely.
-    fn on_delivered(&mut self, now: Instant) -> NextStep {
+    fn on_delivered(&mut self, now: Instant) -> TransferStep {
         if self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at)) {
             return self.done(Ok(()), now);
         }
         let is_short = self.ranges.are_allowed()
             && self.resume.range.known_end().is_some_and(|known_end| self.resume.range.at < known_end);
         if is_short {
-            self.response.disposition = Disposition::Deliver;
+            self.response.disposition = BodyDisposition::Deliver;
             let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
             return self.on_failure(error, ExchangeFailure::InResponse, now);
         }
@@ -121,7 +123,7 @@ impl Transfer {
         {
             self.resume.range.move_to(gap);
             self.current.skips_redirects = self.current.is_redirected();
-            return NextStep::Again(Duration::ZERO);
+            return TransferStep::Again(Duration::ZERO);
         }
         if let Some(after) = self.retry_after_body(now) {
             return after;
@@ -132,7 +134,7 @@ impl Transfer {
 
     /// Handles a response that the transfer cannot use. If the options retry every error, starts
     /// over, since another response may be usable.
-    fn on_refused(&mut self, error: Error, now: Instant) -> NextStep {
+    fn on_refused(&mut self, error: Error, now: Instant) -> TransferStep {
         self.response.retry_after_body = None;
         // An error about changed content is final.
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
@@ -152,7 +154,7 @@ impl Transfer {
     }
 
     /// Schedules the retry that a response requires after its body was delivered, if any.
-    fn retry_after_body(&mut self, now: Instant) -> Option<NextStep> {
+    fn retry_after_body(&mut self, now: Instant) -> Option<TransferStep> {
         let wait = self.response.retry_after_body.take()?;
         // Output that cannot be taken back remains.
         self.body.restart();
@@ -170,9 +172,9 @@ impl Transfer {
     }
 
     /// Handles an exchange that failed. `broke` is the stage at which it failed.
-    pub fn on_failure(&mut self, error: Error, broke: ExchangeFailure, now: Instant) -> NextStep {
+    pub fn on_failure(&mut self, error: Error, broke: ExchangeFailure, now: Instant) -> TransferStep {
         // Once the head has decided, a failure in an unwanted body does not matter.
-        if !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver) {
+        if !matches!(self.response.disposition, BodyDisposition::Unknown | BodyDisposition::Deliver) {
             return self.on_complete(now);
         }
         let fails = self.options.curl_compat.fails_tunnels && self.options.fail && !self.options.fail_with_body;
@@ -184,7 +186,7 @@ impl Transfer {
         };
         let error = if broke == ExchangeFailure::BeforeSending { error.at(ErrorStage::Connecting) } else { error };
         if broke == ExchangeFailure::BeforeSending && self.drop_alternative_after(&error) {
-            return NextStep::Again(Duration::ZERO);
+            return TransferStep::Again(Duration::ZERO);
         }
         let trouble = trouble_of(&error, broke);
         if let (Some(_), true) = (self.resend_error(), broke != ExchangeFailure::BeforeSending) {
@@ -196,7 +198,7 @@ impl Transfer {
             // not counted as an attempt.
             self.reuse.wants_fresh = true;
             self.facts.enter(TransferPhase::Idle, now);
-            return NextStep::Again(Duration::ZERO);
+            return TransferStep::Again(Duration::ZERO);
         }
         if self.is_part() {
             return self.done(Err(error), now);
@@ -277,7 +279,13 @@ impl Transfer {
     }
 
     /// Schedules another attempt after a delay.
-    fn schedule_retry(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> NextStep {
+    fn schedule_retry(
+        &mut self,
+        trouble: Trouble,
+        wait: Duration,
+        error: Option<&Error>,
+        now: Instant,
+    ) -> TransferStep {
         self.trace_retry(trouble, wait, error);
         self.report_pause(wait, error);
         self.attempt.number += 1;
@@ -291,7 +299,7 @@ impl Transfer {
         } else {
             self.return_to_first_target();
         }
-        NextStep::Again(wait)
+        TransferStep::Again(wait)
     }
 
     /// Reports the pause before a retry to [`RequestOptions::pauses`](crate::RequestOptions::pauses).
@@ -325,7 +333,7 @@ impl Transfer {
     }
 
     /// Finishes the transfer with this result.
-    pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> NextStep {
+    pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> TransferStep {
         if !self.resume.has_begun && !self.is_part() {
             // The received bytes were discarded.
             self.facts.body_bytes = 0;
@@ -339,7 +347,7 @@ impl Transfer {
             // Other connections are still receiving the body.
             self.facts.enter(TransferPhase::Receive, now);
         }
-        NextStep::Done(result.map_err(|error| self.annotate(error)))
+        TransferStep::Done(result.map_err(|error| self.annotate(error)))
     }
 
     /// Adds the URL of this transfer and the stage that it had reached to an error.

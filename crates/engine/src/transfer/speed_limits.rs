@@ -52,12 +52,12 @@ impl MinSpeed {
 
 /// How many bytes may be received now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Credit {
+pub enum ReceiveCredit {
     /// At most this number of bytes, which is at least one.
     Bytes(u64),
-    /// None until the sink wakes the driver.
+    /// No bytes until the sink wakes the driver.
     Full,
-    /// None before this time, because of the upper limit.
+    /// No bytes before this time, because of the upper limit.
     Until(Instant),
 }
 
@@ -89,20 +89,20 @@ impl SpeedLimits {
     }
 
     /// Returns the number of bytes, at most `credit`, that the upper limit allows.
-    pub(super) fn allow(&mut self, credit: u64, now: Instant) -> Credit {
+    pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
         let time = clock::policy_time(now);
         let allowed = match &self.rate {
             Some(bucket) if credit > 0 => {
                 let mut bucket = bucket.lock().ignore_poison();
                 match bucket.available(time) {
-                    0 => Credit::Until(clock::instant(bucket.ready_at(time, credit))),
-                    tokens => Credit::Bytes(credit.min(tokens)),
+                    0 => ReceiveCredit::Until(clock::instant(bucket.ready_at(time, credit))),
+                    tokens => ReceiveCredit::Bytes(credit.min(tokens)),
                 }
             }
-            _ if credit == 0 => Credit::Full,
-            _ => Credit::Bytes(credit),
+            _ if credit == 0 => ReceiveCredit::Full,
+            _ => ReceiveCredit::Bytes(credit),
         };
-        self.set_paused(!matches!(allowed, Credit::Bytes(_)), now);
+        self.set_paused(!matches!(allowed, ReceiveCredit::Bytes(_)), now);
         allowed
     }
 

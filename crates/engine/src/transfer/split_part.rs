@@ -12,7 +12,7 @@ use super::Transfer;
 use super::delivery_range::DeliveryRange;
 use super::end_offset::EndOffset;
 use super::speed_limits::SpeedLimits;
-use super::state::{Disposition, ResumeState};
+use super::state::{BodyDisposition, ResumeState};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
 use crate::buffer::Lease;
@@ -63,7 +63,7 @@ impl Transfer {
     /// Returns the properties of the current body if it can be fetched in parts, and `Some(None)`
     /// if its head rules that out. Returns `None` before the head has arrived.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
-        if !matches!(self.response.disposition, Disposition::Deliver) {
+        if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return None;
         }
         let head = self.head.as_ref()?;
@@ -177,7 +177,7 @@ impl Transfer {
     /// Returns false if the request cannot be sent again.
     pub(crate) fn fall_back_to_http1(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
-        let is_unanswered = matches!(self.response.disposition, Disposition::Unknown);
+        let is_unanswered = matches!(self.response.disposition, BodyDisposition::Unknown);
         let leaves = offers_both && is_unanswered && self.resend_error().is_none();
         if leaves {
             self.withdraw_http2();

@@ -57,7 +57,7 @@ pub(super) struct RangeState {
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeMode {
-    /// None: the content of the response cannot be requested in parts.
+    /// Neither: the content of the response cannot be requested in parts.
     None,
     /// The caller, who wants only a part of the content.
     Caller,
@@ -117,7 +117,7 @@ impl AttemptState {
 /// default.
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
-    pub(super) disposition: Disposition,
+    pub(super) disposition: BodyDisposition,
     /// The delay before another attempt that must follow after the body is delivered.
     pub(super) retry_after_body: Option<Duration>,
     /// The pause that the response requests for its host.
@@ -126,7 +126,7 @@ pub(super) struct ResponseDecisions {
 
 /// What happens to the body of the current response.
 #[derive(Default)]
-pub(super) enum Disposition {
+pub(super) enum BodyDisposition {
     /// Not decided, because no head has arrived yet.
     #[default]
     Unknown,

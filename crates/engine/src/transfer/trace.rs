@@ -7,7 +7,7 @@ use haul_policy::printable::for_terminal;
 use haul_policy::retry::AttemptOutcome as Trouble;
 use haul_proto::head::{Fields, ResponseHead};
 
-use super::state::Disposition;
+use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEADS, Transfer};
 use crate::net::stream::ConnectionStream;
 use crate::outcome::TransferOutcome;
@@ -121,7 +121,7 @@ impl Transfer {
     /// # Errors
     /// The sink's error, if trailers are delivered like heads; the trace's error.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
-        if !matches!(self.response.disposition, Disposition::Deliver) {
+        if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return Ok(());
         }
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {

@@ -21,7 +21,7 @@ use haul::net::connect::ConnectOptions;
 use haul::net::proxy::{Proxy, ProxyOptions};
 use haul::net::tls::TlsOptions;
 use haul::sink::Sink;
-use haul::sink::output::DescriptorWriter;
+use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use tempfile::NamedTempFile;

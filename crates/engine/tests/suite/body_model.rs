@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use common::{retrying, trusting_ca, with_h2_alpn, with_prior_knowledge};
 use haul::request::{SpeedLimit, SplitOptions};
+use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::FileSink;
-use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::transfer::TransferOutcome;
 use haul::{Client, RequestOptions};
 use ranges::{NonRestartableSink, exit_code, fetch, origin};

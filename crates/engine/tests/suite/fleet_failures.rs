@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{item, one_thread, retrying, run, run_reading, single_stage, start_origin, threads, with_time_limit};
 use haul::fleet::{Fleet, FleetItems, FleetJob, FleetOptions, FleetStage, TransferReporter};
 use haul::net::dns::{DnsOptions, Resolver};
-use haul::sink::output::DescriptorWriter;
+use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
@@ -126,7 +126,7 @@ fn broken_urls_are_not_read_ahead_unboundedly() {
     });
     let failed = common::with_time_limit("the fleet", move || {
         let (_reader, writer) = std::io::pipe().unwrap();
-        let output = haul::sink::output::DescriptorWriter::new(writer.into());
+        let output = haul::sink::descriptor_writer::DescriptorWriter::new(writer.into());
         let fleet = haul::fleet::Fleet::new(plain(), one_thread());
         fleet.run(&Client::new(), Box::new(items), output, ReadAheadReport(taken, None.into())).unwrap().failed
     });

@@ -13,8 +13,8 @@ use std::{fs, thread};
 
 use common::{FleetRunResult, TEST_TIMEOUT, item, one_thread, run, run_reading, single_stage, start_origin, threads};
 use haul::fleet::{BodyDestination, Fleet, FleetItem, FleetJob, FleetOptions, TransferReporter};
+use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::file::FileOptions;
-use haul::sink::output::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use common::{DRIVERS, start_origin, trusting_ca, with_proxy};
-use haul::net::proxy::ProxyAuth;
+use haul::net::proxy::ProxyAuthScheme;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::Credentials;
 use proxy::{ProxyRules, TestProxy, adjusted, assert_fails, client};
@@ -19,7 +19,7 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
     let origin = start_origin();
     let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
-        for auth in [ProxyAuth::Digest, ProxyAuth::Any] {
+        for auth in [ProxyAuthScheme::Digest, ProxyAuthScheme::Any] {
             let proxy =
                 TestProxy::start(ProxyRules { login: Some(("me", "secret")), digest: true, ..ProxyRules::default() });
             let options = adjusted(with_proxy(&format!("http://{}", proxy.addr), &trusting), |to| {
@@ -62,7 +62,7 @@ fn digest_answer_uses_new_connection_after_close() {
             let peer = RawPeer::start(vec![asks.clone(), opens]);
             let options =
                 adjusted(with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
-                    (to.auth, to.tunnel) = (ProxyAuth::Any, true)
+                    (to.auth, to.tunnel) = (ProxyAuthScheme::Any, true)
                 });
             assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok");
             let (first, second) = (peer.received(0), peer.received(1));
@@ -72,7 +72,7 @@ fn digest_answer_uses_new_connection_after_close() {
             let stubborn = RawPeer::always(asks);
             let options = adjusted(
                 with_proxy(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()),
-                |to| (to.auth, to.tunnel) = (ProxyAuth::Any, true),
+                |to| (to.auth, to.tunnel) = (ProxyAuthScheme::Any, true),
             );
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
             assert_eq!(stubborn.connections(), 2);
@@ -95,7 +95,7 @@ fn tunnels() -> Vec<Step> {
 
 fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
     adjusted(with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
-        (to.auth, to.tunnel) = (ProxyAuth::Digest, true);
+        (to.auth, to.tunnel) = (ProxyAuthScheme::Digest, true);
     })
 }
 
@@ -144,7 +144,7 @@ fn concurrent_digest_answers_share_one_nonce_count() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://me:secret@{}", listener.local_addr().unwrap());
     let client = client();
-    let options = adjusted(with_proxy(&url, &RequestOptions::default()), |to| to.auth = ProxyAuth::Digest);
+    let options = adjusted(with_proxy(&url, &RequestOptions::default()), |to| to.auth = ProxyAuthScheme::Digest);
     let clients: Vec<_> = (0..2)
         .map(|_| {
             let (client, options) = (client.clone(), options.clone());

@@ -166,7 +166,7 @@ fn proxy_challenge_is_answered_on_the_same_connection() {
     });
     let digest = |options: &mut RequestOptions| {
         if let Some(proxy) = &mut options.proxy {
-            proxy.auth = haul::net::proxy::ProxyAuth::Digest;
+            proxy.auth = haul::net::proxy::ProxyAuthScheme::Digest;
             proxy.memory = haul::net::proxy::ProxyAuthCache::default();
         }
     };

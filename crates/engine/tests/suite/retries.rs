@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, get, retrying, start_origin, with_time_limit};
 use haul::body::delivery::BodyDelivery;
+use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::memory::MemorySink;
-use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
-use haul::transfer::{ExchangeFailure, NextStep, Transfer};
+use haul::transfer::{ExchangeFailure, Transfer, TransferStep};
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_proto::h1::{H1Config, H1Event, H1Machine};
@@ -254,11 +254,14 @@ fn retry_after_pauses_the_host_only_once() {
     let mut transfer = transfer(retrying(5));
     answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(transfer.host_pause(), Some(Duration::from_secs(100)));
-    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Again(_)));
+    assert!(matches!(transfer.on_complete(Instant::now()), TransferStep::Again(_)));
     // The next attempt breaks, without another Retry-After.
     transfer.enqueue(&mut H1Machine::new(H1Config::default()), Instant::now()).unwrap();
     let broken = Error::new(ErrorKind::EmptyReply, "closed");
-    assert!(matches!(transfer.on_failure(broken, ExchangeFailure::BeforeResponse, Instant::now()), NextStep::Again(_)));
+    assert!(matches!(
+        transfer.on_failure(broken, ExchangeFailure::BeforeResponse, Instant::now()),
+        TransferStep::Again(_)
+    ));
     assert_eq!(transfer.host_pause(), None);
 }
 
@@ -269,10 +272,10 @@ fn broken_error_body_is_retried_once() {
     let mut transfer = transfer(options);
     answered(&mut transfer, "HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n");
     let broken = Error::new(ErrorKind::PartialBody, "closed");
-    assert!(matches!(transfer.on_failure(broken, ExchangeFailure::InResponse, Instant::now()), NextStep::Again(_)));
+    assert!(matches!(transfer.on_failure(broken, ExchangeFailure::InResponse, Instant::now()), TransferStep::Again(_)));
     // The retry that the status was due was this one.
     answered(&mut transfer, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Done(Ok(()))));
+    assert!(matches!(transfer.on_complete(Instant::now()), TransferStep::Done(Ok(()))));
 }
 
 #[test]
@@ -280,9 +283,11 @@ fn retry_after_does_not_pause_the_redirecting_host() {
     let options = RequestOptions { redirects: RedirectRules::default(), ..retrying(5) };
     let mut transfer = transfer(options);
     answered(&mut transfer, "HTTP/1.1 302 X\r\nLocation: http://b.test/\r\nContent-Length: 0\r\n\r\n");
-    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Again(Duration::ZERO)));
+    assert!(matches!(transfer.on_complete(Instant::now()), TransferStep::Again(Duration::ZERO)));
     answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(transfer.host_pause(), None);
     // The transfer itself waits.
-    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Again(wait) if wait == Duration::from_secs(100)));
+    assert!(
+        matches!(transfer.on_complete(Instant::now()), TransferStep::Again(wait) if wait == Duration::from_secs(100))
+    );
 }

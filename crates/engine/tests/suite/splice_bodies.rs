@@ -11,9 +11,9 @@ use std::thread;
 
 use common::{Driver, assert_same, one_thread, single_stage, trusting_ca, with_time_limit};
 use haul::fleet::{BodyDestination, Fleet, FleetItem};
+use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::memory::MemorySink;
-use haul::sink::output::DescriptorWriter;
 use haul::{Client, RequestOptions};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, mknodat};
 use splice::{MIB, body, fetch, fetch_with_marks, head, head_then_body, pipe_read_by, read_all, waiting_output};

@@ -15,8 +15,8 @@ use haul::buffer::Lease;
 use haul::request::basic_authorization;
 use haul::request::{SpeedLimit, SplitOptions};
 use haul::sink::Sink;
+use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::FileSink;
-use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::{Client, RequestOptions};
 use ranges::{
     MIB, NonRestartableSink, RATE, SIZE, assert_success, closed_range, content, fetch, origin, ranges,

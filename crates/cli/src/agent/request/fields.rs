@@ -4,7 +4,7 @@ use haul::RequestOptions;
 use haul::body::DecodeLimits;
 use haul::net::connect::ConnectOptions;
 use haul::net::dns::AddressFamily;
-use haul::net::proxy::{ProxyAuth, ProxyOptions};
+use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
 use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
@@ -182,7 +182,7 @@ frame_fields! {
 }
 
 frame_numbers!(AddressFamily { Any = 0, V4 = 4, V6 = 6 });
-frame_numbers!(ProxyAuth { Basic = 0, Digest = 1, Any = 2 });
+frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2 });
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 
 impl FrameValue for Credentials {

@@ -2,7 +2,7 @@ use std::fs;
 use std::time::Duration;
 
 use haul::net::dns::AddressFamily;
-use haul::net::proxy::{ProxyAuth, ProxyOptions};
+use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
 use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
@@ -41,7 +41,7 @@ fn proxy() -> ProxyOptions {
     });
     proxy.no_proxy = Some(NoProxy::parse("d,10.0.0.0/8"));
     proxy.credentials = login();
-    (proxy.auth, proxy.tunnel, proxy.http2, proxy.tls) = (ProxyAuth::Any, true, true, tls());
+    (proxy.auth, proxy.tunnel, proxy.http2, proxy.tls) = (ProxyAuthScheme::Any, true, true, tls());
     proxy
 }
 

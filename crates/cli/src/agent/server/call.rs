@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haul::buffer::Lease;
-use haul::sink::output::{DescriptorWriter, OutputRoom};
+use haul::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
 use haul::sink::{BodyInfo, Sink, TransferWaker};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};

@@ -4,7 +4,7 @@
 use haul::Result;
 use haul::net::connect::ConnectOptions;
 use haul::net::local_address::LocalInterface;
-use haul::net::proxy::{ProxyAuth, ProxyOptions};
+use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
 use haul_policy::auth::AllowedSchemes;
@@ -32,9 +32,9 @@ pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
         ProxyChoice::Environment(environment) => (None, environment.clone()),
     };
     let auth = match args.allowed {
-        AllowedSchemes::BASIC => ProxyAuth::Basic,
-        AllowedSchemes::DIGEST => ProxyAuth::Digest,
-        _ => ProxyAuth::Any,
+        AllowedSchemes::BASIC => ProxyAuthScheme::Basic,
+        AllowedSchemes::DIGEST => ProxyAuthScheme::Digest,
+        _ => ProxyAuthScheme::Any,
     };
     let field = |field: &FieldArg| match field {
         FieldArg::Set { name, value } => Some((name.clone(), value.clone())),

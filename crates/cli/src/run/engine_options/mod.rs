@@ -11,7 +11,7 @@ pub(crate) mod target_url;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use haul::request::{ContentFilter, CurlCompat, H1Deviations, SplitOptions};
+use haul::request::{CurlCompat, H1Deviations, ResponseFilter, SplitOptions};
 use haul::trace::TransferObserver;
 use haul::{Client, RequestOptions, ResponseHead, Result};
 use haul_policy::auth::AllowedSchemes;
@@ -112,7 +112,7 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
 }
 
 /// The condition of `-z`. A response without a date always meets it.
-impl ContentFilter for TimeCond {
+impl ResponseFilter for TimeCond {
     fn wants(&self, head: &ResponseHead) -> bool {
         let date = head.get("last-modified").and_then(crate::date::of_http);
         let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return true };

@@ -6,9 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use haul::sink::checksum::ExpectedChecksum;
+use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::naming::Clobber;
-use haul::sink::output::DescriptorWriter as Descriptor;
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::glob::{GlobValues, fill_template};
 

@@ -12,7 +12,7 @@ use haul::fleet::{BodyDestination, FleetJob, StartRate, TransferReporter};
 use haul::interrupt::Interrupt;
 use haul::net::local_address::UnixSocketAddress;
 use haul::request::RetryObserver;
-use haul::sink::output::DescriptorWriter;
+use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result, Target};

@@ -7,8 +7,8 @@ use haul::body::delivery::SearchInput;
 use haul::fleet::{Fleet, FleetOptions, FleetStage, ValueMapper};
 use haul::pipeline::ExtractPattern;
 use haul::sink::Sink;
+use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
-use haul::sink::output::DescriptorWriter as Descriptor;
 use haul::{Client, Result};
 
 use crate::plan::{Operation, OutputArg, RunPlan, UrlSource};

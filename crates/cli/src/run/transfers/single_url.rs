@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer::Lease;
 use haul::sink::checksum::ChecksumSink;
+use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::{FileOptions, FileSink};
-use haul::sink::output::BlockingOutputSink;
 use haul::sink::partial::PartialFile;
 use haul::sink::{BodyInfo, ByteCounter, PartialContent, Sink};
 use haul::transfer::TransferOutcome;

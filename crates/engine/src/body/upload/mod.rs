@@ -27,11 +27,13 @@
 //! | `memory_and_pieces` | sends memory, files and pieces |
 //! | `one_shot` | sends readers and streams; may read a reader in a separate thread |
 //! | `feeder` | lets the task that awaits the response poll a stream |
+//! | `rate_limited` | limits the rate of an upload |
 //! | `sized_stream` | checks the length of a stream |
 
 mod feeder;
 mod memory_and_pieces;
 mod one_shot;
+pub(crate) mod rate_limited;
 mod sized_stream;
 #[cfg(test)]
 mod tests;
@@ -103,11 +105,11 @@ pub enum BodyPiece {
 #[derive(Clone)]
 pub struct RepeatableSource {
     length: Option<u64>,
-    open: Arc<Open>,
+    open: Arc<OpenSource>,
 }
 
 /// The function that opens a [`RepeatableSource`].
-type Open = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
+type OpenSource = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
 /// One transmission of a [`RequestBody`], from which the sender reads the bytes.
 pub trait BodyUpload: Send {

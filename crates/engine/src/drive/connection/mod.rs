@@ -40,7 +40,7 @@ use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::ConnectionStream;
 use crate::sink::TransferWaker;
-use crate::transfer::{NextStep, Transfer};
+use crate::transfer::{Transfer, TransferStep};
 
 /// How a sink that is a pipe gets its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl std::task::Wake for UploadWaker {
 
 /// Transfers whose exchange is over, with the next step of each. Transfers are boxed because they
 /// are large and are moved often. The list mostly has one entry, which needs no allocation.
-pub type FinishedTransfers = SmallVec<[(Box<Transfer>, NextStep); 1]>;
+pub type FinishedTransfers = SmallVec<[(Box<Transfer>, TransferStep); 1]>;
 
 /// An open connection.
 pub enum HttpConnection {

@@ -4,7 +4,7 @@ use super::Worker;
 use crate::Error;
 use crate::drive::connection::{FinishedTransfers, ReceiveStatus};
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
-use crate::transfer::{NextStep, Transfer};
+use crate::transfer::{Transfer, TransferStep};
 
 impl Worker {
     /// Cancels the transfer with this tag. Closes its connection, or resets its stream if it shares
@@ -25,7 +25,7 @@ impl Worker {
             given_up.extend(self.cancel_on(token, tag));
         }
         for transfer in given_up {
-            self.handle_after(transfer, NextStep::Done(Err(Error::cancelled())), None);
+            self.handle_after(transfer, TransferStep::Done(Err(Error::cancelled())), None);
         }
         self.place_all();
     }
@@ -49,7 +49,7 @@ impl Worker {
         let progress = connection.cancel(tag, self.now, &mut finished)?;
         *paused = false;
         for (_, after) in finished.iter_mut().filter(|(transfer, _)| transfer.scheduling.tag == tag) {
-            *after = NextStep::Done(Err(Error::cancelled()));
+            *after = TransferStep::Done(Err(Error::cancelled()));
         }
         if progress == ReceiveStatus::Closed {
             self.remove(token);

@@ -17,7 +17,7 @@ use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnectio
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState, SlotContext, SlotProgress, watch};
 use crate::facts::TransferPhase;
 use crate::net::pool::ConnectionKey;
-use crate::transfer::{ExchangeFailure, NextStep, Transfer};
+use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 
 /// The maximum number of receives on one connection before the other connections are served.
@@ -415,23 +415,23 @@ impl Worker {
         self.send(token);
     }
 
-    pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: NextStep, warm: Option<usize>) {
+    pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: TransferStep, warm: Option<usize>) {
         match after {
             // The file of the body could not be opened.
-            NextStep::Done(Err(error))
+            TransferStep::Done(Err(error))
                 if lacks_descriptors(&error)
                     && self.may_wait_for_descriptor(&transfer)
                     && transfer.reset_for_retry() =>
             {
                 self.wait_for_descriptor(transfer);
             }
-            NextStep::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
-            NextStep::Again(wait) => {
+            TransferStep::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
+            TransferStep::Again(wait) => {
                 let is_lent = self.scheduler.retry_delayed(&transfer);
                 let at = clock::after(self.now, wait);
                 self.delayed.push(at, is_lent, transfer);
             }
-            NextStep::Done(result) => {
+            TransferStep::Done(result) => {
                 let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
                 // A part is counted with the transfer that it belongs to.
                 if !transfer.is_part() {

@@ -6,7 +6,7 @@ use mio::Interest;
 use mio::unix::SourceFd;
 
 use super::{OUTPUT, Worker};
-use crate::sink::output::OutputRoom;
+use crate::sink::descriptor_writer::OutputRoom;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum time for which small bodies are gathered before they are written. In a busy run, one

@@ -6,7 +6,7 @@ use std::time::Instant;
 use haul_policy::queue::HostId;
 
 use crate::drive::inbox::WorkerInbox;
-use crate::sink::output::OutputRoom;
+use crate::sink::descriptor_writer::OutputRoom;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 

@@ -11,8 +11,8 @@ use crate::drive::connection::h2::RecvMemory;
 use crate::net::pool::ConnectionKey;
 use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::net::stream::ConnectionStream;
+use crate::sink::descriptor_writer::OutputRoom;
 use crate::sink::memory::MemorySink;
-use crate::sink::output::OutputRoom;
 use crate::{RequestOptions, Target};
 
 /// A scheduler without transfers that fails or panics in its first call.

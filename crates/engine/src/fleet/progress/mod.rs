@@ -47,7 +47,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::sink::output::OutputRoom;
+use crate::sink::descriptor_writer::OutputRoom;
 
 /// The state of the queue when the dispatcher looks for a transfer to start. Transfers are
 /// identified by their priority in the queue

@@ -34,8 +34,8 @@ use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer::{Chunk, Lease};
 use crate::sink::TransferWaker;
+use crate::sink::descriptor_writer::OutputRoom;
 use crate::sink::match_list::MatchList;
-use crate::sink::output::OutputRoom;
 use crate::sync::IgnorePoison;
 
 /// The order in which bodies leave a window.

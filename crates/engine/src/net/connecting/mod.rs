@@ -31,7 +31,7 @@ use haul_proto::head::ResponseHead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::resolved_route::ResolvedRoute;
-use self::stages::{ConnectionStage, StageIo, StageOutcome};
+use self::stages::{ConnectStageIo, ConnectionStage, StageOutcome};
 use super::connect::{ConnectOptions, ConnectRace, RaceStatus};
 use super::dns::AddressFamily;
 use super::pool::ConnectionKey;
@@ -60,7 +60,7 @@ pub(crate) struct Connecting {
 enum ConnectPhase {
     Resolving,
     Racing { race: Box<ConnectRace>, stages: Stages },
-    Staging { wire: Box<StageIo>, stages: Stages },
+    Staging { wire: Box<ConnectStageIo>, stages: Stages },
     Over,
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum ConnectProgress {
 }
 
 /// A name lookup; it returns `None` while it is pending.
-type Resolve<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>> + 'a;
+type ResolveFunction<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>> + 'a;
 
 /// The resources of the driver that a step uses.
 pub(crate) struct ConnectContext<'a> {
@@ -91,7 +91,7 @@ pub(crate) struct ConnectContext<'a> {
     /// A receive buffer, used only while [`Connecting::needs_buffer`] returns true.
     pub(crate) buffer: &'a mut [u8],
     /// Looks up a name. Returns `None` while the lookup is pending.
-    pub(crate) resolve: &'a mut Resolve<'a>,
+    pub(crate) resolve: &'a mut ResolveFunction<'a>,
     /// Registers a new socket for events.
     pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
     /// The observer to which milestones are reported.
@@ -242,13 +242,13 @@ impl Connecting {
         if stages.is_empty() {
             return self.open(stream);
         }
-        self.phase = ConnectPhase::Staging { wire: Box::new(StageIo::new(stream)), stages };
+        self.phase = ConnectPhase::Staging { wire: Box::new(ConnectStageIo::new(stream)), stages };
         Ok(ConnectProgress::Advanced)
     }
 
     fn stage(
         &mut self,
-        mut wire: Box<StageIo>,
+        mut wire: Box<ConnectStageIo>,
         mut stages: Stages,
         context: &mut ConnectContext<'_>,
     ) -> Result<ConnectProgress> {

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The authentication scheme for a proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum ProxyAuth {
+pub enum ProxyAuthScheme {
     /// Basic, in the first request.
     #[default]
     Basic,
@@ -24,7 +24,7 @@ pub enum ProxyAuth {
     Any,
 }
 
-impl ProxyAuth {
+impl ProxyAuthScheme {
     fn allowed(self) -> AllowedSchemes {
         match self {
             Self::Basic => AllowedSchemes::BASIC,
@@ -56,12 +56,12 @@ impl ProxyAuthCache {
     pub(in crate::net) fn authorization(
         &self,
         proxy: &Proxy,
-        auth: ProxyAuth,
+        auth: ProxyAuthScheme,
         method: &str,
         uri: &str,
     ) -> Result<Option<Vec<u8>>> {
         let Some(credentials) = proxy.credentials() else { return Ok(None) };
-        if auth == ProxyAuth::Basic {
+        if auth == ProxyAuthScheme::Basic {
             return Ok(Some(credentials.basic()));
         }
         match self.lock().get_mut(proxy) {
@@ -87,11 +87,11 @@ impl ProxyAuthCache {
     pub(in crate::net) fn asked(
         &self,
         proxy: &Proxy,
-        auth: ProxyAuth,
+        auth: ProxyAuthScheme,
         head: &ResponseHead,
         answered: bool,
     ) -> Result<bool> {
-        if proxy.credentials().is_none() || auth == ProxyAuth::Basic {
+        if proxy.credentials().is_none() || auth == ProxyAuthScheme::Basic {
             return Ok(false);
         }
         let challenges = parse_challenges(head.get_all("proxy-authenticate"));

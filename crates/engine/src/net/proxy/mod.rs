@@ -37,7 +37,7 @@ use std::os::unix::ffi::OsStringExt;
 use haul_policy::auth::Credentials;
 pub use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
-pub use auth::{ProxyAuth, ProxyAuthCache};
+pub use auth::{ProxyAuthCache, ProxyAuthScheme};
 pub use route::{ProxyHop, ProxyRoute};
 
 use crate::net::tls::TlsOptions;
@@ -60,7 +60,7 @@ pub struct ProxyOptions {
     pub credentials: Option<Credentials>,
     /// The authentication scheme for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
     /// `--proxy-anyauth`). Default: Basic.
-    pub auth: ProxyAuth,
+    pub auth: ProxyAuthScheme,
     /// Use CONNECT also for http URLs (`-p`). Default no: an HTTP proxy forwards the requests.
     pub tunnel: bool,
     /// Send CONNECT as HTTP/1.0 (`--proxy1.0`). Default no.

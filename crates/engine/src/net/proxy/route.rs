@@ -7,7 +7,7 @@ use haul_policy::proxy::{Proxy, ProxyError, ProxyFields, ProxyKind, ProxyMode, a
 use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
-use super::{ProxyAuth, ProxyAuthCache, ProxyOptions};
+use super::{ProxyAuthCache, ProxyAuthScheme, ProxyOptions};
 use crate::net::tls::TlsOptions;
 use crate::{Error, ErrorKind, Result};
 
@@ -35,7 +35,7 @@ pub struct ProxyHop {
     /// The TLS options for an https proxy.
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
-    pub auth: ProxyAuth,
+    pub auth: ProxyAuthScheme,
     /// CONNECT is sent as HTTP/1.0.
     pub http10: bool,
     /// The fields to send to the proxy.
@@ -168,7 +168,7 @@ impl ProxyHop {
     /// Returns true if the credentials can be sent only after a challenge of the proxy.
     #[must_use]
     pub fn awaits_challenge(&self) -> bool {
-        self.auth != ProxyAuth::Basic && self.proxy.credentials().is_some()
+        self.auth != ProxyAuthScheme::Basic && self.proxy.credentials().is_some()
     }
 
     /// Handles a 407 to a forwarded request; `answered` is true if the request contained an answer.

@@ -12,7 +12,7 @@ use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 
 use super::{
     MAX_RECORD, TlsContext, TlsVersion, certificate_text,
-    hyphen_name::{self, HyphenName},
+    hyphen_host_stand_in::{self, HyphenHostName},
     public_key_pin::PinMismatch,
     record_key::RecordKey,
     record_layer::{OpenedRecord, RecordLayer, record_len},
@@ -35,7 +35,7 @@ pub struct TlsConnection {
     examiner: Option<(CertificateExaminer, ServerName<'static>)>,
     keeps_certificates: bool,
     /// The server's name, if rustls does not accept it as a name.
-    odd_name: Option<Arc<HyphenName>>,
+    odd_name: Option<Arc<HyphenHostName>>,
 }
 
 enum TlsPhase {
@@ -78,14 +78,15 @@ impl TlsConnection {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
         };
-        let odd_name = HyphenName::of(bare(server_name)).map(Arc::new);
+        let odd_name = HyphenHostName::of(bare(server_name)).map(Arc::new);
         let name = match odd_name.as_ref().and_then(|odd| odd.stand_in()) {
             Some(stand_in) => stand_in,
             None => name_of(server_name).map_err(|error| failed(error.into()))?.to_owned(),
         };
         let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
         let connect = || UnbufferedClientConnection::new(context.config.clone(), name);
-        let connection = hyphen_name::within(odd_name.as_ref(), connect).map_err(|error| failed(error.into()))?;
+        let connection =
+            hyphen_host_stand_in::within(odd_name.as_ref(), connect).map_err(|error| failed(error.into()))?;
         let phase = TlsPhase::Handshake(Box::new(connection));
         let keeps_certificates = context.keeps_certificates;
         Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
@@ -135,7 +136,7 @@ impl TlsConnection {
     pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
         let Some(name) = self.odd_name.clone() else { return self.go_on(input, output) };
         let mut made = Vec::new();
-        let outcome = hyphen_name::within(Some(&name), || self.go_on(input, &mut made));
+        let outcome = hyphen_host_stand_in::within(Some(&name), || self.go_on(input, &mut made));
         output.extend_from_slice(&name.spell(&made));
         outcome
     }

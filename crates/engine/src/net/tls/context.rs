@@ -18,7 +18,7 @@ use rustls::{
 use super::certificate_check::{CertificateCheck, CheckVerifier};
 use super::cipher_list;
 use super::client_identity::{ClientIdentity, Passphrase, Pem};
-use super::hyphen_name::{self, HyphenNameCheck};
+use super::hyphen_host_stand_in::{self, HyphenNameCheck};
 use super::public_key_pin::{KeyPin, PinCheck};
 use super::trust::TrustSource;
 use super::verify::CertificateExaminer;
@@ -258,7 +258,7 @@ impl TlsContexts {
 impl ContextCache {
     fn build(&mut self, options: &TlsOptions) -> Result<FileBacked<Arc<TlsContext>>> {
         let versions = versions(options)?;
-        let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(hyphen_name::provider())));
+        let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(hyphen_host_stand_in::provider())));
         if options.tls12_ciphers.is_some() || options.tls13_ciphers.is_some() || options.groups.is_some() {
             cipher_list::narrow(Arc::make_mut(&mut provider), options)?;
         }

@@ -41,7 +41,7 @@ mod client_identity;
 mod common_name;
 mod connection;
 mod context;
-mod hyphen_name;
+mod hyphen_host_stand_in;
 mod public_key_pin;
 mod record_key;
 mod record_layer;

@@ -96,18 +96,18 @@ fn contains_section(bytes: &[u8]) -> bool {
 
 /// A function that makes the check against all certificates that the system trusts. It returns
 /// `None` if these are no more than the bundle.
-type Whole = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
+type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
 /// A check against the bundle first, and against all of the system's certificates if the bundle has
 /// no issuer.
 pub(super) struct LazyRootsCheck {
     bundle: Arc<dyn CertificateCheck>,
-    make: Box<Whole>,
+    make: Box<MakeSystemCheck>,
     whole: OnceLock<Option<Arc<dyn CertificateCheck>>>,
 }
 
 impl LazyRootsCheck {
-    pub(super) fn new(bundle: Arc<dyn CertificateCheck>, make: Box<Whole>) -> Self {
+    pub(super) fn new(bundle: Arc<dyn CertificateCheck>, make: Box<MakeSystemCheck>) -> Self {
         Self { bundle, make, whole: OnceLock::new() }
     }
 }

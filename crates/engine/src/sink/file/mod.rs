@@ -39,7 +39,7 @@ use super::partial::{self, PartialFile};
 use super::{BodyInfo, PartialContent, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
-pub use open_file::DeviceCache;
+pub use open_file::OpenDeviceCache;
 use open_file::OpenFile;
 pub use options::{AppendPosition, FileOptions, directory_mode};
 use replace::FileOwnership;
@@ -51,7 +51,7 @@ pub struct FileSink {
     path: PathBuf,
     options: FileOptions,
     clobber: Clobber,
-    devices: Option<Arc<DeviceCache>>,
+    devices: Option<Arc<OpenDeviceCache>>,
     /// The partial file of an earlier run, until a response shows whether it can be used.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
@@ -106,7 +106,7 @@ impl FileSink {
 
     /// Makes the sink share opened devices: sinks with the same `devices` open a device once.
     #[must_use]
-    pub fn sharing(mut self, devices: &Arc<DeviceCache>) -> Self {
+    pub fn sharing(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
         self
     }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::naming::{self, Clobber, prevents_replacement};
 use super::open_file::{DeviceFile, OpenFile};
-use super::partial::{PartWriter, PartialFile};
+use super::partial::{PartialFile, PartialFileWriter};
 use super::reservation::{WORTH_RESERVING, is_full};
 use super::{BodyInfo, File, FileSink, directory_mode};
 
@@ -113,7 +113,7 @@ impl FileSink {
     }
 
     /// Opens or makes the partial file for this response, if the response can be resumed later.
-    fn partial_for(&mut self, begin: &BodyInfo<'_>, target: &Path, mode: u32) -> io::Result<Option<PartWriter>> {
+    fn partial_for(&mut self, begin: &BodyInfo<'_>, target: &Path, mode: u32) -> io::Result<Option<PartialFileWriter>> {
         if let Some(left) = self.left.take() {
             // The status decides, since the first missing range may begin at the first byte.
             if begin.head.status() == 206 {

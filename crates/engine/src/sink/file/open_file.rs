@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempPath;
 
-use super::super::null::is_null;
-use super::super::partial::PartWriter;
+use super::super::null_device::is_null;
+use super::super::partial::PartialFileWriter;
 use crate::sync::IgnorePoison;
 
 /// A cache of the character device that was opened last, so that thousands of bodies for
 /// `/dev/null` open it once. FIFOs are not cached, because their readers see the end only when they
 /// are closed.
 #[derive(Debug, Default)]
-pub struct DeviceCache {
+pub struct OpenDeviceCache {
     last: Mutex<Option<(PathBuf, DeviceFile)>>,
 }
 
@@ -31,7 +31,7 @@ impl DeviceFile {
     }
 }
 
-impl DeviceCache {
+impl OpenDeviceCache {
     pub(super) fn find(&self, path: &Path) -> Option<DeviceFile> {
         let last = self.last.lock().ignore_poison();
         // Compared as text, since the same spelling comes again, and paths would be compared by
@@ -54,7 +54,7 @@ pub(super) enum OpenFile {
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Beside(File, TempPath),
-    Partial(PartWriter),
+    Partial(PartialFileWriter),
     /// A file without a name in another directory. The complete content is copied to the target.
     Elsewhere(File),
     InPlace(Arc<File>),

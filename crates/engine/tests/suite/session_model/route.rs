@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use haul::net::dns::{DnsOptions, Resolver};
-use haul::net::proxy::{ProxyAuth, ProxyOptions};
+use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::tls::TlsVersion;
 use haul::{ClientBuilder, RequestOptions};
 use haul_policy::proxy::Proxy;
@@ -152,8 +152,8 @@ impl SessionRoute {
             proxy.tls = options.tls.clone();
             proxy.tunnel = self.via == RouteKind::Tunnel;
             proxy.auth = match self.login {
-                ProxyLogin::Digest => one_of(rng, &[ProxyAuth::Digest, ProxyAuth::Any]),
-                _ => one_of(rng, &[ProxyAuth::Basic, ProxyAuth::Any]),
+                ProxyLogin::Digest => one_of(rng, &[ProxyAuthScheme::Digest, ProxyAuthScheme::Any]),
+                _ => one_of(rng, &[ProxyAuthScheme::Basic, ProxyAuthScheme::Any]),
             };
             proxy
         });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 
 use haul::buffer::Lease;
-use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
+use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::{BodyInfo, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};

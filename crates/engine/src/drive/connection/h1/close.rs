@@ -10,7 +10,7 @@ use haul_proto::h1::{self, CloseReason, H1Event};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;
 use super::zero_copy::BodyRoute;
-use crate::transfer::{ExchangeFailure, NextStep};
+use crate::transfer::{ExchangeFailure, TransferStep};
 use crate::{Error, ErrorKind};
 
 impl H1Connection {
@@ -117,7 +117,7 @@ impl H1Connection {
         }
         for mut transfer in self.queue.drain(..) {
             let after = if is_idempotent(transfer.method()) {
-                NextStep::Again(Duration::ZERO)
+                TransferStep::Again(Duration::ZERO)
             } else {
                 let error = Error::new(ErrorKind::EmptyReply, "the connection closed before the response");
                 transfer.on_failure(error, ExchangeFailure::BeforeResponse, now)

@@ -32,7 +32,7 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
-use crate::transfer::{Credit, ExchangeFailure, NextStep, Transfer};
+use crate::transfer::{ExchangeFailure, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use pipelined::PipelinedResponses;
 use request_content::RequestContent;
@@ -305,7 +305,7 @@ impl H1Connection {
             return self.finish_early(now, finished);
         }
         let credit = match self.credit(now, waker) {
-            Credit::Bytes(credit) => credit,
+            ReceiveCredit::Bytes(credit) => credit,
             stopped => return self.on_no_credit(stopped, now, finished),
         };
         if let Some(progress) = self.receive_into_sink(credit, waker, finished) {
@@ -354,18 +354,23 @@ impl H1Connection {
     }
 
     /// Returns the number of bytes that the transfer in progress may receive now.
-    fn credit(&mut self, now: Instant, waker: ConnectionWaker<'_>) -> Credit {
+    fn credit(&mut self, now: Instant, waker: ConnectionWaker<'_>) -> ReceiveCredit {
         let credit = self.queue.front_mut().map(|transfer| transfer.credit(now, waker.wake, waker.token));
-        credit.unwrap_or(Credit::Bytes(u64::MAX))
+        credit.unwrap_or(ReceiveCredit::Bytes(u64::MAX))
     }
 
     /// Handles a transfer that may receive nothing now.
-    fn on_no_credit(&mut self, stopped: Credit, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+    fn on_no_credit(
+        &mut self,
+        stopped: ReceiveCredit,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
         if self.queue.front().is_some_and(|transfer| transfer.has_reached_split_end()) {
             return self.stop_response(now, finished);
         }
         match stopped {
-            Credit::Until(at) => {
+            ReceiveCredit::Until(at) => {
                 self.pacing.resumes_at = Some(at);
                 ReceiveStatus::Throttled
             }
@@ -423,7 +428,7 @@ impl H1Connection {
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
         let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.pipelined.cancel(tag))?;
-        finished.push((cancelled, NextStep::Again(Duration::ZERO)));
+        finished.push((cancelled, TransferStep::Again(Duration::ZERO)));
         Some(self.close(now, finished))
     }
 

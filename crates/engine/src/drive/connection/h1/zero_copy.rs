@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::super::{ConnectionWaker, FinishedTransfers, PipeMode, ReceiveStatus};
 use super::H1Connection;
 use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyStop, ZeroCopyTarget};
-use crate::transfer::Credit;
+use crate::transfer::ReceiveCredit;
 
 /// Who moves the rest of the body in progress from the socket to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl H1Connection {
             return ReceiveStatus::More;
         };
         let credit = match transfer.credit(now, waker.wake, waker.token) {
-            Credit::Bytes(credit) => credit,
+            ReceiveCredit::Bytes(credit) => credit,
             stopped => return self.on_no_credit(stopped, now, finished),
         };
         let Some(output) = transfer.direct() else {

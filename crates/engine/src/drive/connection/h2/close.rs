@@ -9,7 +9,7 @@ use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{ActiveStream, H2Connection, has_time_limit};
 use crate::clock;
-use crate::transfer::{ExchangeFailure, NextStep};
+use crate::transfer::{ExchangeFailure, TransferStep};
 use crate::{Error, ErrorKind};
 
 /// The number of refusals of one transfer that do not count as retries: the server may be
@@ -48,7 +48,7 @@ impl H2Connection {
         let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
         active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
         let after = if wants_older && active.transfer.fall_back_to_http1() || is_again {
-            NextStep::Again(Duration::ZERO)
+            TransferStep::Again(Duration::ZERO)
         } else {
             let broke = match reason {
                 ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailure::ByProtocol,
@@ -134,7 +134,7 @@ impl H2Connection {
             active.transfer.attempt.replays += 1;
             let after = if is_new && !by_protocol && active.transfer.attempt.replays <= FREE_REPLAYS {
                 active.transfer.reuse.wants_fresh = true;
-                NextStep::Again(Duration::ZERO)
+                TransferStep::Again(Duration::ZERO)
             } else {
                 let broke = match (by_protocol, started) {
                     (true, _) => ExchangeFailure::ByProtocol,

@@ -9,7 +9,7 @@ use super::super::{ConnectionWaker, FinishedTransfers};
 use super::H2Connection;
 use crate::clock;
 use crate::drive::rcvlowat;
-use crate::transfer::Credit;
+use crate::transfer::ReceiveCredit;
 
 /// The number of remaining body bytes from which on a stream counts as bulky, and raises the
 /// low-water mark.
@@ -53,13 +53,13 @@ impl H2Connection {
         let Some(active) = self.active.get_mut(&id) else { return };
         active.is_touched = false;
         match active.transfer.credit(now, waker.wake, waker.token) {
-            Credit::Bytes(_) => {
+            ReceiveCredit::Bytes(_) => {
                 let bytes = std::mem::take(&mut active.unreleased);
                 self.conn.release(clock::time(now), RequestId(id), bytes);
             }
             _ if active.transfer.has_reached_split_end() => self.cancel_rest(id, now, finished),
             stopped => {
-                if let Credit::Until(at) = stopped {
+                if let ReceiveCredit::Until(at) = stopped {
                     self.pacing.resumes_at = Some(self.pacing.resumes_at.map_or(at, |other| other.min(at)));
                 }
                 if !self.stalled.contains(&id) {

@@ -37,7 +37,7 @@ use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{SideDescriptor, WaitResult};
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
-use crate::transfer::{ExchangeFailure, NextStep, Transfer};
+use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use close::protocol_error;
 pub use recv_budget::{RecvBudget, RecvMemory};
@@ -461,7 +461,7 @@ impl H2Connection {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
         if let Some(active) = self.remove_stream(id, now) {
-            finished.push((active.transfer, NextStep::Again(Duration::ZERO)));
+            finished.push((active.transfer, TransferStep::Again(Duration::ZERO)));
         }
         Some(ReceiveStatus::More)
     }

@@ -49,7 +49,7 @@ enum ProxyMachine {
 }
 
 /// The next step of a CONNECT exchange.
-pub(super) enum ConnectResult {
+pub(super) enum ConnectExchangeStep {
     /// Receive more bytes.
     More,
     /// Send [`ConnectExchange::take_output`], then receive more bytes.
@@ -143,7 +143,7 @@ impl ConnectExchange {
     }
 
     /// Processes bytes received from the proxy.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<ConnectResult> {
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
         self.is_unheard &= bytes.is_empty();
         match self.speaks {
             ProxyMachine::Http1 { .. } => self.feed_http1(bytes),
@@ -151,26 +151,26 @@ impl ConnectExchange {
         }
     }
 
-    fn feed_http1(&mut self, bytes: &[u8]) -> Result<ConnectResult> {
-        let ProxyMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(ConnectResult::More) };
+    fn feed_http1(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
+        let ProxyMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
         tail.extend_from_slice(bytes);
         let mut input = std::mem::take(tail);
         let mut at = 0;
         loop {
-            let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(ConnectResult::More) };
+            let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
             let step = conn.step(Timestamp(0), &mut input[at..]).map_err(|error| broken(error_kind(error), error))?;
             at += step.consumed;
             match step.event {
                 H1Event::NeedInput => {
                     *tail = input.split_off(at);
-                    return Ok(ConnectResult::More);
+                    return Ok(ConnectExchangeStep::More);
                 }
                 H1Event::Interim { .. } | H1Event::Body { .. } => {}
                 H1Event::Tunnel { head, .. } => {
                     self.status = head.status();
                     self.heads.push(head);
                     return match self.status {
-                        200..300 => Ok(ConnectResult::Open(input.split_off(at), None)),
+                        200..300 => Ok(ConnectExchangeStep::Open(input.split_off(at), None)),
                         // A 101 switches to a protocol that was not requested.
                         _ => Err(self.refused()),
                     };
@@ -182,23 +182,23 @@ impl ConnectExchange {
                     }
                     *tail = input.split_off(at);
                     self.ask()?;
-                    return Ok(ConnectResult::Again);
+                    return Ok(ConnectExchangeStep::Again);
                 }
             }
         }
     }
 
-    fn feed_http2(&mut self, bytes: &[u8]) -> Result<ConnectResult> {
+    fn feed_http2(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
         let now = clock::time(Instant::now());
         let (mut input, mut at) = (bytes.to_vec(), 0);
         loop {
-            let ProxyMachine::Http2 { conn, id } = &mut self.speaks else { return Ok(ConnectResult::More) };
+            let ProxyMachine::Http2 { conn, id } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
             let step = conn.step(now, &mut input[at..]).map_err(|error| broken(ErrorKind::Receive, error))?;
             at += step.consumed;
             match step.event {
                 // There is output to send, such as an acknowledgement of the peer's SETTINGS.
-                h2::H2Event::NeedInput if !conn.output().is_empty() => return Ok(ConnectResult::Again),
-                h2::H2Event::NeedInput => return Ok(ConnectResult::More),
+                h2::H2Event::NeedInput if !conn.output().is_empty() => return Ok(ConnectExchangeStep::Again),
+                h2::H2Event::NeedInput => return Ok(ConnectExchangeStep::More),
                 h2::H2Event::Head { head, id: of, .. } if of == *id => {
                     if matches!(head.status(), 200..300) {
                         self.status = head.status();
@@ -221,12 +221,12 @@ impl ConnectExchange {
     }
 
     /// Returns the open tunnel, with the bytes received after the response.
-    fn opened(&mut self, ahead: Vec<u8>) -> ConnectResult {
+    fn opened(&mut self, ahead: Vec<u8>) -> ConnectExchangeStep {
         let none =
             ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
         match std::mem::replace(&mut self.speaks, none) {
-            ProxyMachine::Http2 { conn, id } => ConnectResult::Open(ahead, Some(Http2Tunnel::new(conn, id))),
-            ProxyMachine::Http1 { .. } => ConnectResult::Open(ahead, None),
+            ProxyMachine::Http2 { conn, id } => ConnectExchangeStep::Open(ahead, Some(Http2Tunnel::new(conn, id))),
+            ProxyMachine::Http1 { .. } => ConnectExchangeStep::Open(ahead, None),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::connect_exchange::{ConnectExchange, ConnectResult};
-use super::{ConnectionStage, StageIo, StageOutcome};
+use super::connect_exchange::{ConnectExchange, ConnectExchangeStep};
+use super::{ConnectStageIo, ConnectionStage, StageOutcome};
 use crate::Result;
 use crate::net::proxy::ProxyHop;
 use crate::net::tls::TlsContexts;
@@ -20,7 +20,7 @@ impl HttpTunnelStage {
         Ok(Self { exchange: Box::new(ConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
     }
 
-    fn converse(&mut self, wire: &mut StageIo, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn converse(&mut self, wire: &mut ConnectStageIo, buffer: &mut [u8]) -> Result<StageOutcome> {
         if !std::mem::replace(&mut self.has_begun, true) {
             wire.queue(self.exchange.begin(wire.stream.alpn())?);
         }
@@ -41,10 +41,10 @@ impl HttpTunnelStage {
                 }
             };
             match self.exchange.feed(&plain)? {
-                ConnectResult::More if is_over => return Err(self.exchange.ended()),
-                ConnectResult::More => {}
-                ConnectResult::Again => wire.queue(self.exchange.take_output()),
-                ConnectResult::Open(ahead, tunnel) => {
+                ConnectExchangeStep::More if is_over => return Err(self.exchange.ended()),
+                ConnectExchangeStep::More => {}
+                ConnectExchangeStep::Again => wire.queue(self.exchange.take_output()),
+                ConnectExchangeStep::Open(ahead, tunnel) => {
                     wire.stream.nest(ahead, tunnel);
                     return Ok(StageOutcome::Done);
                 }
@@ -54,7 +54,7 @@ impl HttpTunnelStage {
 }
 
 impl ConnectionStage for HttpTunnelStage {
-    fn step(&mut self, wire: &mut StageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
         let outcome = self.converse(wire, buffer);
         wire.connect_status = self.exchange.status;
         wire.connect_heads.append(&mut self.exchange.heads);

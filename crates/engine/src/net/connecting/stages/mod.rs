@@ -22,7 +22,7 @@ use haul_policy::proxy::socks::SocksDestination;
 use self::http_tunnel::HttpTunnelStage;
 use self::proxy_protocol::ProxyProtocolStage;
 use self::socks::SocksStage;
-pub(super) use self::stage_io::StageIo;
+pub(super) use self::stage_io::ConnectStageIo;
 use self::tls::TlsStage;
 
 use super::resolved_route::{ResolvedRoute, proxies};
@@ -45,7 +45,7 @@ pub(super) trait ConnectionStage: Send {
     ///
     /// # Errors
     /// The peer refused, violated the protocol, or closed the connection.
-    fn step(&mut self, wire: &mut StageIo, tls: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome>;
+    fn step(&mut self, wire: &mut ConnectStageIo, tls: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome>;
 
     /// Returns the name of the stage for messages, such as `the TLS handshake with example.org`.
     fn name(&self) -> String;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{ConnectionStage, StageIo, StageOutcome};
+use super::{ConnectStageIo, ConnectionStage, StageOutcome};
 use crate::Result;
 use crate::net::stream::ConnectionStream;
 use crate::net::tls::TlsContexts;
@@ -23,7 +23,7 @@ impl ProxyProtocolStage {
 }
 
 impl ConnectionStage for ProxyProtocolStage {
-    fn step(&mut self, wire: &mut StageIo, _: &TlsContexts, _: &mut [u8]) -> Result<StageOutcome> {
+    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, _: &mut [u8]) -> Result<StageOutcome> {
         if !std::mem::replace(&mut self.is_queued, true) {
             wire.queue(line(&wire.stream, self.client));
         }

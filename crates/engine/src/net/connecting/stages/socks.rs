@@ -3,7 +3,7 @@
 use haul_policy::proxy::Proxy;
 use haul_policy::proxy::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};
 
-use super::{ConnectionStage, StageIo, StageOutcome};
+use super::{ConnectStageIo, ConnectionStage, StageOutcome};
 use crate::net::tls::TlsContexts;
 use crate::{Error, ErrorKind, Result};
 
@@ -22,7 +22,7 @@ impl SocksStage {
 }
 
 impl ConnectionStage for SocksStage {
-    fn step(&mut self, wire: &mut StageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
         if !std::mem::replace(&mut self.has_begun, true) {
             wire.queue(self.handshake.start().to_vec());
         }

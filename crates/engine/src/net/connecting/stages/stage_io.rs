@@ -8,7 +8,7 @@ use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::{Error, ErrorKind, Result};
 
 /// The connection that its stages use one after the other.
-pub(in crate::net::connecting) struct StageIo {
+pub(in crate::net::connecting) struct ConnectStageIo {
     /// The stream, with the TLS layers that earlier stages added.
     pub stream: ConnectionStream,
     /// The status of the last response to a CONNECT; 0 if there is none.
@@ -21,7 +21,7 @@ pub(in crate::net::connecting) struct StageIo {
     sent: usize,
 }
 
-impl StageIo {
+impl ConnectStageIo {
     /// Makes a stage connection from a new stream.
     pub(crate) fn new(stream: ConnectionStream) -> Self {
         Self {

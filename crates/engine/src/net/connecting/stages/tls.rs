@@ -1,6 +1,6 @@
 //! The TLS handshake with an origin or a proxy.
 
-use super::{ConnectionStage, StageIo, StageOutcome};
+use super::{ConnectStageIo, ConnectionStage, StageOutcome};
 use crate::Result;
 use crate::net::tls::{SessionKey, TlsConnection, TlsContexts, TlsOptions};
 
@@ -26,7 +26,7 @@ impl TlsStage {
 }
 
 impl ConnectionStage for TlsStage {
-    fn step(&mut self, wire: &mut StageIo, contexts: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn step(&mut self, wire: &mut ConnectStageIo, contexts: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
         if !self.has_begun {
             let context = contexts.context(&self.options)?.at(&self.key);
             wire.stream.secure(TlsConnection::new(&context, &self.host)?);

@@ -13,7 +13,7 @@ const MOST: usize = 64 << 10;
 const WANTED: usize = 128 << 10;
 
 /// The current piece of a body, and the decoder of its content coding.
-pub(super) struct ResponseDecoder {
+pub(super) struct ContentDecoder {
     decoder: Option<BodyDecoder>,
     piece: Option<Chunk>,
     /// The number of bytes of the piece that were consumed or decoded.
@@ -24,7 +24,7 @@ pub(super) struct ResponseDecoder {
     step: usize,
 }
 
-impl ResponseDecoder {
+impl ContentDecoder {
     pub(super) fn new(decoder: Option<BodyDecoder>) -> Self {
         Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
     }

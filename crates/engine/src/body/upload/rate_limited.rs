@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use haul_policy::rate::TokenBucket;
 
-use super::trailers::Field;
-use super::upload::BodyUpload;
+use super::super::trailers::Field;
+use super::BodyUpload;
 use crate::clock;
 
 /// The maximum time that a read sleeps at once.
@@ -96,7 +96,7 @@ impl BodyUpload for RateLimitedUpload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::upload::RequestBody;
+    use super::super::RequestBody;
     use super::*;
 
     fn paced(rate: u64, deadline: Option<Instant>) -> RateLimitedUpload {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::{Decompress, FlushDecompress, Status};
-use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::{DParameter, Decoder as RawZstdDecoder, InBuffer, Operation, OutBuffer};
 
 use super::DecodeLimits;
 use crate::{Error, ErrorKind, Result};
@@ -80,10 +80,10 @@ pub(super) fn is_known(name: &[u8]) -> bool {
 pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
     let coding: Box<dyn CodingDecoder> = match KnownCoding::named(name).ok_or_else(unknown)? {
-        KnownCoding::Gzip => Box::new(Gzip { inflate: Decompress::new_gzip(15), state: DecodeState::Empty }),
-        KnownCoding::Deflate => Box::new(Deflate::Empty),
-        KnownCoding::Brotli => return Ok(Some(Box::new(Brotli::new()))),
-        KnownCoding::Zstd => return Ok(Some(Box::new(Zstd::new(limits)?))),
+        KnownCoding::Gzip => Box::new(GzipDecoder { inflate: Decompress::new_gzip(15), state: DecodeState::Empty }),
+        KnownCoding::Deflate => Box::new(DeflateDecoder::Empty),
+        KnownCoding::Brotli => return Ok(Some(Box::new(BrotliDecoder::new()))),
+        KnownCoding::Zstd => return Ok(Some(Box::new(ZstdDecoder::new(limits)?))),
         KnownCoding::Identity => return Ok(None),
     };
     Ok(Some(if limits.passes_over_rest { Box::new(TrailingDataIgnored { coding, has_begun: false }) } else { coding }))
@@ -133,12 +133,12 @@ enum DecodeState {
 
 /// The decoder of gzip (RFC 1952): one or more members and nothing else. Trailing bytes that begin
 /// no member are an error, as in curl, since nobody knows whether the body is complete.
-struct Gzip {
+struct GzipDecoder {
     inflate: Decompress,
     state: DecodeState,
 }
 
-impl CodingDecoder for Gzip {
+impl CodingDecoder for GzipDecoder {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         if input.is_empty() && self.state != DecodeState::Open {
             return Ok(DecodeStep::default());
@@ -167,7 +167,7 @@ impl CodingDecoder for Gzip {
     }
 }
 
-impl fmt::Debug for Gzip {
+impl fmt::Debug for GzipDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gzip").field("state", &self.state).finish_non_exhaustive()
     }
@@ -190,7 +190,7 @@ fn inflate(
 /// The decoder of deflate: the zlib format (RFC 1950), or the raw format (RFC 1951) that some
 /// servers send under this name (RFC 9110 section 8.4.1.2). The first two bytes decide: a zlib
 /// header has method 8 and is a multiple of 31.
-enum Deflate {
+enum DeflateDecoder {
     Empty,
     /// The first byte; the second has not arrived yet.
     First(u8),
@@ -198,7 +198,7 @@ enum Deflate {
     Done,
 }
 
-impl CodingDecoder for Deflate {
+impl CodingDecoder for DeflateDecoder {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         let Some(&next) = input.first() else {
             return match self {
@@ -240,7 +240,7 @@ impl CodingDecoder for Deflate {
     }
 }
 
-impl fmt::Debug for Deflate {
+impl fmt::Debug for DeflateDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "Empty",
@@ -253,13 +253,13 @@ impl fmt::Debug for Deflate {
 
 /// The decoder of brotli (RFC 7932), without the large-window extension, whose windows of up to 1
 /// GiB are not in the RFC.
-struct Brotli {
+struct BrotliDecoder {
     state: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
     progress: DecodeState,
     window: u64,
 }
 
-impl Brotli {
+impl BrotliDecoder {
     fn new() -> Self {
         let alloc = StandardAlloc::default;
         Self {
@@ -281,7 +281,7 @@ impl Brotli {
     }
 }
 
-impl CodingDecoder for Brotli {
+impl CodingDecoder for BrotliDecoder {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         if input.is_empty() && self.progress != DecodeState::Open {
             return Ok(DecodeStep::default());
@@ -330,15 +330,15 @@ impl CodingDecoder for Brotli {
     }
 }
 
-impl fmt::Debug for Brotli {
+impl fmt::Debug for BrotliDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Brotli").field("progress", &self.progress).finish_non_exhaustive()
     }
 }
 
 /// The decoder of zstd (RFC 8878): frames and skippable frames, one after another.
-struct Zstd {
-    state: ZstdDecoder<'static>,
+struct ZstdDecoder {
+    state: RawZstdDecoder<'static>,
     progress: DecodeState,
     /// The largest window that is accepted, in bytes.
     most: u64,
@@ -351,10 +351,10 @@ struct Zstd {
 /// The maximum length of a frame's header, including the magic number, in bytes.
 const LONGEST_HEADER: usize = 18;
 
-impl Zstd {
+impl ZstdDecoder {
     fn new(limits: &DecodeLimits) -> Result<Self> {
         let setup = || {
-            let mut state = ZstdDecoder::new()?;
+            let mut state = RawZstdDecoder::new()?;
             state.set_parameter(DParameter::WindowLogMax(limits.max_window_log))?;
             Ok(state)
         };
@@ -389,7 +389,7 @@ impl Zstd {
     }
 }
 
-impl CodingDecoder for Zstd {
+impl CodingDecoder for ZstdDecoder {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         if input.is_empty() && self.progress != DecodeState::Open {
             return Ok(DecodeStep::default());
@@ -429,7 +429,7 @@ impl CodingDecoder for Zstd {
     }
 }
 
-impl fmt::Debug for Zstd {
+impl fmt::Debug for ZstdDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Zstd").field("progress", &self.progress).finish_non_exhaustive()
     }

@@ -13,7 +13,7 @@ use crate::sync::IgnorePoison;
 use crate::{Result, clock};
 
 /// A store that can be loaded from a text file and saved to it.
-pub trait FileStore: Default {
+pub trait PersistentStore: Default {
     /// Makes an empty store whose file has the heading of this style.
     fn with_style(style: StateFileStyle) -> Self;
     /// Adds the entries in the text of a file. `now` is the Unix time.
@@ -28,21 +28,21 @@ pub trait FileStore: Default {
 
 /// A store behind a lock, which can be saved to a text file; clones share its contents.
 #[derive(Debug, Default)]
-pub struct StateCache<T>(Arc<Mutex<T>>);
+pub struct SharedStore<T>(Arc<Mutex<T>>);
 
-impl<T> Clone for StateCache<T> {
+impl<T> Clone for SharedStore<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> StateCache<T> {
+impl<T> SharedStore<T> {
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().ignore_poison()
     }
 }
 
-impl<T: FileStore> StateCache<T> {
+impl<T: PersistentStore> SharedStore<T> {
     /// Makes an empty store.
     #[must_use]
     pub fn new() -> Self {
@@ -97,10 +97,10 @@ impl<T: FileStore> StateCache<T> {
     }
 }
 
-/// Implements [`FileStore`] for a store by its methods of the same names.
+/// Implements [`PersistentStore`] for a store by its methods of the same names.
 macro_rules! file_store {
     ($store:ty) => {
-        impl super::file_store::FileStore for $store {
+        impl super::shared_store::PersistentStore for $store {
             fn with_style(style: haul_policy::cookie::StateFileStyle) -> Self {
                 <$store>::of(style)
             }

@@ -11,7 +11,7 @@
 //! so that a thousand small bodies need one system call.
 //!
 //! ```no_run
-//! use haul::sink::output::{DescriptorWriter, OutputRoom};
+//! use haul::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
 //! let mut output = DescriptorWriter::stdout();
 //! if output.write(b"hello")? == OutputRoom::Full {
 //!     output.wait(None)?;
@@ -30,8 +30,8 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use rustix::net::{SendFlags, send};
 
-use super::null::is_null;
-use super::pipe::widen;
+use super::null_device::is_null;
+use super::pipe_capacity::widen;
 use super::{BodyInfo, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
@@ -67,7 +67,7 @@ enum WriteMethod {
     Poll,
     /// `MSG_DONTWAIT`, for a socket.
     Socket,
-    /// None: for the null device nothing is written.
+    /// No write at all: for the null device.
     Nowhere,
 }
 

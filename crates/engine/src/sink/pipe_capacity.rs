@@ -3,8 +3,8 @@
 //! ```
 //! let (_reader, writer) = std::io::pipe()?;
 //! // If the system cannot do it, and at the second call, the capacity does not change.
-//! haul::sink::pipe::widen(&writer);
-//! assert!(!haul::sink::pipe::widen(&writer));
+//! haul::sink::pipe_capacity::widen(&writer);
+//! assert!(!haul::sink::pipe_capacity::widen(&writer));
 //! # Ok::<(), std::io::Error>(())
 //! ```
 

@@ -36,17 +36,17 @@ use super::verify::is_of_the_name;
 
 thread_local! {
     /// The name of the connection that rustls is working on.
-    static CURRENT: RefCell<Option<Arc<HyphenName>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<HyphenHostName>>> = const { RefCell::new(None) };
 }
 
 /// A host name with a hyphen at the beginning or end of a label, and its stand-in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct HyphenName {
+pub(super) struct HyphenHostName {
     real: String,
     stand_in: String,
 }
 
-impl HyphenName {
+impl HyphenHostName {
     /// Returns the name if such hyphens are the only reason why it is not valid.
     pub(super) fn of(host: &str) -> Option<Self> {
         let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
@@ -117,7 +117,7 @@ fn server_name(name: &str) -> Vec<u8> {
 }
 
 /// Calls `work`, in which rustls works on the connection with this name.
-pub(super) fn within<R>(name: Option<&Arc<HyphenName>>, work: impl FnOnce() -> R) -> R {
+pub(super) fn within<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
     impl Drop for CurrentNameGuard {
         fn drop(&mut self) {
@@ -130,7 +130,7 @@ pub(super) fn within<R>(name: Option<&Arc<HyphenName>>, work: impl FnOnce() -> R
     work()
 }
 
-fn current() -> Option<Arc<HyphenName>> {
+fn current() -> Option<Arc<HyphenHostName>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
@@ -255,13 +255,13 @@ mod tests {
             ("-", Some("x")),
             ("", None),
         ] {
-            assert_eq!(HyphenName::of(host).map(|name| name.stand_in).as_deref(), stand_in, "{host}");
+            assert_eq!(HyphenHostName::of(host).map(|name| name.stand_in).as_deref(), stand_in, "{host}");
         }
     }
 
     #[test]
     fn real_name_replaces_the_stand_in() {
-        let name = HyphenName::of("-a.example").unwrap();
+        let name = HyphenHostName::of("-a.example").unwrap();
         let hello = [&b"\x01xa.example"[..], &server_name("xa.example"), b"rest"].concat();
         let spelled = [&b"\x01xa.example"[..], &server_name("-a.example"), b"rest"].concat();
         assert_eq!(*name.spell(&hello), *spelled);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn certificate_names_the_real_name_or_its_parent() {
-        let name = HyphenName::of("-a.b.example").unwrap();
+        let name = HyphenHostName::of("-a.b.example").unwrap();
         for (presented, is_named) in [
             ("-a.b.example", true),
             ("-A.B.Example", true),
@@ -283,6 +283,6 @@ mod tests {
         ] {
             assert_eq!(name.is_named(presented), is_named, "{presented}");
         }
-        assert!(!HyphenName::of("-a.example").unwrap().is_named("*.example"));
+        assert!(!HyphenHostName::of("-a.example").unwrap().is_named("*.example"));
     }
 }

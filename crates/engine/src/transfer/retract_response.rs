@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::state::ResponseDecisions;
-use super::{NextStep, Transfer};
+use super::{Transfer, TransferStep};
 use crate::facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
@@ -11,7 +11,7 @@ impl Transfer {
     /// Discards a complete response that may belong to another request of its connection. The
     /// transfer starts over at the caller's target, or fails if some of the content was already
     /// output.
-    pub fn retract(&mut self, now: Instant) -> NextStep {
+    pub fn retract(&mut self, now: Instant) -> TransferStep {
         self.response = ResponseDecisions::default();
         if !self.body.restart() {
             let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
@@ -23,6 +23,6 @@ impl Transfer {
         *self.facts = self.facts.of_next_attempt(self.facts.started);
         self.head = None;
         self.trailers = None;
-        NextStep::Again(Duration::ZERO)
+        TransferStep::Again(Duration::ZERO)
     }
 }
