@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::jobs::{c_requests, home};
 use crate::server::SiteServer;
-use crate::{Result, identity, tools};
+use crate::{Result, installed_programs, tls_files};
 
 /// The maximum excess over the baseline. A saving of the same size is reported.
 const TOLERANCE: f64 = 0.03;
@@ -75,7 +75,7 @@ fn get(server: &SiteServer, _: usize) -> Vec<String> {
 }
 
 fn get_tls(server: &SiteServer, _: usize) -> Vec<String> {
-    haul(&["-s", "-o", "/dev/null", "--cacert", identity::CA, &format!("https://{}/small", server.tls)])
+    haul(&["-s", "-o", "/dev/null", "--cacert", tls_files::CA, &format!("https://{}/small", server.tls)])
 }
 
 /// Returns a command line that uses one thread: with two, the division of the work between them
@@ -91,12 +91,12 @@ fn body(server: &SiteServer, _: usize) -> Vec<String> {
 
 fn body_tls(server: &SiteServer, _: usize) -> Vec<String> {
     let url = format!("https://{}/bytes/{BODY}", server.tls);
-    haul(&["-s", "--split", "1", "-o", "/dev/null", "--cacert", identity::CA, &url])
+    haul(&["-s", "--split", "1", "-o", "/dev/null", "--cacert", tls_files::CA, &url])
 }
 
 /// Returns a command line for the haul that was built together with this program.
 fn haul(arguments: &[&str]) -> Vec<String> {
-    std::iter::once(tools::haul_beside().unwrap_or_default().display().to_string())
+    std::iter::once(installed_programs::haul_beside().unwrap_or_default().display().to_string())
         .chain(arguments.iter().map(|&word| word.to_owned()))
         .collect()
 }
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         [word] if word == "--update" => true,
         _ => return Err("bench instructions [--update]".into()),
     };
-    if tools::find("valgrind").is_none() {
+    if installed_programs::find("valgrind").is_none() {
         println!("SKIPPED: instructions cannot be counted, valgrind is not installed");
         return Ok(ExitCode::SUCCESS);
     }
@@ -211,8 +211,12 @@ fn judge(before: Option<u64>, now: u64) -> (String, bool) {
 /// Returns the architecture and the versions of rustc and the C library, on which the counts
 /// depend.
 fn made_by() -> String {
-    [tools::said("rustc", &["-V"]), tools::said("getconf", &["GNU_LIBC_VERSION"]), std::env::consts::ARCH.to_owned()]
-        .join(", ")
+    [
+        installed_programs::said("rustc", &["-V"]),
+        installed_programs::said("getconf", &["GNU_LIBC_VERSION"]),
+        std::env::consts::ARCH.to_owned(),
+    ]
+    .join(", ")
 }
 
 /// The counts of an earlier run.

@@ -19,13 +19,13 @@ pub(crate) struct JobPart {
     pub(crate) baseline: &'static str,
     /// The contestant that does the minimum of work. Its results are a separate column.
     pub(crate) limit: Option<&'static str>,
-    pub(crate) goals: Vec<CardGoal>,
+    pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
     /// True if a warm-up round that does not count comes first. If false, only the first contestant
     /// runs once before the rounds.
     pub(crate) warm_up: bool,
     /// True if clients and server take turns, and so share one processor
-    /// ([`OneCore`](crate::cores::OneCore)).
+    /// ([`OneCore`](crate::one_core::OneCore)).
     pub(crate) one_core: bool,
     /// True if system calls are counted, in one more run of each contestant.
     pub(crate) calls: bool,
@@ -112,7 +112,7 @@ impl AnswerCheck {
 }
 
 /// A goal: an upper bound on one result of contestant `of`.
-pub(crate) struct CardGoal {
+pub(crate) struct PartGoal {
     pub(crate) what: FigureKind,
     pub(crate) of: &'static str,
     pub(crate) bound: GoalBound,
@@ -127,15 +127,15 @@ pub(crate) enum GoalBound {
     Most(f64),
 }
 
-impl CardGoal {
+impl PartGoal {
     /// Makes a goal: at most `at_most` times the result of `against`.
-    pub(crate) fn ratio(what: FigureKind, of: &'static str, against: &'static str, at_most: f64) -> CardGoal {
-        CardGoal { what, of, bound: GoalBound::Of(against, at_most) }
+    pub(crate) fn ratio(what: FigureKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
+        PartGoal { what, of, bound: GoalBound::Of(against, at_most) }
     }
 
     /// Makes a goal: at most this result.
-    pub(crate) fn most(what: FigureKind, of: &'static str, at_most: f64) -> CardGoal {
-        CardGoal { what, of, bound: GoalBound::Most(at_most) }
+    pub(crate) fn most(what: FigureKind, of: &'static str, at_most: f64) -> PartGoal {
+        PartGoal { what, of, bound: GoalBound::Most(at_most) }
     }
 
     /// Returns the goal in the form in which it is stored with the results.
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn haul_and_limit_are_recognised() {
+    fn contestant_role_follows_from_its_name() {
         for name in ["haul", "Haul", "libhaul", "LWP, haul", "haul, 10,000 URLs"] {
             assert_eq!(ContestantRole::of(name, Some("send + recv")), ContestantRole::Haul);
         }

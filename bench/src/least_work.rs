@@ -40,18 +40,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             println!("{bytes}");
         }
         ["recv", url] => {
-            let mut body = ServedBody::request(url)?;
+            let mut body = ResponseBody::request(url)?;
             body.receive()?;
             println!("{}", body.len);
         }
         ["splice", url] => {
-            let body = ServedBody::request(url)?;
+            let body = ResponseBody::request(url)?;
             splice::through_pipe(&body, File::create("/dev/null")?)?;
             println!("{}", body.len);
         }
-        ["splice-pipe", url] => splice::to_pipe(&ServedBody::request(url)?, std::io::stdout().as_fd())?,
+        ["splice-pipe", url] => splice::to_pipe(&ResponseBody::request(url)?, std::io::stdout().as_fd())?,
         ["splice-file", url, file] => {
-            let (body, file) = (ServedBody::request(url)?, File::create_new(file)?);
+            let (body, file) = (ResponseBody::request(url)?, File::create_new(file)?);
             rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, body.len)?;
             splice::through_pipe(&body, file)?;
         }
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// A response whose head has been read.
-struct ServedBody {
+struct ResponseBody {
     stream: TcpStream,
     buffer: Vec<u8>,
     /// The number of body bytes that arrived with the head. They are at the start of `buffer`.
@@ -69,8 +69,8 @@ struct ServedBody {
     len: u64,
 }
 
-impl ServedBody {
-    fn request(url: &str) -> Result<ServedBody> {
+impl ResponseBody {
+    fn request(url: &str) -> Result<ResponseBody> {
         let rest = url.strip_prefix("http://").ok_or("not an http URL")?;
         let (host, path) = rest.split_once('/').ok_or("no path")?;
         let mut stream = TcpStream::connect(host)?;
@@ -88,7 +88,7 @@ impl ServedBody {
         };
         let len = content_length(&String::from_utf8_lossy(&buffer[..end]))?;
         buffer.copy_within(end..filled, 0);
-        Ok(ServedBody { stream, buffer, early: filled - end, len })
+        Ok(ResponseBody { stream, buffer, early: filled - end, len })
     }
 
     fn receive(&mut self) -> Result<()> {
@@ -144,11 +144,11 @@ mod splice {
 
     use rustix::pipe::{SpliceFlags, fcntl_setpipe_size};
 
-    use super::{PIPE, ServedBody};
+    use super::{PIPE, ResponseBody};
     use crate::Result;
 
     /// Moves the body through an intermediate pipe to a file or device.
-    pub(super) fn through_pipe(body: &ServedBody, mut to: File) -> Result<()> {
+    pub(super) fn through_pipe(body: &ResponseBody, mut to: File) -> Result<()> {
         to.write_all(&body.buffer[..body.early])?;
         let (reader, writer) = io::pipe()?;
         fcntl_setpipe_size(&writer, PIPE)?;
@@ -164,7 +164,7 @@ mod splice {
     }
 
     /// Moves the body straight into a pipe.
-    pub(super) fn to_pipe(body: &ServedBody, to: BorrowedFd<'_>) -> Result<()> {
+    pub(super) fn to_pipe(body: &ResponseBody, to: BorrowedFd<'_>) -> Result<()> {
         File::from(to.try_clone_to_owned()?).write_all(&body.buffer[..body.early])?;
         fcntl_setpipe_size(to, PIPE)?;
         let mut left = body.len - body.early as u64;
@@ -190,14 +190,14 @@ mod splice {
     use std::fs::File;
     use std::os::fd::BorrowedFd;
 
-    use super::ServedBody;
+    use super::ResponseBody;
     use crate::Result;
 
-    pub(super) fn through_pipe(_: &ServedBody, _: File) -> Result<()> {
+    pub(super) fn through_pipe(_: &ResponseBody, _: File) -> Result<()> {
         Err("splice is Linux's".into())
     }
 
-    pub(super) fn to_pipe(_: &ServedBody, _: BorrowedFd<'_>) -> Result<()> {
+    pub(super) fn to_pipe(_: &ResponseBody, _: BorrowedFd<'_>) -> Result<()> {
         Err("splice is Linux's".into())
     }
 }

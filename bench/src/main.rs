@@ -14,30 +14,30 @@
 //!
 //! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`job_part`]).
 //! [`rounds`] runs them in turn after a warm-up round. [`measure`] takes wall time, CPU time and
-//! peak memory of all processes of a contestant. [`report`] prints medians and ratios. [`record`]
-//! is stored under `bench/results/`, and [`scorecard`] makes documents, charts and the README's
-//! figures from it. [`run`] divides the time among the jobs of `bench all`.
+//! peak memory of all processes of a contestant. [`terminal_table`] prints medians and ratios.
+//! [`record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and the
+//! README's figures from it. [`run`] divides the time among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run, so ratios to a peer in the same round are what counts.
 
-mod bodies;
-mod cores;
+mod body_files;
 mod digest;
-mod host;
-mod identity;
+mod installed_programs;
 mod instructions;
 mod job_part;
 mod jobs;
 mod least_work;
+mod machine_info;
 mod measure;
+mod one_core;
 mod options;
 mod record;
-mod report;
 mod rounds;
 mod run;
 mod scorecard;
 mod server;
-mod tools;
+mod terminal_table;
+mod tls_files;
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{OutputDigest, OutputDigester};
 use crate::jobs::{JobEnvironment, SYSTEM_CURL};
-use crate::{Result, tools};
+use crate::{Result, installed_programs};
 
 /// The maximum time of any contestant.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -145,7 +145,7 @@ pub(crate) fn run_within(
         .args(arguments)
         .current_dir(dir)
         .env("LC_ALL", "C")
-        .env("PATH", tools::path()?)
+        .env("PATH", installed_programs::path()?)
         .stdin(Stdio::null())
         .stdout(stdout)
         .stderr(File::create(dir.join("stderr"))?)

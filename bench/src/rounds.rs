@@ -11,16 +11,16 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cores::OneCore;
 use crate::digest::OutputDigest;
 use crate::job_part::{AnswerCheck, Contestant, ContestantRole, FigureKind, JobPart, WorkUnit};
 use crate::jobs::JobEnvironment;
 use crate::measure::{self, RunFigures, RunOutput};
+use crate::one_core::OneCore;
 use crate::record::{ContestantRuns, CountedRun, PartResult};
-use crate::{Result, report};
+use crate::{Result, terminal_table};
 
 /// The number of rounds to reach unless that takes too long.
-const FEW: usize = 3;
+const MIN_ROUNDS: usize = 3;
 /// The time in seconds that a contestant may take in each round even if peers are faster.
 const LONG: f64 = 1.0;
 /// The maximum time of a run for its system calls to be counted, since strace makes it many times
@@ -40,10 +40,10 @@ pub(crate) struct TimeBudget {
 
 impl TimeBudget {
     /// Returns true if another round follows after `done` rounds; `each` is the time of one. The
-    /// first round is always run. Up to [`FEW`] rounds may exceed the time by half.
+    /// first round is always run. Up to [`MIN_ROUNDS`] rounds may exceed the time by half.
     fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
-        let allowed = if done < FEW { until + until.duration_since(start) / 2 } else { until };
+        let allowed = if done < MIN_ROUNDS { until + until.duration_since(start) / 2 } else { until };
         done < self.rounds && now + each <= allowed
     }
 }
@@ -112,7 +112,7 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Re
             entry.system_calls = count_calls(bench, contestant)?;
         }
     }
-    report::end_of_progress();
+    terminal_table::end_of_progress();
     Ok(sheet)
 }
 
@@ -135,7 +135,7 @@ fn round(
             };
             // One wrong answer is enough: it need not run again.
             *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
-            report::progress(contestant, &ran);
+            terminal_table::progress(contestant, &ran);
             if let Some(entries) = &mut entries {
                 entries[at].runs.push(CountedRun::new(ran, contestant.check.len()));
             }

@@ -12,7 +12,7 @@ use crate::jobs::{self, BenchJob, JobEnvironment};
 use crate::options::BenchOptions;
 use crate::record::{BenchRecord, PartResult, SCHEMA};
 use crate::rounds::{self, TimeBudget};
-use crate::{Result, host, report, tools};
+use crate::{Result, installed_programs, machine_info, terminal_table};
 
 /// The name that stands for all jobs.
 pub(crate) const ALL: &str = "all";
@@ -43,13 +43,13 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     let whole = options.jobs.iter().any(|job| job == ALL);
     let asked = asked(&options.jobs)?;
     if !options.smoke {
-        tools::install_haul()?;
+        installed_programs::install_haul()?;
     }
     let until = options.budget.or(whole.then_some(BUDGET)).filter(|_| !options.smoke).map(|budget| start + budget);
     let mut record = BenchRecord {
         schema: SCHEMA,
-        date: options.date.clone().unwrap_or_else(|| tools::said("date", &["+%F"])),
-        host: host::this(options.host.as_deref()),
+        date: options.date.clone().unwrap_or_else(|| installed_programs::said("date", &["+%F"])),
+        host: machine_info::this(options.host.as_deref()),
         tools: BTreeMap::new(),
         seed: options.seed,
         whole: false,
@@ -127,9 +127,9 @@ fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, 
         });
         let sheet = rounds::run(bench, bench.admitted(card), TimeBudget { rounds, until })?;
         if bench.options.smoke {
-            report::print_right(&sheet);
+            terminal_table::print_right(&sheet);
         } else {
-            report::print(&sheet);
+            terminal_table::print(&sheet);
         }
         sheets.push(sheet);
         left -= 1;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn time_shares_name_existing_jobs() {
+    fn every_time_share_belongs_to_an_existing_job() {
         for (name, _) in SHARES {
             assert!(jobs::ALL.iter().any(|job| job.name == name), "{name}");
         }

@@ -16,13 +16,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::origin::Origin;
 use testkit::site::Site;
 
-use crate::{Result, identity, tools};
+use crate::{Result, installed_programs, tls_files};
 
 /// The maximum time until nginx listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running server of one site. It stops when it is dropped. Clients must trust the certificate in
-/// the file [`identity::CA`] of the working directory.
+/// the file [`tls_files::CA`] of the working directory.
 pub(crate) struct SiteServer {
     pub(crate) addr: SocketAddr,
     /// The address for HTTP/1.1 over TLS 1.3.
@@ -46,10 +46,10 @@ impl SiteServer {
     /// Starts a server for the files under `root`, which are those of `site`. Temporary files go to
     /// `work`.
     pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<SiteServer> {
-        match tools::find("nginx").filter(|_| !embedded) {
+        match installed_programs::find("nginx").filter(|_| !embedded) {
             Some(program) => {
                 let (nginx, [addr, tls, h2]) = NginxProcess::start(&program, root, work)?;
-                let name = tools::version(&program, "-v").replace("nginx version: ", "");
+                let name = installed_programs::version(&program, "-v").replace("nginx version: ", "");
                 Ok(SiteServer { addr, tls, h2, name, _running: ServerProcess::Nginx(nginx) })
             }
             None => SiteServer::embedded(site.clone().cached(), work),
@@ -61,7 +61,7 @@ impl SiteServer {
         let origin = Origin::builder().site(site.clone()).record(false).start()?;
         let second = Origin::builder().site(site).record(false).http2(128).start()?;
         let (addr, tls, h2) = (origin.http_addr(), origin.https_addr(), second.https_addr());
-        fs::write(work.join(identity::CA), format!("{}{}", origin.ca_pem(), second.ca_pem()))?;
+        fs::write(work.join(tls_files::CA), format!("{}{}", origin.ca_pem(), second.ca_pem()))?;
         let running = ServerProcess::Embedded(vec![origin, second]);
         Ok(SiteServer { addr, tls, h2, name: "embedded origin".to_owned(), _running: running })
     }
@@ -75,7 +75,7 @@ impl NginxProcess {
         let held = [bind()?, bind()?, bind()?];
         let addrs = [held[0].local_addr()?, held[1].local_addr()?, held[2].local_addr()?];
         drop(held);
-        identity::write_to(work)?;
+        tls_files::write_to(work)?;
         let dir = work.join("nginx");
         fs::create_dir_all(&dir)?;
         let file = dir.join("nginx.conf");
@@ -119,7 +119,7 @@ impl Drop for NginxProcess {
 fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
     // As root the worker would run as nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
-    let [leaf, key] = [identity::LEAF, identity::KEY].map(|name| work.join(name));
+    let [leaf, key] = [tls_files::LEAF, tls_files::KEY].map(|name| work.join(name));
     let (root, dir, leaf, key) = (root.display(), dir.display(), leaf.display(), key.display());
     format!(
         "{user}daemon off;\nworker_processes 1;\npid \"{dir}/pid\";\nerror_log \"{dir}/error.log\";\n\

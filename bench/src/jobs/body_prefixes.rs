@@ -14,8 +14,8 @@ use testkit::relay::Relay;
 use super::{BenchJob, JobEnvironment, shell, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::identity::CA;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::tls_files::CA;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "prefix", about: "4 KiB of 70 files, a process each, 20 ms round trip; parts plain, tls", set_up };
@@ -52,7 +52,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
-            goals: vec![CardGoal::ratio(FigureKind::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
+            goals: vec![PartGoal::ratio(FigureKind::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
             rounds: 3,
             warm_up: false,
             one_core: false,

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{BenchJob, JobEnvironment, home};
-use crate::bodies::BodyFiles;
-use crate::cores::OneCore;
+use crate::body_files::BodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::one_core::OneCore;
 use crate::server::SiteServer;
-use crate::{Result, tools};
+use crate::{Result, installed_programs};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "c-requests", about: "requests of a C program, one at a time; parts small, page, post", set_up };
@@ -48,8 +48,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             baseline: CURL,
             limit: Some(LIMIT),
             goals: vec![
-                CardGoal::ratio(FigureKind::Cpu, HAUL, LIMIT, goal),
-                CardGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0),
+                PartGoal::ratio(FigureKind::Cpu, HAUL, LIMIT, goal),
+                PartGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0),
             ],
             rounds: 7,
             warm_up: false,
@@ -83,7 +83,7 @@ fn words(way: &str, server: &SiteServer, path: &str, count: usize, form: Option<
 
 /// Compiles the C program to the file `requests` in the working directory.
 pub(crate) fn compile(work: &Path) -> Result<()> {
-    let Some(cc) = tools::find("cc") else { return Err("c-requests needs a C compiler".into()) };
+    let Some(cc) = installed_programs::find("cc") else { return Err("c-requests needs a C compiler".into()) };
     // Beside the directory that this program was built into.
     let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("capi"));
     let Some(built) = built.filter(|built| built.join("lib/libhaul.so").exists()) else {

@@ -2,10 +2,10 @@
 
 use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, in_a_row};
 use crate::Result;
-use crate::cores::OneCore;
 use crate::digest::OutputDigest;
-use crate::identity::write_roots;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::one_core::OneCore;
+use crate::tls_files::write_roots;
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "cold",
@@ -36,9 +36,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             baseline: "curl",
             limit: None,
             goals: vec![
-                CardGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0),
-                CardGoal::ratio(FigureKind::Wall, "haul", "curl", 1.0),
-                CardGoal::ratio(FigureKind::Cpu, "haul", "curl, system", if part == "plain" { 0.5 } else { 0.6 }),
+                PartGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0),
+                PartGoal::ratio(FigureKind::Wall, "haul", "curl", 1.0),
+                PartGoal::ratio(FigureKind::Cpu, "haul", "curl, system", if part == "plain" { 0.5 } else { 0.6 }),
             ],
             rounds: 30,
             warm_up: true,

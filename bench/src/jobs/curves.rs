@@ -10,7 +10,7 @@ use testkit::relay::Relay;
 
 use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, shell};
 use crate::Result;
-use crate::bodies::BodyFiles;
+use crate::body_files::BodyFiles;
 use crate::digest::OutputDigest;
 use crate::job_part::{AnswerCheck, Contestant, JobPart, WorkUnit};
 use crate::server::SiteServer;

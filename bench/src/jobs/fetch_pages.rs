@@ -6,7 +6,7 @@ use std::fs::File;
 use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain, shell};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 use crate::measure::{self, RunOutput};
 
 pub(super) const JOB: BenchJob =
@@ -50,9 +50,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         baseline: PARALLEL,
         limit: None,
         goals: vec![
-            CardGoal::ratio(FigureKind::Wall, ANY_ORDER, PARALLEL, 0.7),
-            CardGoal::ratio(FigureKind::Cpu, ANY_ORDER, PARALLEL, 0.7),
-            CardGoal::ratio(FigureKind::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
+            PartGoal::ratio(FigureKind::Wall, ANY_ORDER, PARALLEL, 0.7),
+            PartGoal::ratio(FigureKind::Cpu, ANY_ORDER, PARALLEL, 0.7),
+            PartGoal::ratio(FigureKind::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
         ],
         rounds: 9,
         warm_up: true,

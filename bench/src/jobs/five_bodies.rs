@@ -3,7 +3,7 @@
 use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, at_most};
 use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
@@ -45,7 +45,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(contestants),
         baseline: CURL,
         limit: None,
-        goals: vec![CardGoal::most(FigureKind::Cpu, HAUL, 0.10), CardGoal::most(FigureKind::Rss, HAUL, MEMORY_MB)],
+        goals: vec![PartGoal::most(FigureKind::Cpu, HAUL, 0.10), PartGoal::most(FigureKind::Rss, HAUL, MEMORY_MB)],
         rounds: 5,
         warm_up: true,
         one_core: false,

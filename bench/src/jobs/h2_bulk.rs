@@ -3,7 +3,7 @@
 use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, at_most};
 use super::{BenchJob, H2LOAD, JobEnvironment, h2load, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
@@ -51,9 +51,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         baseline: CURL,
         limit: Some(H2LOAD),
         goals: vec![
-            CardGoal::most(FigureKind::Cpu, HAUL, 0.32),
-            CardGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0 / 2.7),
-            CardGoal::ratio(FigureKind::Wall, HAUL, LIBCURL, 1.0),
+            PartGoal::most(FigureKind::Cpu, HAUL, 0.32),
+            PartGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0 / 2.7),
+            PartGoal::ratio(FigureKind::Wall, HAUL, LIBCURL, 1.0),
         ],
         // A round moves 20 GB: with a fourth one, or a warm-up, the job would take longer than all
         // others.

@@ -3,7 +3,7 @@
 use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, h2load, pages_in_order, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "h2-site", about: "5,703 pages over one HTTP/2 connection", set_up };
 
@@ -52,7 +52,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
-        goals: vec![CardGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.7)],
+        goals: vec![PartGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.7)],
         rounds: 7,
         warm_up: true,
         one_core: false,

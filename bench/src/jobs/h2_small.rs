@@ -5,7 +5,7 @@ use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SMALL, SiteFiles, h2load, plain, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };
@@ -52,7 +52,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
-        goals: vec![CardGoal::ratio(FigureKind::Cpu, HAUL, H2LOAD, 1.3)],
+        goals: vec![PartGoal::ratio(FigureKind::Cpu, HAUL, H2LOAD, 1.3)],
         rounds: 7,
         warm_up: true,
         one_core: false,

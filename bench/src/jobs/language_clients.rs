@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use super::c_requests::{self, FORM, PAGE};
 use super::{JobEnvironment, home};
 use crate::Result;
-use crate::bodies::BodyFiles;
-use crate::cores::OneCore;
+use crate::body_files::BodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::one_core::OneCore;
 use crate::server::SiteServer;
 
 /// A client: the displayed name, its name in the program, and the module that it needs.
@@ -20,7 +20,7 @@ pub(super) type LanguageClient = (&'static str, &'static str, &'static str);
 const LIMIT: &str = "send + recv, C";
 
 /// The settings of a job that sends requests one at a time from a language.
-pub(super) struct OneByOne<'a> {
+pub(super) struct OneByOneJob<'a> {
     /// The interpreter and its program.
     pub(super) script: &'a [&'a str],
     /// The installed clients.
@@ -38,7 +38,7 @@ pub(super) struct OneByOne<'a> {
     pub(super) replaced: Option<(&'static str, &'static str, f64)>,
 }
 
-impl OneByOne<'_> {
+impl OneByOneJob<'_> {
     /// Makes the parts of the job. Their servers run until the job is over.
     pub(super) fn cards(&self, bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         c_requests::compile(&bench.work)?;
@@ -55,12 +55,12 @@ impl OneByOne<'_> {
         let mut cards = vec![
             self.card(bench, "small", &files, small.len, of_small, None),
             self.card(bench, "page", &files, page.len, of_page, None),
-            OneByOne { clients: &quick, ..*self }.card(bench, "post", &forms, small.len, of_post, Some(FORM)),
+            OneByOneJob { clients: &quick, ..*self }.card(bench, "post", &forms, small.len, of_post, Some(FORM)),
         ];
         if !slow.is_empty() {
             let beside = quick.iter().filter(|(name, ..)| *name == self.haul);
             let clients: Vec<_> = beside.chain(&slow).copied().collect();
-            let few = OneByOne { clients: &clients, replaced: None, ..*self };
+            let few = OneByOneJob { clients: &clients, replaced: None, ..*self };
             cards.push(few.card(bench, "post-few", &forms, small.len, (of_post.0 / 20, None), Some(FORM)));
         }
         bench.hold(files);
@@ -90,9 +90,9 @@ impl OneByOne<'_> {
             self.clients.iter().map(|&(name, way, _)| contestant(name, self.script, way)).collect();
         contestants.push(contestant(LIMIT, &["./requests"], "limit"));
         let mut goals: Vec<_> =
-            goal.map(|goal| CardGoal::ratio(FigureKind::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
-        goals.extend(peers(self.clients).map(|peer| CardGoal::ratio(FigureKind::Cpu, self.haul, peer, 1.0)));
-        goals.extend(self.replaced.map(|(with, without, most)| CardGoal::ratio(FigureKind::Cpu, with, without, most)));
+            goal.map(|goal| PartGoal::ratio(FigureKind::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
+        goals.extend(peers(self.clients).map(|peer| PartGoal::ratio(FigureKind::Cpu, self.haul, peer, 1.0)));
+        goals.extend(self.replaced.map(|(with, without, most)| PartGoal::ratio(FigureKind::Cpu, with, without, most)));
         JobPart {
             part,
             contestants,

@@ -6,11 +6,11 @@ use testkit::site::Site;
 
 use super::{JobEnvironment, plain};
 use crate::Result;
-use crate::bodies::BodyFiles;
+use crate::body_files::BodyFiles;
 use crate::digest::OutputDigest;
-use crate::identity;
 use crate::job_part::{AnswerCheck, Contestant};
 use crate::server::SiteServer;
+use crate::tls_files;
 
 /// The names of contestants in goals.
 pub(super) const HAUL: &str = "haul";
@@ -134,7 +134,7 @@ impl BulkBody {
     }
 
     fn words(&self, client: BulkClient, sink: BulkOutput) -> Vec<String> {
-        let trust = |option: &str| if self.tls { format!("{option}{}", identity::CA) } else { String::new() };
+        let trust = |option: &str| if self.tls { format!("{option}{}", tls_files::CA) } else { String::new() };
         let file = format!("-o {FILE}");
         let say = format!("-o /dev/null -w {SAY}");
         let output = match sink {

@@ -3,7 +3,7 @@
 use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "get", about: "1 GiB, plain; parts null, pipe, file", set_up };
 
@@ -14,11 +14,11 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = BodyServer::open(bench)?;
     let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
-    let card = |part, mut contestants: Vec<Contestant>, limit: Vec<Contestant>, mut goals: Vec<CardGoal>| {
+    let card = |part, mut contestants: Vec<Contestant>, limit: Vec<Contestant>, mut goals: Vec<PartGoal>| {
         // The last one does the least work.
         let least = limit.last().map(|contestant| contestant.name);
         contestants.extend(limit);
-        goals.push(CardGoal::most(FigureKind::Rss, HAUL, MEMORY_MB));
+        goals.push(PartGoal::most(FigureKind::Rss, HAUL, MEMORY_MB));
         JobPart {
             part,
             contestants: bench.entries(contestants),
@@ -39,24 +39,24 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             body.to(BulkOutput::Null, &ALL),
             vec![limits::recv(&body), limits::splice(&body)],
             vec![
-                CardGoal::most(FigureKind::Cpu, HAUL, 0.12),
-                CardGoal::ratio(FigureKind::Cpu, HAUL, CURL, 0.2),
-                CardGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
+                PartGoal::most(FigureKind::Cpu, HAUL, 0.12),
+                PartGoal::ratio(FigureKind::Cpu, HAUL, CURL, 0.2),
+                PartGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
             ],
         ),
         card(
             "pipe",
             body.to(BulkOutput::Pipe, &ALL),
             vec![limits::splice_pipe(&body)],
-            vec![CardGoal::most(FigureKind::Client, HAUL, 0.12), CardGoal::ratio(FigureKind::Client, HAUL, CURL, 0.2)],
+            vec![PartGoal::most(FigureKind::Client, HAUL, 0.12), PartGoal::ratio(FigureKind::Client, HAUL, CURL, 0.2)],
         ),
         card(
             "file",
             body.to(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
             vec![limits::splice_file(&body)],
             vec![
-                CardGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.4),
-                CardGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
+                PartGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.4),
+                PartGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
             ],
         ),
     ];

@@ -3,7 +3,7 @@
 use super::large_bodies::{BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "get-tls", about: "1 GiB over TLS 1.3, AES-128-GCM; parts null, pipe", set_up };
@@ -24,10 +24,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             baseline: CURL,
             limit: Some(limits::AES),
             goals: vec![
-                CardGoal::most(what, HAUL, 0.25),
-                CardGoal::ratio(what, HAUL, CURL, 1.0 / 2.8),
-                CardGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
-                CardGoal::most(FigureKind::Rss, HAUL, MEMORY_MB),
+                PartGoal::most(what, HAUL, 0.25),
+                PartGoal::ratio(what, HAUL, CURL, 1.0 / 2.8),
+                PartGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
+                PartGoal::most(FigureKind::Rss, HAUL, MEMORY_MB),
             ],
             rounds: 7,
             warm_up: true,

@@ -3,7 +3,7 @@
 use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 use crate::server::SiteServer;
 use testkit::site::Site;
 
@@ -31,7 +31,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: FEW,
         limit: None,
-        goals: vec![CardGoal::ratio(FigureKind::Rss, MANY, FEW, 1.2)],
+        goals: vec![PartGoal::ratio(FigureKind::Rss, MANY, FEW, 1.2)],
         rounds: 1,
         warm_up: false,
         one_core: false,

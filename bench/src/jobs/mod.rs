@@ -6,7 +6,6 @@ mod cold_start;
 mod curves;
 mod fetch_pages;
 mod five_bodies;
-mod full_link;
 mod h2_bulk;
 mod h2_site;
 mod h2_small;
@@ -15,13 +14,14 @@ mod large_bodies;
 mod large_get;
 mod large_get_tls;
 mod million_urls;
+mod option_parsing;
 pub(crate) mod package_fetcher;
 mod perl;
-mod pipeline;
+mod pipelining;
 mod python;
 mod rate_limited;
 mod small_replies;
-mod startup;
+mod split_on_full_link;
 mod whole_site;
 
 use std::any::Any;
@@ -37,7 +37,7 @@ use crate::digest::{OutputDigest, OutputDigester};
 use crate::job_part::{AnswerCheck, Contestant, ContestantRole, JobPart};
 use crate::options::BenchOptions;
 use crate::server::SiteServer;
-use crate::{Result, tools};
+use crate::{Result, installed_programs};
 
 /// A job of the scorecard, which has one part or several.
 pub(crate) struct BenchJob {
@@ -51,9 +51,9 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &whole_site::JOB,
     &fetch_pages::JOB,
     &small_replies::JOB,
-    &pipeline::JOB,
+    &pipelining::JOB,
     &cold_start::JOB,
-    &startup::JOB,
+    &option_parsing::JOB,
     &package_fetcher::JOB,
     &body_prefixes::JOB,
     &million_urls::JOB,
@@ -61,7 +61,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &large_get_tls::JOB,
     &five_bodies::JOB,
     &rate_limited::JOB,
-    &full_link::JOB,
+    &split_on_full_link::JOB,
     &h2_bulk::JOB,
     &h2_small::JOB,
     &h2_site::JOB,
@@ -115,16 +115,18 @@ impl<'a> JobEnvironment<'a> {
         match name {
             "curl" if self.options.curl.is_some() => self.options.curl.clone(),
             "haul" if self.options.haul.is_some() => self.options.haul.clone(),
-            "haul" if self.options.smoke => tools::haul_beside().or_else(|| tools::find(name)),
+            "haul" if self.options.smoke => {
+                installed_programs::haul_beside().or_else(|| installed_programs::find(name))
+            }
             "bench" => std::env::current_exe().ok(),
-            SYSTEM_CURL => tools::find_installed("curl"),
-            _ => tools::find(name),
+            SYSTEM_CURL => installed_programs::find_installed("curl"),
+            _ => installed_programs::find(name),
         }
     }
 
     /// Returns the versions of haul and of the installed peers.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
-        let version = |(name, flag)| Some((name, tools::version(&self.program(name)?, flag)));
+        let version = |(name, flag)| Some((name, installed_programs::version(&self.program(name)?, flag)));
         let peers = ["haul", "curl", SYSTEM_CURL, "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
         let flags = [("htcat", "-version"), ("nginx", "-v")];
         let all = peers.into_iter().map(|name| (name, "--version")).chain(flags);

@@ -18,8 +18,8 @@ use testkit::relay::Relay;
 use super::{BenchJob, JobEnvironment, shell, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::identity::CA;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::tls_files::CA;
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "fetcher",
@@ -31,7 +31,7 @@ const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
 /// A part of the job: how the mirror is reached.
-struct MirrorRoute {
+struct FetcherPart {
     part: &'static str,
     tls: bool,
     /// True if the TCP handshake takes a round trip.
@@ -40,11 +40,11 @@ struct MirrorRoute {
     goal: f64,
 }
 
-const WAYS: [MirrorRoute; 4] = [
-    MirrorRoute { part: "plain", tls: false, far: false, goal: 1.0 },
-    MirrorRoute { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
-    MirrorRoute { part: "plain-far", tls: false, far: true, goal: 1.0 },
-    MirrorRoute { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
+const WAYS: [FetcherPart; 4] = [
+    FetcherPart { part: "plain", tls: false, far: false, goal: 1.0 },
+    FetcherPart { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
+    FetcherPart { part: "plain-far", tls: false, far: true, goal: 1.0 },
+    FetcherPart { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
 ];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
@@ -78,7 +78,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
-            goals: vec![CardGoal::ratio(FigureKind::Wall, "haul agent", "curl", way.goal)],
+            goals: vec![PartGoal::ratio(FigureKind::Wall, "haul agent", "curl", way.goal)],
             rounds: 5,
             // The mirror has everything in memory, and the machine is idle most of the time.
             warm_up: false,

@@ -7,11 +7,11 @@
 
 use std::process::Command;
 
-use super::language_clients::{LanguageClient, OneByOne, installed};
+use super::language_clients::{LanguageClient, OneByOneJob, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "perl",
@@ -43,7 +43,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         perl.args([&format!("-M{module}"), "-e1"]);
         perl
     });
-    let one_by_one = OneByOne {
+    let one_by_one = OneByOneJob {
         script: &["perl", "../../perl/requests.pl"],
         clients: &clients,
         haul: HAUL,
@@ -77,7 +77,7 @@ fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPa
         })
         .collect();
     let names = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
-    let goals = names.map(|of| CardGoal::ratio(FigureKind::Cpu, HAUL, of, 1.0)).collect();
+    let goals = names.map(|of| PartGoal::ratio(FigureKind::Cpu, HAUL, of, 1.0)).collect();
     let server_name = server.name.clone();
     bench.hold(server);
     Ok(JobPart {

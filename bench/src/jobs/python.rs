@@ -9,10 +9,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::language_clients::{self, LanguageClient, OneByOne, peers};
+use super::language_clients::{self, LanguageClient, OneByOneJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
-use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "python",
@@ -74,7 +74,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     symlink(built, bench.work.join("environment"))?;
     // The goals are 30, 80 and 33 µs, and this limit was 20, 45 and 20 µs; the interpreter's start
     // is included.
-    let one_by_one = OneByOne {
+    let one_by_one = OneByOneJob {
         script: &[CLEAN.as_slice(), &["../../python/one_by_one.py"]].concat(),
         clients: &installed(&bench.work, &ONE_BY_ONE),
         haul: HAUL,
@@ -107,10 +107,10 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
         })
         .collect();
     let mut goals = vec![
-        CardGoal::ratio(FigureKind::Wall, HAUL, AIOHTTP, 0.25),
-        CardGoal::ratio(FigureKind::Cpu, HAUL, AIOHTTP, 0.25),
+        PartGoal::ratio(FigureKind::Wall, HAUL, AIOHTTP, 0.25),
+        PartGoal::ratio(FigureKind::Cpu, HAUL, AIOHTTP, 0.25),
     ];
-    goals.extend(peers(&clients).map(|peer| CardGoal::ratio(FigureKind::Cpu, HAUL, peer, 1.0)));
+    goals.extend(peers(&clients).map(|peer| PartGoal::ratio(FigureKind::Cpu, HAUL, peer, 1.0)));
     let card = JobPart {
         part: "pages",
         contestants,

@@ -11,7 +11,7 @@ use testkit::relay::Relay;
 use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, at_most};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "limited",
@@ -53,10 +53,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             baseline: CURL,
             limit: None,
             goals: vec![
-                CardGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.25),
-                CardGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
-                CardGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
-                CardGoal::ratio(FigureKind::FirstByte, HAUL, CURL, 1.1),
+                PartGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.25),
+                PartGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
+                PartGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
+                PartGoal::ratio(FigureKind::FirstByte, HAUL, CURL, 1.1),
             ],
             rounds: 3,
             warm_up: false,

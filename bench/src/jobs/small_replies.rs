@@ -3,7 +3,7 @@
 use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "small", about: "20,000 replies of 300 bytes", set_up };
 
@@ -38,7 +38,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: None,
-        goals: vec![CardGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.6)],
+        goals: vec![PartGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.6)],
         rounds: 7,
         warm_up: true,
         one_core: false,

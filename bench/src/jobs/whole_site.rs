@@ -7,7 +7,7 @@
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell};
 use crate::Result;
-use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };
@@ -61,9 +61,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         baseline: CONFIG,
         limit: None,
         goals: vec![
-            CardGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.25),
-            CardGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.20),
-            CardGoal::ratio(FigureKind::Cpu, HAUL, CONFIG, 0.5),
+            PartGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.25),
+            PartGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.20),
+            PartGoal::ratio(FigureKind::Cpu, HAUL, CONFIG, 0.5),
         ],
         rounds: 7,
         warm_up: true,

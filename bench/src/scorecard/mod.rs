@@ -9,23 +9,23 @@
 //!
 //! The only other input is `bench/causes.md`, in which people explain missed goals.
 
-mod bars;
-mod causes;
-mod curves;
+mod bar_charts;
+mod benchmark_pages;
+mod chart_style;
 mod document;
-mod overview;
-mod pages;
+mod goal_causes;
+mod goal_verdict;
+mod line_charts;
+mod overview_chart;
 mod project_goals;
-mod readme;
-mod style;
-mod verdict;
+mod readme_figures;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::jobs::home;
 use crate::record::BenchRecord;
-use crate::{Result, scorecard::causes::Causes};
+use crate::{Result, scorecard::goal_causes::Causes};
 
 /// The directory of the charts, relative to the root of the repository.
 const CHARTS: &str = "docs/benchmarks";
@@ -57,8 +57,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         fs::write(root().join(name), text)?;
     }
     let page = path.with_extension("html");
-    fs::write(&page, pages::html(&record, &causes()?)?)?;
-    println!("docs/benchmarks.md, {CHARTS}, {}, README.md\n{}", pages::ROWS_FILE, page.display());
+    fs::write(&page, benchmark_pages::html(&record, &causes()?)?)?;
+    println!("docs/benchmarks.md, {CHARTS}, {}, README.md\n{}", benchmark_pages::ROWS_FILE, page.display());
     Ok(())
 }
 
@@ -66,14 +66,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 fn made(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let causes = causes()?;
     let mut made = vec![
-        ("docs/benchmarks.md".to_owned(), pages::markdown(record, &causes)?),
-        (pages::ROWS_FILE.to_owned(), pages::rows_markdown(record)),
+        ("docs/benchmarks.md".to_owned(), benchmark_pages::markdown(record, &causes)?),
+        (benchmark_pages::ROWS_FILE.to_owned(), benchmark_pages::rows_markdown(record)),
     ];
-    for (name, svg) in pages::charts(record)? {
+    for (name, svg) in benchmark_pages::charts(record)? {
         made.push((format!("{CHARTS}/{name}.svg"), svg));
     }
     let readme = fs::read_to_string(root().join("README.md"))?;
-    made.push(("README.md".to_owned(), readme::filled(&readme, record)?));
+    made.push(("README.md".to_owned(), readme_figures::filled(&readme, record)?));
     Ok(made)
 }
 

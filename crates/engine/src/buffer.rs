@@ -20,7 +20,7 @@
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex};
 
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// Returns true if `room` bytes should be received into a read buffer and copied from there to
 /// `place`, because that is faster than receiving them at `place` directly. A server sends a file

@@ -84,6 +84,7 @@ pub mod facts;
 pub mod fleet;
 #[doc(hidden)]
 pub mod fork;
+mod ignore_poison;
 pub mod interrupt;
 pub mod net;
 mod outcome;
@@ -94,7 +95,6 @@ pub mod sink;
 mod split;
 pub mod state;
 pub mod stats;
-mod sync;
 mod threads;
 pub mod trace;
 pub mod transfer;

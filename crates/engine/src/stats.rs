@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::sync::Mutex;
 
 use crate::facts::{Facts, PhaseTimes};
+use crate::ignore_poison::IgnorePoison;
 use crate::net::tcp_info;
-use crate::sync::IgnorePoison;
 
 /// The totals of a client, to which all its drivers add.
 #[derive(Debug, Default)]

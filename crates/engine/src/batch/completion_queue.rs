@@ -17,8 +17,8 @@ use super::executor::{Admission, AdmissionRule, ExecutorLoad};
 use super::memory_budget::{BudgetedSink, MemoryBudget};
 use super::notifier::Notifier;
 use super::{BatchOrder, FinishedRequest};
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::Sink;
-use crate::sync::IgnorePoison;
 use crate::transfer::TransferOutcome;
 
 /// Maximum time for which results are gathered before the program is notified.

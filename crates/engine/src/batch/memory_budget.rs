@@ -15,8 +15,8 @@ use haul_policy::target::Target;
 use super::executor::AdmissionRule;
 use crate::Result;
 use crate::buffer::Lease;
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::{BodyInfo, PartialContent, Sink, TransferWaker};
-use crate::sync::IgnorePoison;
 
 /// A value that is no request's number.
 const NONE: u64 = u64::MAX;

@@ -12,8 +12,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
-use crate::sync::IgnorePoison;
 
 /// The smallest window for which a decoder may have to wait.
 pub(super) const SMALL_WINDOW: u64 = 128 << 10;

@@ -39,6 +39,7 @@ use crate::drive::connection::HttpConnection;
 use crate::drive::connection::h2::RecvMemory;
 use crate::drive::inbox::{WorkerInbox, WorkerMessage};
 use crate::fork;
+use crate::ignore_poison::IgnorePoison;
 use crate::net::dns::Resolver;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PoolLimits};
 use crate::net::tls::TlsContexts;
@@ -46,7 +47,6 @@ use crate::request::{Request, RequestBuilder, RequestOptions};
 use crate::response::{self, BufferedResponse, Response, ResponseFuture};
 use crate::sink::Sink;
 use crate::stats::ClientStats;
-use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 
 /// The size of a read buffer. Larger buffers save few system calls (bodies of 49 KiB arrive in one
@@ -59,17 +59,17 @@ const MAX_REQUESTS: usize = 1024;
 /// A client, shared by all transfers of a program. Clones are cheap and share everything.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<ClientOwner>,
+    inner: Arc<OwnedClientState>,
 }
 
 /// State that is shared by the clones of a client with the same owner: the program, or a thread of
 /// the client. When the program drops its last clone, the thread for asynchronous requests ends.
-struct ClientOwner {
+struct OwnedClientState {
     core: Arc<ClientCore>,
     is_program_owned: bool,
 }
 
-impl Drop for ClientOwner {
+impl Drop for OwnedClientState {
     fn drop(&mut self) {
         if self.is_program_owned
             && let Some(executor) = self.core.existing_parts().and_then(|parts| parts.executor.get())
@@ -182,7 +182,7 @@ impl Client {
 
     fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits, max_requests: usize) -> Self {
         let core = ClientCore { options, limits, max_requests, first: ProcessState::new(resolver, limits) };
-        Self { inner: Arc::new(ClientOwner { core: Arc::new(core), is_program_owned: true }) }
+        Self { inner: Arc::new(OwnedClientState { core: Arc::new(core), is_program_owned: true }) }
     }
 
     fn parts(&self) -> &ProcessState {
@@ -192,7 +192,7 @@ impl Client {
     /// Returns a clone for a thread of the client. It does not keep the client alive: when the
     /// program has dropped all its clones, the thread ends.
     pub(crate) fn for_thread(&self) -> Self {
-        Self { inner: Arc::new(ClientOwner { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
+        Self { inner: Arc::new(OwnedClientState { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
 
     /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. A URL with the same

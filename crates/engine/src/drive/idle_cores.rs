@@ -8,11 +8,11 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// The system's idle time at the last check.
 #[derive(Debug, Default)]
-pub(super) struct IdleCores {
+pub(super) struct IdleCoreDetector {
     ticks: Option<u64>,
 }
 
-impl IdleCores {
+impl IdleCoreDetector {
     /// Returns true if the idle time of all cores since the last call adds up to three quarters of
     /// one core's time or more. `since` is the time since that call. The first call has nothing to
     /// compare with and returns false.
@@ -39,14 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_ticks_are_the_fourth_and_fifth_figures() {
+    fn idle_time_is_read_from_proc_stat() {
         assert_eq!(idle_ticks("cpu  10 20 30 400 50 6 7 0 0 0\ncpu0 1 2 3 4 5\n"), Some(450));
         assert_eq!(idle_ticks("intr 1 2 3"), None);
     }
 
     #[test]
     fn first_check_finds_no_idle_core() {
-        let mut cores = IdleCores { ticks: None };
+        let mut cores = IdleCoreDetector { ticks: None };
         if std::fs::exists("/proc/stat").unwrap_or(false) {
             assert!(!cores.is_one_idle(Duration::from_secs(1)));
         }

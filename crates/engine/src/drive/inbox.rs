@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mio::{Registry, Token};
 
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
-use crate::sync::IgnorePoison;
 
 /// A message to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -122,7 +122,7 @@ mod tests {
     const NEAR: u64 = NEAR_END * MOVED as u64;
 
     #[test]
-    fn slow_body_never_raises_the_mark() {
+    fn slow_body_never_raises_the_low_water_mark() {
         let mut mark = LowWaterMark::new(MOVED);
         let mut now = Instant::now();
         for _ in 0..10_000 {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn mark_is_lowered_once_near_the_end() {
+    fn low_water_mark_is_lowered_once_near_the_end() {
         let mut mark = LowWaterMark::new(MOVED);
         let now = Instant::now();
         assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn mark_rises_again_only_after_new_proof() {
+    fn low_water_mark_rises_again_only_for_fast_data() {
         let mut mark = LowWaterMark::new(MOVED);
         let now = Instant::now();
         assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn larger_marks_need_more_remaining_bytes() {
+    fn larger_low_water_marks_need_more_remaining_bytes() {
         for piece in [RECEIVED, SHARED] {
             let (mut mark, now) = (LowWaterMark::new(piece), Instant::now());
             assert_eq!(mark.on_received(PROOF as u64, 4 * piece as u64 - 1, now), None);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_piece_size_needs_new_proof() {
+    fn changed_piece_size_restarts_the_speed_measurement() {
         let (mut mark, now) = (LowWaterMark::new(SHARED), Instant::now());
         assert_eq!((mark.set_piece(SHARED), mark.set_piece(SMALL)), (None, None));
         assert_eq!(mark.on_received(PROOF as u64, 4 * SMALL as u64, now), Some(SMALL));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_length_never_raises_the_mark() {
+    fn body_of_unknown_length_never_raises_the_mark() {
         let mut mark = LowWaterMark::new(MOVED);
         assert_eq!(mark.on_received(GIB, 0, Instant::now()), None);
     }

@@ -15,14 +15,14 @@ use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
 use super::item_source::{ItemSource, NextItem};
-use super::progress::{QueueHead, StartPermission};
+use super::progress_rule::{QueueHead, StartPermission};
 use super::stage_sink::FinalValues;
 use super::start_rate::StartRate;
 use super::window::OrderedWindow;
 use super::{FleetOptions, FleetStage};
 use crate::clock;
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::file::FileOptions;
-use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
 /// The number of transfers to which the queue is filled from the input.
@@ -339,8 +339,9 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the permission to start a transfer, by the rules of [`progress`](super::progress);
-    /// `None` if the queue is empty or no transfer may start.
+    /// Returns the permission to start a transfer, by the rules of
+    /// [`progress_rule`](super::progress_rule); `None` if the queue is empty or no transfer may
+    /// start.
     fn permission(&self, state: &DispatchState, view: &StageView<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;

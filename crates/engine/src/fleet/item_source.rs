@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use super::dispatch::BodyDestination;
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, threads};
 
 /// A URL, and the destination of its body.

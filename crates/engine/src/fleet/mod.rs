@@ -25,7 +25,7 @@
 
 mod dispatch;
 mod item_source;
-mod progress;
+mod progress_rule;
 mod run;
 mod stage_sink;
 mod start_rate;

@@ -24,6 +24,7 @@ use crate::buffer::Lease;
 use crate::clock;
 use crate::drive::inbox::{WorkerInbox, WorkerMessage};
 use crate::drive::worker::{Scheduler, SlotUse};
+use crate::ignore_poison::IgnorePoison;
 use crate::interrupt::{Interrupt, TICK};
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
@@ -31,7 +32,6 @@ use crate::sink::Sink;
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
 use crate::sink::file::{FileSink, OpenDeviceCache};
 use crate::sink::naming::Clobber;
-use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// The maximum interval. Every clock can represent the resulting time.
 const LONGEST: Duration = Duration::from_secs(1 << 32);

@@ -22,7 +22,7 @@ use super::dns::AddressFamily;
 use super::proxy::{ProxyHop, ProxyRoute};
 use super::socket::{IdleSocketState, peek_idle};
 use super::tls::{SessionKey, TlsOptions};
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.

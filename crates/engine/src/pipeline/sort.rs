@@ -35,7 +35,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct Sorter {
     memory: u64,
     unique: bool,
-    arena: ValueArena,
+    arena: SortArena,
     runs: SpilledRuns,
 }
 
@@ -45,7 +45,7 @@ impl Sorter {
     /// drops repeated values.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>, unique: bool) -> Self {
-        Self { memory, unique, arena: ValueArena::default(), runs: SpilledRuns::new(dir.into(), unique) }
+        Self { memory, unique, arena: SortArena::default(), runs: SpilledRuns::new(dir.into(), unique) }
     }
 
     /// Adds a value.
@@ -98,7 +98,7 @@ pub struct SortedValues {
 /// Where the sorted values are: in memory, or in runs on disk.
 #[derive(Debug)]
 enum SortedSource {
-    Memory { arena: ValueArena, next: usize },
+    Memory { arena: SortArena, next: usize },
     Runs(RunMerge),
 }
 
@@ -121,7 +121,7 @@ impl SortedValues {
 
 /// The values that a sorter keeps in memory, one after another in one buffer.
 #[derive(Default)]
-struct ValueArena {
+struct SortArena {
     bytes: Vec<u8>,
     entries: Vec<ArenaEntry>,
     known: HashTable<KnownValue>,
@@ -153,7 +153,7 @@ impl KnownValue {
     }
 }
 
-impl ValueArena {
+impl SortArena {
     fn hash(&self, value: &[u8]) -> u32 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(value);
@@ -207,7 +207,7 @@ impl ValueArena {
     }
 }
 
-impl fmt::Debug for ValueArena {
+impl fmt::Debug for SortArena {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arena")
             .field("values", &self.entries.len())

@@ -355,7 +355,7 @@ fn distinct_defers_nothing_within_its_budget() {
 }
 
 #[test]
-fn full_distinct_still_knows_earlier_values() {
+fn full_distinct_table_still_drops_known_values() {
     let mut distinct = Distinct::new(0, std::env::temp_dir());
     let first = distinct.push(b"a").unwrap();
     assert_eq!((first, distinct.push(b"a").unwrap()), (DistinctResult::Deferred, DistinctResult::Deferred));

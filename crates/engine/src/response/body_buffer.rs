@@ -13,9 +13,9 @@ use std::task::Waker;
 
 use super::ResponseInfo;
 use crate::buffer::{Chunk, Lease};
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::memory::receive_into;
 use crate::sink::{BodyInfo, Sink, TransferWaker};
-use crate::sync::IgnorePoison;
 use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 

@@ -36,7 +36,7 @@ use rustix::io::Errno;
 
 use super::PartialContent;
 use super::file::reservation::{self, SpaceReservation};
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// The number of bytes received between two writes of the checkpoint, over all connections
 /// together: at most that many are lost if the process is killed.

@@ -22,9 +22,9 @@ use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::drive::inbox::WorkerInbox;
 use crate::drive::worker::{Scheduler, SlotUse};
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::partial::PartialFile;
 use crate::sink::{ByteCounter, Sink};
-use crate::sync::IgnorePoison;
 use crate::transfer::{EndOffset, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 

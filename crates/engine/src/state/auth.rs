@@ -32,7 +32,7 @@ use haul_policy::auth::{DigestAlgorithm, DigestChallenge};
 use haul_policy::redirect::SecretHandling;
 use haul_policy::target::{Origin, Target};
 
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// The maximum number of protection spaces in an [`AuthCache`]. Beyond it, the oldest is removed.
 pub const MAX_SPACES: usize = 256;

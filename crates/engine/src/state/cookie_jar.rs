@@ -22,7 +22,7 @@ use haul_policy::target::Target;
 pub use haul_policy::cookie::StateFileStyle;
 
 use super::locked_file;
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 use crate::{Result, clock};
 
 /// The maximum number of Set-Cookie fields of one response that are read, as in curl. Further ones

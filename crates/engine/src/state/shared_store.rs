@@ -9,7 +9,7 @@ use std::time::Instant;
 use haul_policy::cookie::StateFileStyle;
 
 use super::locked_file;
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 use crate::{Result, clock};
 
 /// A store that can be loaded from a text file and saved to it.

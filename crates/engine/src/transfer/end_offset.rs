@@ -8,8 +8,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
-use crate::sync::IgnorePoison;
 
 /// The end that a split sets for its first stream, shared with that stream, and the stream's
 /// position.

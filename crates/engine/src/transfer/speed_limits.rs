@@ -7,8 +7,8 @@ use haul_policy::rate::TokenBucket;
 use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
 use crate::clock;
+use crate::ignore_poison::IgnorePoison;
 use crate::request::{RequestOptions, SpeedLimit};
-use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind};
 
 /// The upper and lower speed limits of a transfer. A transfer and the parts of its split share one

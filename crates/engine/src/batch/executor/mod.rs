@@ -33,9 +33,9 @@ use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::drive::inbox::WorkerMessage;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
+use crate::ignore_poison::IgnorePoison;
 use crate::request::Request;
 use crate::sink::Sink;
-use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, threads};
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use super::one_shot::OneShotSource;
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// The number of unsent bytes from which on the stream is not polled further.
 const MAX_UNSENT: usize = 128 << 10;

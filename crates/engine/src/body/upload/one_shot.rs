@@ -28,7 +28,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
 use super::feeder::{FeedQueue, Feeder};
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
 /// The maximum number of bytes that the thread requests from its reader at once.

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_grows_with_the_answered_requests() {
+    fn pipeline_limit_grows_with_answered_requests() {
         let limit = limited_to(4);
         let rooms: Vec<usize> = (0..9).map(|answered| room(&limit, answered)).collect();
         assert_eq!(rooms, [4, 3, 2, 2, 2, 3, 3, 4, 4]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_always_allows_one_request() {
+    fn pipeline_limit_always_allows_one_request() {
         for before in 0..5 {
             assert!((0..9).all(|answered| limited_to(before).allows(answered, || 0)), "{before}");
         }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn next_limit_is_what_this_connection_answered() {
+    fn next_pipeline_limit_is_the_number_of_answers() {
         let mut limit = limited_to(3);
         assert_eq!(limit.for_next_connection(2, 0), Some(3));
         assert_eq!(limit.for_next_connection(5, 1), Some(6));

@@ -20,9 +20,9 @@ mod coalesce;
 mod connections;
 mod delay_queue;
 mod drain;
-mod helpers;
-mod idle;
-mod output;
+mod helper_threads;
+mod idle_slots;
+mod output_flush;
 mod peer_records;
 mod scheduler;
 mod slot_table;
@@ -38,9 +38,9 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll, Token};
 
 use delay_queue::DelayQueue;
-use helpers::HelperThreads;
-use idle::IdleSlots;
-use output::OutputFlush;
+use helper_threads::HelperThreads;
+use idle_slots::IdleSlots;
+use output_flush::OutputFlushState;
 use peer_records::PeerRecords;
 pub use scheduler::{Scheduler, SlotUse};
 use slot_table::SlotTable;
@@ -132,7 +132,7 @@ struct Worker {
     delayed: DelayQueue,
     turn: TurnWork,
     scratch: ReceiveScratch,
-    output: OutputFlush,
+    output: OutputFlushState,
     helpers: HelperThreads,
     /// Threads in which connections are drained and closed.
     draining: Vec<JoinHandle<()>>,
@@ -189,7 +189,7 @@ impl Worker {
                 mover: ZeroCopyMover::default(),
                 finished: FinishedTransfers::new(),
             },
-            output: OutputFlush::default(),
+            output: OutputFlushState::default(),
             helpers: HelperThreads::new(now),
             draining: Vec::new(),
             totals: TransferTotals::default(),

@@ -24,12 +24,12 @@ struct FailingScheduler {
     flushes: AtomicUsize,
     over_after: usize,
     inbox: Mutex<Option<Arc<WorkerInbox>>>,
-    pause: Option<Mutex<SchedulerPause>>,
+    pause: Option<Mutex<PausingScheduler>>,
 }
 
 /// A scheduler that has nothing to do before a given time.
 #[derive(Default)]
-struct SchedulerPause {
+struct PausingScheduler {
     until: Option<Instant>,
     is_slept_through: bool,
 }

@@ -12,7 +12,7 @@
 //!
 //! The slot at the head streams: its bytes go directly to the sink. The other slots keep their
 //! bytes, within the budget. When the budget is used up, their transfers stop reading, and the
-//! bytes wait in the socket. The module [`progress`](super::progress) explains why this cannot
+//! bytes wait in the socket. The module [`progress_rule`](super::progress_rule) explains why this cannot
 //! deadlock.
 //!
 //! | order | which slot streams |
@@ -28,15 +28,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
-use super::progress::WindowMemory;
+use super::progress_rule::WindowMemory;
 use super::stage_sink::FinalValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer::{Chunk, Lease};
+use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputRoom;
 use crate::sink::match_list::MatchList;
-use crate::sync::IgnorePoison;
 
 /// The order in which bodies leave a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl SlotContent {
 
 /// One body on its way through a window, with its content that has not been passed to the sink yet.
 #[derive(Debug, Default)]
-struct WindowSlot {
+struct OrderedBodySlot {
     content: VecDeque<SlotContent>,
     done: bool,
     /// True if a part of the content has been passed to the sink.
@@ -135,10 +135,10 @@ struct WindowState {
     sink: Box<dyn StageSink>,
     room: OutputRoom,
     head: u64,
-    slots: VecDeque<WindowSlot>,
+    slots: VecDeque<OrderedBodySlot>,
     /// The slots, if the order is not that of the input. The numbers are not chosen by peers, so a
     /// fast hash is safe.
-    unordered: FxHashMap<u64, WindowSlot>,
+    unordered: FxHashMap<u64, OrderedBodySlot>,
     /// The finished ones among the unordered slots that still have content.
     ready: VecDeque<u64>,
     /// With [`WindowOrder::Whole`]: the slot that alone may use the sink.
@@ -482,16 +482,16 @@ impl Drop for WindowGuard<'_> {
 
 impl WindowState {
     /// Returns a slot, and adds it if it does not exist yet.
-    fn slot(&mut self, order: WindowOrder, slot: u64) -> &mut WindowSlot {
+    fn slot(&mut self, order: WindowOrder, slot: u64) -> &mut OrderedBodySlot {
         if order != WindowOrder::Input {
             return self.unordered.entry(slot).or_insert_with(|| {
                 self.held += SLOT_COST;
-                WindowSlot::default()
+                OrderedBodySlot::default()
             });
         }
         let entry = usize::try_from(slot - self.head).expect("slots near the head");
         while self.slots.len() <= entry {
-            self.slots.push_back(WindowSlot::default());
+            self.slots.push_back(OrderedBodySlot::default());
             self.held += SLOT_COST;
         }
         &mut self.slots[entry]

@@ -83,7 +83,7 @@ fn put(window: &OrderedWindow, slot: u64, text: &str) {
 }
 
 #[test]
-fn head_streams_and_later_slots_wait() {
+fn first_body_streams_and_later_ones_wait() {
     let (window, seen) = window(WindowOrder::Input, 10_000, 3);
     put(&window, 1, "b");
     put(&window, 0, "a");
@@ -100,7 +100,7 @@ fn head_streams_and_later_slots_wait() {
 }
 
 #[test]
-fn later_slots_get_credit_within_the_budget() {
+fn later_bodies_get_credit_within_the_budget() {
     let (window, seen) = window(WindowOrder::Input, 2000, 3);
     let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn TransferWaker> = woken.clone();
@@ -147,7 +147,7 @@ fn whole_order_delivers_bodies_as_they_complete() {
 }
 
 #[test]
-fn body_beyond_the_budget_claims_the_sink() {
+fn body_beyond_the_budget_gets_the_sink_alone() {
     let (window, seen) = window(WindowOrder::Whole, 1000, 2);
     let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
     put(&window, 0, &"a".repeat(900));
@@ -163,7 +163,7 @@ fn body_beyond_the_budget_claims_the_sink() {
 }
 
 #[test]
-fn claim_ends_when_its_body_restarts() {
+fn restarted_body_no_longer_has_the_sink_alone() {
     let (window, seen) = window(WindowOrder::Whole, 2000, 2);
     put(&window, 0, &"a".repeat(1800));
     let woken = Arc::new(WakeRecorder::default());
@@ -180,7 +180,7 @@ fn claim_ends_when_its_body_restarts() {
 }
 
 #[test]
-fn first_slot_has_no_preference_in_whole_order() {
+fn first_body_has_no_priority_in_completion_order() {
     let (window, _) = window(WindowOrder::Whole, 2000, 3);
     put(&window, 1, &"b".repeat(1800));
     let woken = Arc::new(WakeRecorder::default());
@@ -195,7 +195,7 @@ fn first_slot_has_no_preference_in_whole_order() {
 }
 
 #[test]
-fn feeder_of_a_full_stage_stays_within_budget() {
+fn stage_before_a_full_one_stays_within_budget() {
     let seen = CollectingSink::default();
     let window = OrderedWindow::new(WindowOrder::Free, 2000, Box::new(RunAheadSink(seen.clone())));
     let slot = window.reserve();
@@ -217,7 +217,7 @@ fn feeder_of_a_full_stage_stays_within_budget() {
 }
 
 #[test]
-fn claim_waits_for_a_partly_written_body() {
+fn sink_is_not_claimed_beside_a_partly_written_body() {
     let (window, seen) = window(WindowOrder::Whole, 600, 2);
     put(&window, 0, "a");
     put(&window, 0, "a");
@@ -233,7 +233,7 @@ fn claim_waits_for_a_partly_written_body() {
 }
 
 #[test]
-fn slot_with_delivered_content_cannot_restart() {
+fn body_with_delivered_content_cannot_restart() {
     let (window, seen) = window(WindowOrder::Input, 10_000, 2);
     put(&window, 1, "wrong");
     assert!(window.restart(1));
@@ -246,7 +246,7 @@ fn slot_with_delivered_content_cannot_restart() {
 }
 
 #[test]
-fn free_order_streams_every_slot() {
+fn free_order_streams_every_body() {
     let (window, seen) = window(WindowOrder::Free, 100, 3);
     put(&window, 2, "c");
     put(&window, 0, "a");

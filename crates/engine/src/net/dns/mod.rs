@@ -44,7 +44,7 @@ use self::client::{DnsAnswer, DnsClient, DnsInbox};
 use self::failure::{Answer, LookupFailure, present};
 pub use self::servers::DnsServers;
 use self::system_files::{FilePaths, NameFiles};
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
 /// The time for which a failure is cached that concerns this process (no descriptors, no memory) or

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::failure::{Answer, LookupFailure};
 use super::{LOCAL_FAILURE, ResolverInner};
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
 /// Threads that ask the system at the same time: as many as a run has transfers.

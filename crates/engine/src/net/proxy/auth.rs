@@ -9,7 +9,7 @@ use haul_policy::auth::{AllowedSchemes, ChosenScheme, DigestSession, choose, cno
 use haul_policy::proxy::Proxy;
 use haul_proto::head::ResponseHead;
 
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
 /// The authentication scheme for a proxy.

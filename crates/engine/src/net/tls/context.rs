@@ -23,10 +23,10 @@ use super::public_key_pin::{KeyPin, PinCheck};
 use super::trust::TrustSource;
 use super::verify::CertificateExaminer;
 use super::watched_files::{self, FileBacked, FileStamps};
+use crate::ignore_poison::IgnorePoison;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::AddressFamily;
 use crate::net::proxy::ProxyRoute;
-use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
 /// A TLS version.

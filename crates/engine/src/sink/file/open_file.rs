@@ -8,7 +8,7 @@ use tempfile::TempPath;
 
 use super::super::null_device::is_null;
 use super::super::partial::PartialFileWriter;
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// A cache of the character device that was opened last, so that thousands of bodies for
 /// `/dev/null` open it once. FIFOs are not cached, because their readers see the end only when they

@@ -9,7 +9,7 @@ use haul_proto::h1::{self, CloseReason, H1Event};
 
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;
-use super::zero_copy::BodyRoute;
+use super::zero_copy::ZeroCopyDecision;
 use crate::transfer::{ExchangeFailure, TransferStep};
 use crate::{Error, ErrorKind};
 
@@ -39,7 +39,7 @@ impl H1Connection {
     }
 
     pub(super) fn finish_front(&mut self, now: Instant, finished: &mut FinishedTransfers) {
-        self.direct = BodyRoute::Undecided;
+        self.direct = ZeroCopyDecision::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
             self.closing |= transfer.content_may_be_unread();
             if !self.closing {

@@ -7,10 +7,10 @@
 //! | `receive` | passes received bytes through TLS and the machine to the transfers |
 //! | `zero_copy` | lets the kernel move the rest of a body to its sink |
 //! | `close` | ends exchanges and the connection |
-//! | `pipelined` | keeps responses of pipelined requests until they are verified |
+//! | `pipelined_responses` | keeps responses of pipelined requests until they are verified |
 
 mod close;
-mod pipelined;
+mod pipelined_responses;
 mod receive;
 mod request_content;
 mod zero_copy;
@@ -34,9 +34,9 @@ use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::transfer::{ExchangeFailure, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
-use pipelined::PipelinedResponses;
+use pipelined_responses::PipelinedResponses;
 use request_content::RequestContent;
-use zero_copy::BodyRoute;
+use zero_copy::ZeroCopyDecision;
 
 /// The minimum number of bytes to ask for in a read, however little room the sink has: a response
 /// head must fit.
@@ -67,7 +67,7 @@ pub struct H1Connection {
     breaks_pipelining: bool,
     /// The peer violated the protocol. False if it only closed too early.
     violated: bool,
-    direct: BodyRoute,
+    direct: ZeroCopyDecision,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
     /// The key of the connection: the requests that it may carry.
@@ -107,7 +107,7 @@ impl H1Connection {
             send_error: None,
             breaks_pipelining: false,
             violated: false,
-            direct: BodyRoute::Undecided,
+            direct: ZeroCopyDecision::Undecided,
             pacing,
             pipeline_limit: PipelineLimit::default(),
             key,

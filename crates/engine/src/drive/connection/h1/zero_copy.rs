@@ -11,7 +11,7 @@ use crate::transfer::ReceiveCredit;
 
 /// Who moves the rest of the body in progress from the socket to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyRoute {
+pub(super) enum ZeroCopyDecision {
     /// Nothing is decided yet.
     Undecided,
     /// The kernel moves the bytes.
@@ -35,7 +35,7 @@ impl H1Connection {
     /// [`H1Connection::move_body`] instead of [`H1Connection::receive`]. Nothing else may write to
     /// the transfer's sink meanwhile.
     pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
-        if self.direct == BodyRoute::Undecided {
+        if self.direct == ZeroCopyDecision::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();
             let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
             if !granted {
@@ -45,9 +45,9 @@ impl H1Connection {
             self.direct = output
                 .and_then(zero_copy::target_of)
                 .filter(|target| *target != ZeroCopyTarget::Pipe || pipes == PipeMode::Awaited)
-                .map_or(BodyRoute::Copied, BodyRoute::Moved);
+                .map_or(ZeroCopyDecision::Copied, ZeroCopyDecision::Moved);
         }
-        matches!(self.direct, BodyRoute::Moved(_))
+        matches!(self.direct, ZeroCopyDecision::Moved(_))
     }
 
     /// Waits until the body in progress can continue. Only for a driver that does not wait in the
@@ -59,7 +59,7 @@ impl H1Connection {
         let sends = self.wants_room() && !self.stream.waits_for_proxy();
         let socket = self.stream.as_fd();
         let pipe = match self.queue.front_mut() {
-            Some(transfer) if self.direct == BodyRoute::Moved(ZeroCopyTarget::Pipe) => {
+            Some(transfer) if self.direct == ZeroCopyDecision::Moved(ZeroCopyTarget::Pipe) => {
                 if !transfer.direct().map_or(Ok(true), zero_copy::has_room)? {
                     transfer.set_paused(true, Instant::now());
                     if !transfer.direct().map_or(Ok(true), |pipe| zero_copy::wait_for_room(pipe, deadline))? {
@@ -86,7 +86,7 @@ impl H1Connection {
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
         let remaining = self.remaining();
-        let (BodyRoute::Moved(target), Some(transfer)) = (self.direct, self.queue.front_mut()) else {
+        let (ZeroCopyDecision::Moved(target), Some(transfer)) = (self.direct, self.queue.front_mut()) else {
             return ReceiveStatus::More;
         };
         let credit = match transfer.credit(now, waker.wake, waker.token) {
@@ -94,7 +94,7 @@ impl H1Connection {
             stopped => return self.on_no_credit(stopped, now, finished),
         };
         let Some(output) = transfer.direct() else {
-            self.direct = BodyRoute::Copied;
+            self.direct = ZeroCopyDecision::Copied;
             return ReceiveStatus::More;
         };
         let step = mover.step(self.stream.as_fd(), output, target, remaining.min(credit));
@@ -109,7 +109,7 @@ impl H1Connection {
             (Ok(()), None) => ReceiveStatus::More,
             (Ok(()), Some(ZeroCopyStop::WouldBlock)) => ReceiveStatus::WouldBlock,
             (Ok(()), Some(ZeroCopyStop::Refused)) => {
-                self.direct = BodyRoute::Copied;
+                self.direct = ZeroCopyDecision::Copied;
                 ReceiveStatus::More
             }
             (Ok(()), Some(ZeroCopyStop::Socket(error))) => self.on_io_error(error, now, finished),

@@ -22,7 +22,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// The number of bytes that all connections together may hold. The minimum of each is not counted.
 const ALL: u32 = 12 << 20;

@@ -30,7 +30,7 @@ use self::active::{ActiveLookup, DueLookup, PendingQuery};
 use self::socket::DnsSocket;
 use super::DnsServers;
 use super::system_files::{NameConfig, NameFiles};
-use crate::sync::IgnorePoison;
+use crate::ignore_poison::IgnorePoison;
 
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
+use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
 use crate::job_part::{ContestantRole, FigureKind};
 use crate::record::BenchRecord;
 

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::style::{CUT, DrawResult, FRAME, HAUL, PEER, TEXT, font, marked};
+use super::chart_style::{CUT, DrawResult, FRAME, HAUL, PEER, TEXT, font, marked};
 use crate::job_part::{ContestantRole, FigureKind};
 use crate::record::{BenchRecord, PartResult};
 

@@ -3,9 +3,9 @@
 
 use super::{BenchJob, JobEnvironment, SiteFiles, in_a_row};
 use crate::Result;
-use crate::cores::OneCore;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::one_core::OneCore;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };
@@ -34,7 +34,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: "curl",
         limit: None,
-        goals: vec![CardGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0)],
+        goals: vec![PartGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0)],
         rounds: 30,
         warm_up: true,
         one_core: true,

@@ -269,7 +269,7 @@ fn fleet_always_progresses_while_its_output_has_room() {
 }
 
 #[test]
-fn only_the_head_starts_without_budget() {
+fn only_the_next_body_in_order_starts_without_budget() {
     let queue_head =
         QueueHead { first: 7, first_head: Some(7), has_budget: false, last_head: None, is_last_stuck: false };
     assert_eq!(queue_head.permission(), Some(StartPermission { beyond_caps: None }));
@@ -281,14 +281,14 @@ fn only_the_head_starts_without_budget() {
 }
 
 #[test]
-fn stuck_stage_starts_one_transfer_beyond_caps() {
+fn stuck_stage_starts_one_transfer_beyond_the_limits() {
     let queue_head = QueueHead { first: 7, first_head: None, has_budget: false, last_head: None, is_last_stuck: true };
     assert_eq!(queue_head.permission(), Some(StartPermission { beyond_caps: Some(7) }));
     assert_eq!(QueueHead { is_last_stuck: false, ..queue_head }.permission(), None);
 }
 
 #[test]
-fn streaming_slot_needs_no_budget() {
+fn streaming_body_gets_credit_with_full_window_memory() {
     let memory = WindowMemory { held: 100, budget: 100, room: OutputRoom::Free, may_run_ahead: false };
     assert_eq!((memory.credit(true), memory.credit(false)), (u64::MAX, 0));
     assert!(memory.may_continue(true) && !memory.may_continue(false));

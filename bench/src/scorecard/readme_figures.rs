@@ -103,7 +103,7 @@ mod tests {
                           <!-- /bench:jobs -->\nend\n";
 
     #[test]
-    fn only_marked_pieces_are_replaced() {
+    fn only_text_between_readme_markers_is_replaced() {
         let mut site = sheet(vec![
             entry("haul", vec![Ok(figures(0.25))]),
             entry("curl, a config", vec![Ok(figures(1.0))]),

@@ -1,14 +1,14 @@
 //! The contents of `docs/benchmarks.md`, of [`ROWS_FILE`], and of the HTML page.
 
-use super::causes::Causes;
 use super::document::{self, DocumentBlock, DocumentTable};
+use super::goal_causes::Causes;
+use super::goal_verdict::{GoalStatus, GoalVerdict};
 use super::project_goals;
-use super::verdict::{GoalStatus, GoalVerdict};
-use super::{bars, curves, overview, readme};
+use super::{bar_charts, line_charts, overview_chart, readme_figures};
 use crate::Result;
 use crate::job_part::WorkUnit;
 use crate::record::{BenchRecord, PartResult};
-use crate::report;
+use crate::terminal_table;
 
 /// The job whose parts are points of curves.
 const CURVES: &str = "curves";
@@ -42,12 +42,12 @@ pub(super) fn html(record: &BenchRecord, causes: &Causes) -> Result<String> {
 /// Draws all charts. Returns each with its name.
 pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let mut charts: Vec<(String, String)> = Vec::new();
-    charts.extend(overview::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
+    charts.extend(overview_chart::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
     for (job, sheets) in jobs(record) {
-        charts.push((job.to_owned(), bars::chart(&sheets)?));
+        charts.push((job.to_owned(), bar_charts::chart(&sheets)?));
     }
-    for curve in &curves::ALL {
-        charts.extend(curves::chart(curve, record)?.map(|svg| (format!("curve-{}", curve.name), svg)));
+    for curve in &line_charts::ALL {
+        charts.extend(line_charts::chart(curve, record)?.map(|svg| (format!("curve-{}", curve.name), svg)));
     }
     Ok(charts)
 }
@@ -67,7 +67,7 @@ fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
 fn blocks(record: &BenchRecord, causes: &Causes) -> Result<Vec<DocumentBlock>> {
     let mut blocks = vec![DocumentBlock::Heading(1, "Benchmarks".to_owned())];
     blocks.extend(summary(record));
-    if let Some(svg) = overview::chart(record)? {
+    if let Some(svg) = overview_chart::chart(record)? {
         let shows = "What haul takes of the best peer's wall time and CPU in each job".to_owned();
         blocks.push(DocumentBlock::Chart { name: "overview".to_owned(), shows, svg });
     }
@@ -76,11 +76,11 @@ fn blocks(record: &BenchRecord, causes: &Causes) -> Result<Vec<DocumentBlock>> {
         blocks.push(DocumentBlock::Heading(3, job.to_owned()));
         blocks.push(DocumentBlock::Paragraph(format!("{}.", sheets[0].about)));
         let shows = format!("Wall time and CPU of each contestant of the job {job}");
-        blocks.push(DocumentBlock::Chart { name: job.to_owned(), shows, svg: bars::chart(&sheets)? });
+        blocks.push(DocumentBlock::Chart { name: job.to_owned(), shows, svg: bar_charts::chart(&sheets)? });
     }
     let mut headed = false;
-    for curve in &curves::ALL {
-        let Some(svg) = curves::chart(curve, record)? else { continue };
+    for curve in &line_charts::ALL {
+        let Some(svg) = line_charts::chart(curve, record)? else { continue };
         if !headed {
             blocks.push(DocumentBlock::Heading(2, "How cost grows".to_owned()));
             headed = true;
@@ -98,8 +98,8 @@ fn blocks(record: &BenchRecord, causes: &Causes) -> Result<Vec<DocumentBlock>> {
 /// Makes the README's table, and the text that says where its numbers come from.
 fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
-    let rows = readme::job_rows(record);
-    let head = readme::JOB_HEAD.map(str::to_owned).to_vec();
+    let rows = readme_figures::job_rows(record);
+    let head = readme_figures::JOB_HEAD.map(str::to_owned).to_vec();
     let mut blocks = vec![DocumentBlock::Paragraph(
         "haul and its peers do the same job in turn, on one machine. The table shows haul's share of the best peer's wall time \
          or CPU: 0.25 is a quarter."
@@ -214,10 +214,10 @@ fn misses(verdicts: &[GoalVerdict], causes: &Causes) -> Vec<DocumentBlock> {
 
 /// Makes the table of a part, below its description.
 fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
-    let table = report::ResultTable::of(sheet);
+    let table = terminal_table::ResultTable::of(sheet);
     let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {
         let mut cells = vec![entry.name.clone()];
-        match report::wrong(entry) {
+        match terminal_table::wrong(entry) {
             None => cells.extend(table.columns.iter().map(|(_, cells)| cells[row].clone())),
             Some(why) => {
                 cells[0] += &format!(" ({why})");

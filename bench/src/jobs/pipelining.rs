@@ -6,7 +6,7 @@ use testkit::relay::Relay;
 
 use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "pipeline", about: "500 pages at 20 ms round trip: --pipeline 32 against 50 connections", set_up };
@@ -50,7 +50,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: CURL,
         limit: None,
-        goals: vec![CardGoal::ratio(FigureKind::Wall, PIPELINED, CURL, 1.0)],
+        goals: vec![PartGoal::ratio(FigureKind::Wall, PIPELINED, CURL, 1.0)],
         rounds: 7,
         warm_up: true,
         one_core: false,

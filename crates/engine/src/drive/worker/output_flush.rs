@@ -15,7 +15,7 @@ const GATHER_TIME: Duration = Duration::from_millis(1);
 
 /// A worker's view of the gathered output.
 #[derive(Default)]
-pub(super) struct OutputFlush {
+pub(super) struct OutputFlushState {
     /// The output was full, and the event loop waits until it is writable.
     is_watched: bool,
     /// The last flush could not write everything, and this worker cannot wait for the rest. No
@@ -25,7 +25,7 @@ pub(super) struct OutputFlush {
     gathered_since: Option<Instant>,
 }
 
-impl OutputFlush {
+impl OutputFlushState {
     /// Notes that the output is writable again.
     pub(super) fn on_room(&mut self) {
         self.is_watched = false;

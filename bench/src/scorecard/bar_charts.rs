@@ -10,10 +10,10 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::style::{CUT, DrawResult, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
+use super::chart_style::{CUT, DrawResult, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
 use crate::job_part::{ContestantRole, FigureKind};
 use crate::record::{ContestantRuns, PartResult};
-use crate::report;
+use crate::terminal_table;
 
 /// The width of the chart, in pixels.
 const WIDTH: u32 = 1000;
@@ -75,7 +75,7 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     }
     for (at, what) in [FigureKind::Wall, cpu_of(sheet)].into_iter().enumerate() {
         let left = NAMES + i32::try_from(at)? * PANEL;
-        let against = report::measure_of(sheet, what);
+        let against = terminal_table::measure_of(sheet, what);
         let title = format!("{}, × {against}", what.name());
         area.draw(&Text::new(title, (left, top + 36), font(12, TEXT, HPos::Left)))?;
         let best = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
@@ -128,7 +128,7 @@ fn bar(
         area.draw(&Polygon::new(gap, WHITE.filled()))?;
     }
     let figure = what.words(value, sheet.unit);
-    let ratio = sheet.ratio(what, &entry.name, report::measure_of(sheet, what));
+    let ratio = sheet.ratio(what, &entry.name, terminal_table::measure_of(sheet, what));
     let text = ratio.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
     let style = font(12, TEXT, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));
     area.draw(&Text::new(text, (right + 6, middle), style))?;

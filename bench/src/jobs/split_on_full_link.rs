@@ -7,7 +7,7 @@ use testkit::relay::Relay;
 use super::large_bodies::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, at_most};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{FigureKind, JobPart, PartGoal, WorkUnit};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "unlimited",
@@ -27,7 +27,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(body.to(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
         baseline: HAUL_ONE,
         limit: None,
-        goals: vec![CardGoal::ratio(FigureKind::Wall, HAUL, HAUL_ONE, 1.05)],
+        goals: vec![PartGoal::ratio(FigureKind::Wall, HAUL, HAUL_ONE, 1.05)],
         rounds: 7,
         warm_up: true,
         one_core: false,

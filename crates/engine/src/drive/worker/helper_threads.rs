@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::Worker;
-use crate::drive::idle_cores::IdleCores;
+use crate::drive::idle_cores::IdleCoreDetector;
 use crate::threads;
 
 /// The length of a measurement if bodies are heavy
@@ -20,7 +20,7 @@ const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 /// The helper threads of a worker, and the measurement that decides whether to start another.
 pub(super) struct HelperThreads {
     threads: Vec<JoinHandle<()>>,
-    idle_cores: IdleCores,
+    idle_cores: IdleCoreDetector,
     /// The time that the worker has slept since the measurement began.
     slept: Duration,
     measured_since: Instant,
@@ -28,7 +28,12 @@ pub(super) struct HelperThreads {
 
 impl HelperThreads {
     pub(super) fn new(now: Instant) -> Self {
-        Self { threads: Vec::new(), idle_cores: IdleCores::default(), slept: Duration::ZERO, measured_since: now }
+        Self {
+            threads: Vec::new(),
+            idle_cores: IdleCoreDetector::default(),
+            slept: Duration::ZERO,
+            measured_since: now,
+        }
     }
 
     /// Adds a time that the worker slept.
