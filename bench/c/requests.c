@@ -3,8 +3,8 @@
  *   requests WAY HOST PORT PATH COUNT [FORM]
  *
  * WAY is `haul` (this library), `curl` (libcurl's easy interface), or `limit`: one send and as many receives as it takes
- * on one blocking socket, no parsing but a search for the end of the head and Content-Length. Each takes the body into
- * memory. With FORM it is posted. The length of all bodies is printed.
+ * on one blocking socket, no parsing but a search for the end of the head and Content-Length. Each receives the body into
+ * memory. With FORM, it is posted. Prints the length of all bodies.
  */
 #include <dlfcn.h>
 #include <haul.h>
@@ -122,7 +122,8 @@ static size_t keep(char *data, size_t size, size_t count, void *user) {
     return size * count;
 }
 
-/* By dlopen: its header need not be installed. The numbers are those of its interface, which never change. */
+/* Loads libcurl by dlopen, so that its header need not be installed. The numbers are constants of its interface, which never
+ * change. */
 static unsigned long long by_curl(const char *url, long count, const char *form) {
     enum { URL = 10002, PROXY = 10004, WRITEFUNCTION = 20011, POSTFIELDS = 10015, USERAGENT = 10018, TIMEOUT_MS = 155 };
     void *library = dlopen("libcurl.so.4", RTLD_NOW);

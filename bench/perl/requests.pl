@@ -4,8 +4,8 @@
 #   requests.pl WAY HOST PORT PATH COUNT [FORM]
 #   requests.pl pages WAY LIST                   all URLs of a file, six at once
 #
-# WAY is a client, in the words that its manual has for such a program. Each takes the body into a string; with FORM, which is
-# encoded already, it is posted. The length of all bodies is printed.
+# WAY is a client, used as its manual recommends for such a program. Each returns the body as a string. FORM, which is already
+# encoded, is posted. Prints the length of all bodies.
 use strict;
 use warnings;
 use FindBin ();
@@ -94,7 +94,7 @@ my $total = 0;
 $total += length $call->() for 1 .. $count;
 print "$total\n";
 
-# The length of all bodies, fetched six at once by what a client has for that.
+# Returns the length of all bodies. Each client fetches them six at a time, by its own means.
 sub pages {
     my ($way, @urls) = @_;
     my $total = 0;

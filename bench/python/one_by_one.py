@@ -3,8 +3,8 @@
 
     one_by_one.py WAY HOST PORT PATH COUNT [FORM]
 
-WAY is a client, in the words that its manual has for such a program. Each takes the body as bytes; with FORM, which is encoded, its
-fields are posted, and each client encodes them anew. The length of all bodies is printed.
+WAY is a client, used as its manual recommends for such a program. Each returns the body as bytes. With FORM, which is encoded, its
+fields are posted, and each client encodes them again. Prints the length of all bodies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def like_requests(session) -> Call:
-    """Of all whose sessions have requests' names."""
+    """Returns the call for a client whose sessions have the methods of requests."""
     if form is not None:
         return lambda: session.post(url, data=form).content
     return lambda: session.get(url).content

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Many pages side by side, for the job python:
+"""Many pages at once, for the job python:
 
     pages.py WAY LIST
 
-WAY is a client, in the words that its manual has for such a program, 50 requests at a time; LIST is a file of URLs. The length of all
-bodies is printed.
+WAY is a client, used as its manual recommends for such a program, with 50 requests at a time. LIST is a file of URLs. Prints the length
+of all bodies.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def pycurl() -> int:
 
 
 async def all_of(length) -> int:
-    """As a task each, so many at a time."""
+    """Runs a task for each URL, at most PARALLEL at a time, and returns the length of all bodies."""
     import asyncio
 
     turn = asyncio.Semaphore(PARALLEL)

@@ -39,7 +39,7 @@ bench instructions [--update]: the instructions of fixed cases against those of 
 const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
-/// What the command line asks for.
+/// The command that the command line selects.
 pub(crate) enum BenchCommand {
     Help,
     List,

@@ -90,7 +90,7 @@ pub(crate) struct ContestantRuns {
 pub(crate) struct CountedRun {
     /// True if the output was right, by length and SHA-256, or by the contestant's own check.
     pub(crate) right: bool,
-    /// What was wrong with the output, if anything.
+    /// The fault in the output, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) fault: Option<String>,
     /// The length of the correct output.

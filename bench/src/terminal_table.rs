@@ -68,7 +68,7 @@ pub(crate) fn wrong(entry: &ContestantRuns) -> Option<String> {
 
 /// A table of results. A cell without a result is `-`.
 pub(crate) struct ResultTable {
-    /// For each column, the title and a cell for each contestant.
+    /// The columns: each has a title and a cell for each contestant.
     pub(crate) columns: Vec<(String, Vec<String>)>,
 }
 

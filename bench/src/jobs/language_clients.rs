@@ -27,8 +27,8 @@ pub(super) struct OneByOneJob<'a> {
     pub(super) clients: &'a [LanguageClient],
     /// The client that the goals apply to.
     pub(super) haul: &'static str,
-    /// For each of the parts small, page and post: the number of requests, and the maximum CPU time
-    /// as a multiple of the limit's.
+    /// The number of requests, and the maximum CPU time as a multiple of the limit's, for each of
+    /// the parts small, page and post.
     pub(super) parts: [(usize, f64); 3],
     /// A client that posts so slowly that it sends a twentieth of the requests, in a separate part
     /// with haul only.

@@ -85,7 +85,7 @@ pub(crate) fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a job needs to run: options, a working directory, and its servers.
+/// The environment in which a job runs: its options, its working directory, and its servers.
 pub(crate) struct JobEnvironment<'a> {
     pub(crate) job: &'static BenchJob,
     pub(crate) options: &'a BenchOptions,

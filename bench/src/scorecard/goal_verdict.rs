@@ -1,4 +1,4 @@
-//! Whether a run has met a goal of the project.
+//! The comparison of the project's goals with the results of a run.
 
 use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
 use crate::job_part::{FigureKind, WorkUnit};
@@ -15,7 +15,7 @@ pub(super) struct GoalVerdict {
     pub(super) end: GoalStatus,
 }
 
-/// Whether a goal is met.
+/// The outcome of a comparison with a goal.
 #[derive(Debug, PartialEq)]
 pub(super) enum GoalStatus {
     /// The median meets the goal. So do the results of the first number of rounds, out of the

@@ -13,11 +13,11 @@ pub(super) struct ProjectGoal {
     pub(super) proof: GoalProof,
 }
 
-/// How it is shown that a goal is met.
+/// The proof that a goal is met.
 pub(super) enum GoalProof {
-    /// By the result `what` of the contestant `of` in the part `sheet`.
+    /// The result `what` of the contestant `of` in the part `sheet`.
     Figure { sheet: &'static str, of: &'static str, what: FigureKind, bound: ProjectGoalBound },
-    /// By these tests.
+    /// These tests.
     Tests(&'static str),
 }
 

@@ -115,9 +115,9 @@ pub struct Lease<'a> {
 /// The memory that holds the bytes of a lease.
 #[derive(Debug)]
 enum LeasedBytes<'a> {
-    /// In a read buffer of which nothing else is needed any more, so the sink may take it.
+    /// Bytes in a read buffer of which nothing else is needed any more, so the sink may take it.
     Whole(&'a mut Buffer),
-    /// In a read buffer that is still needed, or in other memory.
+    /// Bytes in a read buffer that is still needed, or in other memory.
     Part(&'a [u8]),
 }
 

@@ -51,7 +51,7 @@ pub struct Facts {
     pub connection: Option<u64>,
     /// The peer's address.
     pub peer: Option<SocketAddr>,
-    /// Why the last server's certificate is not valid, if it was accepted nevertheless
+    /// The reason why the last server's certificate is not valid, if it was accepted nevertheless
     /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
     pub certificate_fault: Option<Box<str>>,
     /// The certificate chain of the last server, beginning with its own certificate, in DER. Only

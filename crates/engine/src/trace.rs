@@ -61,7 +61,7 @@ pub enum TraceEvent<'a> {
     },
     /// The last attempt failed, and another follows after a wait.
     Retry {
-        /// Why the last attempt failed.
+        /// The reason why the last attempt failed.
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,

@@ -35,7 +35,7 @@ pub(super) struct CompletionQueue {
 /// The state of a completion queue, under its lock.
 #[derive(Default)]
 pub(super) struct CompletionState {
-    /// In the order of the input: results that must wait for earlier ones.
+    /// Results that must wait for earlier ones, if the order is that of the input.
     out_of_order: BTreeMap<u64, FinishedRequest>,
     /// Results that the program can take.
     ready: VecDeque<FinishedRequest>,

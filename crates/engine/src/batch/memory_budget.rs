@@ -29,7 +29,8 @@ pub(super) struct MemoryBudget {
     held: AtomicU64,
     /// The lowest number of all requests in progress.
     first: AtomicU64,
-    /// In the order of the input: the number of the request whose result the program gets next.
+    /// The number of the request whose result the program gets next, if the order is that of the
+    /// input.
     head: AtomicU64,
     /// True if the program can take no result at present.
     nothing_ready: AtomicBool,

@@ -206,7 +206,7 @@ impl Batch {
     /// Waits like [`next`](Self::next), but at most until `deadline`. Returns `None` then.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// The errors of [`next`](Self::next).
     pub fn next_by(&self, deadline: Option<Instant>) -> Result<Option<FinishedRequest>> {
         Ok(self.next_bunch(1, deadline)?.pop())
     }
@@ -216,7 +216,7 @@ impl Batch {
     /// have been returned. For programs in which each call into the library is expensive.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// The errors of [`next`](Self::next).
     pub fn next_bunch(&self, most: usize, deadline: Option<Instant>) -> Result<Vec<FinishedRequest>> {
         if self.is_inherited() {
             return Err(Error::new(

@@ -35,7 +35,7 @@ use rustix::io::Errno;
 
 pub use sys::{ZeroCopyMover, target_of};
 
-/// How the kernel moves bytes to a descriptor.
+/// The way in which the kernel moves bytes to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyTarget {
     /// The descriptor is a pipe: bytes go straight into it.

@@ -72,8 +72,8 @@ pub(super) struct QueuedJob {
     value: Option<Box<[u8]>>,
 }
 
-/// What is needed to start the transfer of a job. The dispatcher keeps the job itself under `key`
-/// until the job ends.
+/// The data from which the transfer of a job is made. The dispatcher keeps the job itself under
+/// `key` until the job ends.
 pub(super) struct StartedJob {
     pub(super) key: usize,
     pub(super) stage: usize,
@@ -103,15 +103,16 @@ pub(super) struct DispatchState {
     queue: JobQueue<Box<QueuedJob>>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
-    /// For each stage: the values that it passes on only at its end, once it has ended.
+    /// The values that each stage passes on only at its end; `None` before its end, and once all
+    /// are used.
     final_values: Vec<Option<FinalValues>>,
-    /// For each stage: the number of transfers in the queue.
+    /// The number of transfers in the queue, for each stage.
     waiting: Vec<usize>,
-    /// For each stage: the number of transfers that wait, run, or are invalid and not yet reported.
+    /// The number of transfers that wait, run, or are invalid and not yet reported, for each stage.
     outstanding: Vec<usize>,
     invalid: VecDeque<InvalidJob>,
-    /// For each stage: true if its queue is full, so that it accepts no values and the stage before
-    /// it may have to wait.
+    /// True for each stage whose queue is full: it accepts no values, and the stage before it may
+    /// have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
     /// The origin of the very first URL.
@@ -293,7 +294,7 @@ impl Dispatcher {
     /// Returns the next job that may start, and the host slot that it uses.
     ///
     /// # Errors
-    /// As `fill`.
+    /// The error of [`Dispatcher::fill`].
     pub(super) fn next(&self, now: Instant, view: &StageView<'_>) -> Result<Option<(HostId, StartedJob)>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
@@ -311,7 +312,7 @@ impl Dispatcher {
     /// if there is none.
     ///
     /// # Errors
-    /// As `fill`.
+    /// The error of [`Dispatcher::fill`].
     pub(super) fn next_for(&self, host: HostId, now: Instant, view: &StageView<'_>) -> Result<Option<StartedJob>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;

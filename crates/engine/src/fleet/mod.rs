@@ -62,7 +62,7 @@ pub struct FleetStage {
     /// The pattern whose matches are extracted from pages. Without it, a stage outputs the pages
     /// themselves. Every stage but the last needs one.
     pub extract: Option<ExtractPattern>,
-    /// What the pattern is matched against: a page's text, or another form of it. Default: text.
+    /// The form of a page against which the pattern is matched. Default: text.
     pub search_in: SearchInput,
     /// The template that makes a URL of this stage from a value of the previous one. Every stage
     /// but the first needs one.

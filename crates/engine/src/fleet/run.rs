@@ -61,7 +61,7 @@ pub(super) struct FleetRun {
     over: AtomicBool,
 }
 
-/// What a worker knows about another one.
+/// The facts about a worker that other workers use.
 struct PeerWorker {
     inbox: Arc<WorkerInbox>,
     running: usize,

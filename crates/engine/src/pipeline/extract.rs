@@ -60,7 +60,7 @@ impl ExtractPattern {
     /// position, the order of the expressions decides.
     ///
     /// # Errors
-    /// As [`ExtractPattern::new`].
+    /// The errors of [`ExtractPattern::new`].
     pub fn all_of(expressions: &[impl AsRef<str>]) -> Result<Self> {
         let inner = expressions.iter().map(|expression| compile(expression.as_ref()));
         Ok(Self { inner: inner.collect::<Result<_>>()? })
@@ -109,7 +109,7 @@ impl fmt::Debug for ExtractPattern {
 /// expressions, it also keeps their values from that part of the body.
 pub struct Extractor {
     searches: Vec<ExpressionSearch>,
-    /// With several expressions: values that wait, because another expression may still find an
+    /// Values of several expressions that wait, because another expression may still find an
     /// earlier one.
     found: Vec<ExtractedValue>,
 }

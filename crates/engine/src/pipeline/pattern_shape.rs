@@ -42,7 +42,7 @@ pub(super) struct ClassRun {
     pub(super) greedy: bool,
 }
 
-/// How many of the non-ASCII characters belong to a class.
+/// The share of the non-ASCII characters that belong to a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NonAscii {
     None,

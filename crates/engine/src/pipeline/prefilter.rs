@@ -35,7 +35,7 @@ pub(super) struct ByteTriple {
     /// The allowed values of the byte before the hit, of the hit itself, and of the byte after it;
     /// `None` if any value, or none, is allowed.
     exact: [Option<Box<ByteSet>>; 3],
-    /// For each set of `exact`, a range of values that contains it.
+    /// A range of values around each set of `exact`.
     cover: [ByteRange; 3],
     /// The index of the piece that matches the hit.
     pub(super) piece: usize,

@@ -95,7 +95,7 @@ pub struct SortedValues {
     source: SortedSource,
 }
 
-/// Where the sorted values are: in memory, or in runs on disk.
+/// The place of the sorted values: memory, or runs on disk.
 #[derive(Debug)]
 enum SortedSource {
     Memory { arena: SortArena, next: usize },

@@ -42,7 +42,7 @@ use crate::net::stream::ConnectionStream;
 use crate::sink::TransferWaker;
 use crate::transfer::{Transfer, TransferStep};
 
-/// How a sink that is a pipe gets its bytes.
+/// The way in which a sink that is a pipe gets its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeMode {
     /// The kernel moves bytes to the pipe. The driver waits until the pipe has room.

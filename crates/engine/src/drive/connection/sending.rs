@@ -81,21 +81,22 @@ pub trait ProtocolMachine {
     fn advance_output(&mut self, n: usize);
 }
 
-/// The result of [`feed`].
+/// The result of [`feed`]: why it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeedResult {
     /// The content is complete: no more of it is to be sent.
     All,
-    /// The machine takes no more now. Or a read of the source might block, and the earlier bytes
-    /// must be sent before that.
+    /// The protocol machine accepts no more now; or the source gave less than it was asked for, and
+    /// the bytes must be sent before it is read again.
     Waits,
-    /// The source has nothing now. It wakes the sender when it has more, or may have more at this
-    /// time.
+    /// The source has no bytes now. It wakes the sender when it has some, or must be read again at
+    /// this time.
     Starved(Option<Instant>),
 }
 
-/// Puts content into the machine until one of them stops, so that a head and a small body leave in
-/// one write. `given` receives each piece.
+/// Reads content into the protocol machine until the content ends, the machine accepts no more, or
+/// the source has none. So a head and a small body leave in one write. `given` is called with each
+/// piece.
 ///
 /// # Errors
 /// The error of the source, or content that differs from the announced length.
@@ -149,7 +150,7 @@ pub(super) fn feed(
     Ok(FeedResult::All)
 }
 
-/// The error for content that cannot be read, or whose time ran out.
+/// Makes the error for content that cannot be read, or not in time.
 pub(super) fn unreadable(error: io::Error) -> crate::Error {
     match error.kind() {
         io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),
@@ -160,9 +161,9 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
     }
 }
 
-/// Sends the machine's output, and the content that `feed` adds to it as room appears; `sent` is
-/// called for each write. If a read of the content `may_block` this thread, the driver looks for an
-/// early answer in between: a slow source must not hide it.
+/// Sends the machine's output. `feed` adds content before each write, and `sent` is called after
+/// it. If a read of the content `may_block` this thread, the driver looks for an early response in
+/// between: a slow source must not hide it.
 ///
 /// # Errors
 /// The error of the socket. A response may have arrived anyway: receive before giving up.

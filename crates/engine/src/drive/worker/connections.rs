@@ -1,5 +1,5 @@
 //! The connections of a worker: finds one for a transfer, serves it, and handles the results of its
-//! transfers.
+//! transfers. A slot is a [`ConnectionSlot`]: a connection with the transfers that wait for it.
 
 use std::collections::VecDeque;
 use std::io;

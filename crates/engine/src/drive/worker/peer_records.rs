@@ -14,7 +14,7 @@ use crate::transfer::Transfer;
 /// peer may cost one more request that is sent in vain. A record takes at most about 1 MiB.
 const MAX_REMEMBERED: usize = 4096;
 
-/// What earlier connections have shown about peers.
+/// The properties of peers that earlier connections have shown.
 #[derive(Default)]
 pub(super) struct PeerRecords {
     /// Peers that get one request at a time on a connection.

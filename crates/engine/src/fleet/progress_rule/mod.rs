@@ -94,7 +94,7 @@ pub(super) struct WindowMemory {
     pub(super) held: usize,
     /// The maximum number of bytes that the window may keep.
     pub(super) budget: usize,
-    /// Whether the sink has room.
+    /// The state of the sink: whether it has room.
     pub(super) room: OutputRoom,
     /// True if a streaming slot may keep content while the sink has no room.
     pub(super) may_run_ahead: bool,

@@ -12,8 +12,8 @@
 //!
 //! The slot at the head streams: its bytes go directly to the sink. The other slots keep their
 //! bytes, within the budget. When the budget is used up, their transfers stop reading, and the
-//! bytes wait in the socket. The module [`progress_rule`](super::progress_rule) explains why this cannot
-//! deadlock.
+//! bytes wait in the socket. The module [`progress_rule`](super::progress_rule) explains why this
+//! cannot deadlock.
 //!
 //! | order | which slot streams |
 //! |---|---|
@@ -61,13 +61,13 @@ pub(super) trait StageSink: Send {
     /// Receives values, and empties the list.
     ///
     /// # Errors
-    /// As [`StageSink::bytes`].
+    /// The errors of [`StageSink::bytes`].
     fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom>;
 
     /// Passes on content that the sink itself has gathered.
     ///
     /// # Errors
-    /// As [`StageSink::bytes`].
+    /// The errors of [`StageSink::bytes`].
     fn flush(&mut self) -> Result<OutputRoom>;
 
     /// Returns true if a streaming slot may keep further content in memory, within the budget,
@@ -80,7 +80,7 @@ pub(super) trait StageSink: Send {
     /// Returns those values that this sink did not output.
     ///
     /// # Errors
-    /// As [`StageSink::bytes`].
+    /// The errors of [`StageSink::bytes`].
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
 }
 
@@ -141,7 +141,7 @@ struct WindowState {
     unordered: FxHashMap<u64, OrderedBodySlot>,
     /// The finished ones among the unordered slots that still have content.
     ready: VecDeque<u64>,
-    /// With [`WindowOrder::Whole`]: the slot that alone may use the sink.
+    /// The slot that alone may use the sink, with [`WindowOrder::Whole`].
     claimed: Option<u64>,
     held: usize,
     finished: u64,

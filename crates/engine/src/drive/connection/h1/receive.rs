@@ -206,10 +206,10 @@ impl RecordRanges {
 
 /// The received bytes that the HTTP/1 machine parses next, and where they are stored.
 enum MachineInput<'a> {
-    /// In a read buffer. The flag is true if nothing else in the buffer is needed any more, so that
-    /// a sink may keep the buffer.
+    /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more,
+    /// so that a sink may keep the buffer.
     Buffer(&'a mut Buffer, bool),
-    /// In the connection's own memory: the bytes that could not be parsed before.
+    /// Bytes in the connection's own memory, which could not be parsed before.
     Memory(&'a mut Vec<u8>),
 }
 

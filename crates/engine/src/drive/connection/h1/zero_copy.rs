@@ -9,7 +9,7 @@ use super::H1Connection;
 use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyStop, ZeroCopyTarget};
 use crate::transfer::ReceiveCredit;
 
-/// Who moves the rest of the body in progress from the socket to its sink.
+/// The decision whether the kernel moves the rest of the body in progress to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZeroCopyDecision {
     /// Nothing is decided yet.
