@@ -152,7 +152,7 @@ torture: ## refuse each descriptor, thread and allocation of 60 command lines an
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p httphaul-cli --test torture -- --nocapture
 
 agent-kills: ## kill -9 of the agent at random moments during 1,000 calls, all of which must succeed (make test: 60)
-	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- killing_the_agent_fails_no_call
+	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- downloads_complete_when_the_agent_is_killed
 
 python: ## build the Python module and install it in a virtual environment: target/py
 	sh scripts/test-python.sh build

@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 use crate::bytes_sink::BytesSink;
 use crate::cookie_jar::PyJar;
 use crate::error::{FailurePhase, failure, interrupted};
+use crate::python_text::latin1_or_utf8;
 use crate::received_response::ReceivedResponse;
 use crate::request_body::{ProgramException, body_of};
 use crate::shared_options::{FieldChange, SharedOptions, fields_of, without};
 use crate::stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
-use crate::text::latin1_or_utf8;
 use crate::url::{LastUrl, PreparedUrl, prepare, prepare_as_is};
 
 /// The Python class `Client`: connections, resolved names and TLS state that the requests of a

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::text::{from_latin1, latin1_or_utf8};
+use crate::python_text::{from_latin1, latin1_or_utf8};
 use crate::url::prepare;
 
 /// Name, value, domain, path, host-only flag, secure flag, HttpOnly flag, time of expiry.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString};
 
 use crate::error::refused;
-use crate::text::TextOrBytes;
+use crate::python_text::TextOrBytes;
 
 /// Encodes a mapping or an iterable of pairs as a form. A value that is a list (or another
 /// iterable, but not text) becomes one pair for each item. `None` becomes no pair, and `str()`

@@ -25,12 +25,12 @@ mod client;
 mod cookie_jar;
 mod error;
 mod form;
+mod python_text;
 mod received_response;
 mod request_body;
 mod shared_options;
 mod stop_flag;
 mod streamed_body;
-mod text;
 mod url;
 
 /// The compiled module `haul._haul`.

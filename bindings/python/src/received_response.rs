@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::cookie_jar::PyJar;
-use crate::text::from_latin1;
+use crate::python_text::from_latin1;
 
 /// The head of a response, its body unless that is streamed, and the facts about the transfer.
 #[pyclass(frozen, module = "haul._haul")]

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString};
 
 use crate::error::{FailurePhase, failure};
-use crate::text::TextOrBytes;
+use crate::python_text::TextOrBytes;
 
 /// The exception that the program's code raised while it produced a body.
 #[derive(Clone, Default)]

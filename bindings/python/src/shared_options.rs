@@ -21,8 +21,8 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, refused};
+use crate::python_text::latin1_or_utf8;
 use crate::stop_flag::{StopFlag, signals};
-use crate::text::latin1_or_utf8;
 use crate::url::{masked, prepare};
 
 /// A header field and its new value. Without a value the field is removed.
@@ -134,7 +134,7 @@ impl SharedOptions {
     /// Returns the header fields that each request carries.
     fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
         let fields = self.engine_options.fields.iter();
-        fields.map(|(name, value)| (name.clone(), crate::text::from_latin1(py, value))).collect()
+        fields.map(|(name, value)| (name.clone(), crate::python_text::from_latin1(py, value))).collect()
     }
 }
 

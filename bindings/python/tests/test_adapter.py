@@ -112,7 +112,7 @@ def test_adapter_works_with_digest_of_requests(adapter_session: requests.Session
     assert response.status_code == 200 and [one.status_code for one in response.history] == [401]
 
 
-def test_adapter_ignores_the_user_of_a_redirect(adapter_session: requests.Session, pages: Any) -> None:
+def test_adapter_does_not_send_userinfo_in_location(adapter_session: requests.Session, pages: Any) -> None:
     there = pages.url.replace("//", "//user:secret@")
     pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{there}/x")
     adapter_session.get(f"{pages.url}/away")

@@ -91,7 +91,7 @@ def test_methods_other_than_post_keep_their_body(method: str, status: int, pages
     assert of_new == [("text/x", b"content"), ("application/json", b"[1]"), (None, b"file"), (None, b"awaited"), (None, b"many")]
 
 
-def test_next_raises_for_a_spent_body(pages: Any) -> None:
+def test_next_raises_if_the_body_was_consumed(pages: Any) -> None:
     pages.routes["/old"] = lambda handler: handler.answer(b"", 307, Location="/new")
     response = haul.put(f"{pages.url}/old", data=iter([b"once"]), allow_redirects=False)
     assert response.status_code == 307
@@ -116,7 +116,7 @@ def test_secrets_stay_with_the_first_origin(pages: Any, proxy: Any) -> None:
     assert "Authorization" not in last and "X-Api-Key" not in last
 
 
-def test_user_of_a_redirect_is_ignored(pages: Any, proxy: Any) -> None:
+def test_userinfo_in_location_is_not_sent(pages: Any, proxy: Any) -> None:
     there = f"http://me:pw@127.0.0.1:{proxy.server_port}/end?by=a@b"
     pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=there)
     response = haul.get(f"{pages.url}/away")

@@ -19,7 +19,7 @@
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | carries out a plan |
 //! | [`agent`] | the process that keeps connections between calls |
-//! | [`process_list`] | blanks secrets of the command line in the process list |
+//! | [`secret_arguments`] | overwrites secrets in the arguments, which other users can read |
 //! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
 //!
 //! All modules but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. A URL, a regular
@@ -45,9 +45,9 @@ pub mod parse;
 pub mod parsed_args;
 pub mod persona;
 pub mod plan;
-pub mod process_list;
 pub mod resolve;
 pub mod run;
+pub mod secret_arguments;
 pub mod url_list;
 pub mod usage_error;
 pub mod write_out;

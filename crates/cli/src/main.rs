@@ -12,7 +12,7 @@ use haul_cli::file_access::SystemFiles;
 use haul_cli::parsed_args::InfoOption;
 use haul_cli::persona::Persona;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageReason};
-use haul_cli::{agent, apt, ftp, help, parse, process_list, resolve, run};
+use haul_cli::{agent, apt, ftp, help, parse, resolve, run, secret_arguments};
 
 /// Opens closed standard descriptors in the wrong direction, so that reading and writing fail. Runs
 /// before Rust's own start, which opens `/dev/null` for them: lost content would then count as
@@ -78,7 +78,7 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
     let is_bare = args.is_empty();
     let count = args.len();
     let mut parsed = parse::parse_as(persona, args, &mut SystemFiles)?;
-    process_list::blank(count, &parsed.secrets);
+    secret_arguments::blank(count, &parsed.secrets);
     if let Some(fault) = &parsed.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.message_without_hint(persona.name()));
     }

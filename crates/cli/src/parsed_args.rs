@@ -23,7 +23,7 @@ use crate::checksum::ChecksumArg;
 use crate::form::ParsedForm;
 use crate::persona::Persona;
 use crate::plan::{ClientCert, ContinueAt, FieldArg, GlobalArgs, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
-use crate::process_list::SecretTail;
+use crate::secret_arguments::SecretTail;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageReason};
 

@@ -36,7 +36,7 @@ use super::fetch_sinks::{ContentInfo, DeliveredBytes, NOT_MODIFIED, NotModifiedS
 use super::protocol::{CallResult, ResponseStart};
 use super::request::AgentRequest;
 use super::socket::AgentRefusal;
-use crate::ftp::signify;
+use crate::ftp::signify_blocks;
 
 /// The longest wait for a reader, which has read everything, to close the pipe before more is
 /// fetched. In that time it checks the block that it has read.
@@ -88,7 +88,7 @@ impl<'a> AgentFetcher<'a> {
         if !is_plain || !is_pipe(out) {
             return self.piece(url, options, None, out).outcome;
         }
-        let first = self.piece(url, options, Some(ContentSpan::Opening(signify::OPENING)), out);
+        let first = self.piece(url, options, Some(ContentSpan::Opening(signify_blocks::OPENING)), out);
         let FetchedPiece { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The fetcher added the range itself: the requested content is complete.
@@ -99,7 +99,7 @@ impl<'a> AgentFetcher<'a> {
         };
         let mut mirror = mirror_of(url, options, &outcome);
         let mut at = moved;
-        let floor = signify::bytes_before_stop(total);
+        let floor = signify_blocks::bytes_before_stop(total);
         let ends = if at < floor { vec![floor, total] } else { vec![total] };
         for to in ends {
             if at >= to {

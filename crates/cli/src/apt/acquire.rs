@@ -23,8 +23,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::auth_conf::AptCredentials;
 use super::config::AptConfig;
 use super::download_file::{self, PartialDownload};
+use super::drop_privileges;
 use super::message::AptMessage;
-use super::sandbox;
 use crate::date;
 use crate::usage_error::one_line;
 
@@ -143,7 +143,7 @@ impl Acquirer {
     /// The reason for apt's user why one of these steps failed.
     pub(super) fn new(config: AptConfig) -> Result<Self, String> {
         let credentials = AptCredentials::read(&config);
-        sandbox::enter(config.value("apt::sandbox::user"))?;
+        drop_privileges::enter(config.value("apt::sandbox::user"))?;
         // Now, since it may start threads, which keep the rights they start with.
         Ok(Self { client: Client::new(), config, credentials })
     }

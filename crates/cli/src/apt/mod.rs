@@ -25,9 +25,9 @@ mod acquire;
 pub mod auth_conf;
 pub mod config;
 mod download_file;
+pub mod drop_privileges;
 pub mod message;
 pub mod ordered_output;
-pub mod sandbox;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};

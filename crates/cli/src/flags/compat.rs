@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compat_lists_name_existing_flags() {
+    fn compat_page_lists_only_existing_flags() {
         for name in OWN.iter().chain(INERT.iter().chain(DIFFERS).map(|(name, _)| name)) {
             assert!(find_long(name.as_bytes()).is_some(), "{name}");
         }

@@ -1,6 +1,6 @@
 //! `--connect-to`.
 
-use super::host::{part, port};
+use super::host_port::{part, port};
 use super::prelude::*;
 use haul::request::ConnectToRule;
 

@@ -132,7 +132,7 @@ mod tests {
     use crate::flags::{FlagSyntax, find_long};
 
     #[test]
-    fn curl_help_lists_name_existing_flags() {
+    fn curl_help_categories_list_only_existing_flags() {
         for (category, _, names) in CATEGORIES {
             for name in names.split_ascii_whitespace() {
                 assert!(find_long(name.as_bytes()).is_some(), "{name} of {category}");

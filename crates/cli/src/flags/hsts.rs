@@ -1,7 +1,7 @@
 //! `--hsts`.
 
 use super::prelude::*;
-use crate::plan::StoreArg;
+use crate::plan::StateFileArg;
 
 pub(super) struct HstsFlag;
 
@@ -29,9 +29,9 @@ impl Flag for HstsFlag {
 }
 
 /// Parses the name of a state file. An empty name keeps the state in memory.
-pub(super) fn store(value: FlagValue<'_>) -> Result<StoreArg, UsageReason> {
+pub(super) fn store(value: FlagValue<'_>) -> Result<StateFileArg, UsageReason> {
     match value.bytes() {
-        b"" => Ok(StoreArg::Memory),
-        _ => value.path().map(StoreArg::File),
+        b"" => Ok(StateFileArg::Memory),
+        _ => value.path().map(StateFileArg::File),
     }
 }

@@ -82,7 +82,7 @@ mod head;
 mod header;
 pub(crate) mod header_field;
 mod help;
-mod host;
+mod host_port;
 mod hsts;
 mod http0_9;
 mod http1_0;

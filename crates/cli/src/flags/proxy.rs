@@ -1,7 +1,7 @@
 //! `-x`, `--proxy`.
 
 use super::prelude::*;
-use crate::resolve::identity::refuse_proxy;
+use crate::resolve::credentials::refuse_proxy;
 use haul_policy::proxy;
 
 pub(super) struct ProxyFlag;

@@ -1,7 +1,7 @@
 //! `--proxy1.0`.
 
 use super::prelude::*;
-use crate::resolve::identity::refuse_proxy;
+use crate::resolve::credentials::refuse_proxy;
 use haul_policy::proxy::Proxy;
 
 pub(super) struct Proxy10Flag;

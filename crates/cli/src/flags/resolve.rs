@@ -1,6 +1,6 @@
 //! `--resolve`.
 
-use super::host::{part, port};
+use super::host_port::{part, port};
 use super::prelude::*;
 use crate::plan::ResolveArg;
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! `--socks4`.
 
 use super::prelude::*;
-use crate::resolve::identity::refuse_proxy;
+use crate::resolve::credentials::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks4Flag;

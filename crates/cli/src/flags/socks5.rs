@@ -1,7 +1,7 @@
 //! `--socks5`.
 
 use super::prelude::*;
-use crate::resolve::identity::refuse_proxy;
+use crate::resolve::credentials::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks5Flag;

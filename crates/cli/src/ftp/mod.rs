@@ -26,7 +26,7 @@ pub mod args;
 mod copy_file;
 pub mod fetch_args;
 mod help;
-pub(crate) mod signify;
+pub(crate) mod signify_blocks;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};

@@ -30,11 +30,11 @@ use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
 use crate::parsed_args::{InfoOption, ParsedArgs};
 use crate::persona::Persona;
-use crate::process_list::{self, SecretTail};
+use crate::secret_arguments::{self, SecretTail};
 use crate::url_list;
 use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 
-mod stdin;
+mod stdin_config;
 
 /// Parses the arguments after the program's name for the haul persona.
 pub fn parse<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
@@ -286,7 +286,7 @@ impl Parser<'_> {
         };
         if let FlagValue::Text(text) = value
             && self.depth == 0
-            && process_list::is_secret(flag.spec().long, text)
+            && secret_arguments::is_secret(flag.spec().long, text)
         {
             self.secret = Some(text.len());
         }
@@ -384,7 +384,7 @@ impl Parser<'_> {
                     self.args.help_first.push(subject);
                 }
             }
-            if self.args.info.is_some() || (is_stdin && stdin::is_taken_by(&entry)) {
+            if self.args.info.is_some() || (is_stdin && stdin_config::is_taken_by(&entry)) {
                 break;
             }
         }

@@ -47,7 +47,7 @@ pub use client_certificate::{CertFormat, ClientCert};
 pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
 pub use redirect::RedirectArgs;
-pub use state_files::{CookieArgs, StoreArg};
+pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceForm};
 pub use transfer::{HttpVersion, ResolveArg, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};

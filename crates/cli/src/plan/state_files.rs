@@ -3,10 +3,10 @@
 //! Each entry applies only to its own hosts. Therefore stages after `--then` may use all entries.
 //!
 //! ```
-//! use haul_cli::plan::{CookieArgs, StoreArg};
+//! use haul_cli::plan::{CookieArgs, StateFileArg};
 //!
 //! assert!(!CookieArgs::default().is_on());
-//! assert_eq!(StoreArg::default(), StoreArg::Off);
+//! assert_eq!(StateFileArg::default(), StateFileArg::Off);
 //! ```
 
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ impl CookieArgs {
 
 /// Where HSTS or Alt-Svc entries are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum StoreArg {
+pub enum StateFileArg {
     /// The entries are not used.
     #[default]
     Off,

@@ -17,7 +17,7 @@ use haul::net::dns::DnsServers;
 use haul::net::tls::TlsOptions;
 use haul::request::{RedirectRules, RetryRules, SpeedLimit};
 
-use super::{ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, RedirectArgs, StoreArg};
+use super::{ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, RedirectArgs, StateFileArg};
 use crate::persona::Persona;
 
 /// The transfer settings of a stage.
@@ -34,9 +34,9 @@ pub struct TransferArgs {
     /// The cookie settings, without `-b TEXT`.
     pub cookies: CookieArgs,
     /// `--hsts`: where the hosts are kept that are only reached by https (RFC 6797).
-    pub hsts: StoreArg,
+    pub hsts: StateFileArg,
     /// `--alt-svc`: where the alternative services of origins are kept (RFC 7838).
-    pub alt_svc: StoreArg,
+    pub alt_svc: StateFileArg,
     /// The time limit of one transfer: including retries for the haul persona, for each try for the
     /// curl persona. Default none.
     pub max_time: Option<Duration>,
@@ -74,8 +74,8 @@ impl Default for TransferArgs {
             },
             redirect: RedirectArgs::default(),
             cookies: CookieArgs::default(),
-            hsts: StoreArg::Off,
-            alt_svc: StoreArg::Off,
+            hsts: StateFileArg::Off,
+            alt_svc: StateFileArg::Off,
             max_time: None,
             compressed: None,
             split: None,

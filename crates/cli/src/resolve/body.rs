@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use haul_policy::multipart::{NameEscape, content_type_of};
 use haul_policy::urlencode;
 
-use super::identity::at;
+use super::credentials::at;
 use super::{PlanResolver, misused};
 use crate::flags::header_field::refuse_controls;
 use crate::form::{ParsedContent, ParsedForm, ParsedHeaderLine, ParsedPart};

@@ -16,7 +16,7 @@
 mod body;
 mod conditions;
 mod conflicts;
-pub(crate) mod identity;
+pub(crate) mod credentials;
 mod upload;
 
 use std::ffi::OsString;

@@ -30,7 +30,7 @@ use haul_policy::glob::{GlobValues, UrlGlob};
 use crate::file_access::print_error_line;
 use crate::plan::{Operation, OutputArg, RunPlan, StageArgs, TraceForm, UrlSource};
 use report::progress::ProgressReporter;
-use report::reporter::{Reporter, RunTotals};
+use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
 use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
@@ -55,10 +55,10 @@ pub fn run(plan: RunPlan) -> u8 {
     let mut stores = StateStores::default();
     let mut exit_code = 0;
     let signals = prints_at_end(&plan).then(Signals::watch).flatten();
-    let mut before = RunTotals {
+    let mut before = RunState {
         interrupt: signals.as_ref().map(Signals::interrupt),
         pace: plan.global.pace.map(StartRate::new),
-        ..RunTotals::default()
+        ..RunState::default()
     };
     for operation in &plan.operations {
         progress.operation_begins(prints(&plan, operation));
@@ -149,7 +149,7 @@ fn carry_out(
     operation: &Operation,
     progress: &Arc<ProgressReporter>,
     stores: &mut StateStores,
-    before: RunTotals,
+    before: RunState,
 ) -> ControlFlow<u8, u8> {
     stores.begin(operation);
     let operation = &*heads_before_bodies(plan, operation);

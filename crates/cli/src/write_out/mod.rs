@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_facts_print_like_curl() {
+    fn missing_values_print_like_curl() {
         let format = "[%{http_code}|%{content_type}|%{errormsg}|%{filename_effective}|\
                       %{http_version}|%{local_ip}|%{local_port}|%{remote_port}|%{speed_download}]";
         assert_eq!(printed(format, &TransferFacts::default()).0, "[000||||0||-1|-1|0]");

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod agent;
-pub mod measure;
+pub mod peak_memory;
 pub mod servers;
 
 use std::ffi::OsStr;

@@ -102,7 +102,7 @@ fn agent_output_and_errors_match_direct_runs() {
 }
 
 #[test]
-fn file_size_limit_binds_only_its_own_call() {
+fn file_size_limit_applies_only_to_its_own_process() {
     let (origin, agent, dir) = (origin(), TestAgent::new(), tempfile::tempdir().unwrap());
     let file = dir.path().join("file");
     let args = |path: &str| ["-s".into(), "-S".into(), "-o".into(), file.display().to_string(), origin.url(path)];
@@ -294,7 +294,7 @@ fn agent_refuses_directory_or_socket_of_another_user() {
 }
 
 #[test]
-fn killing_the_agent_fails_no_call() {
+fn downloads_complete_when_the_agent_is_killed() {
     let origin = origin();
     let agent = TestAgent::new();
     let calls = std::env::var("HAUL_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60_u32);
@@ -377,7 +377,7 @@ fn idle_agent_is_small_and_never_wakes() {
 }
 
 #[test]
-fn killing_a_call_ends_its_request() {
+fn killing_the_caller_cancels_its_request() {
     let origin = origin();
     let agent = TestAgent::new();
     let mut command = agent.haul(&["-s", &origin.url("/delay/60000/small")]);

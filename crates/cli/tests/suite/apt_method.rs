@@ -283,7 +283,7 @@ fn partial_file_is_resumed_only_for_same_content() {
 }
 
 #[test]
-fn unmodified_index_leaves_no_old_file() {
+fn apt_not_modified_removes_the_old_index_file() {
     let peer = answer("304 Not Modified", "");
     let mut method = AptMethod::with(&["Acquire::http::AllowRanges=false"]);
     fs::write(method.file(), "old").unwrap();
@@ -472,7 +472,7 @@ fn root_method_becomes_the_sandbox_user() {
     method.acquire(REFUSED, &[]);
     let status = fs::read_to_string(format!("/proc/{}/status", method.child.id())).unwrap();
     let users = fs::read_to_string("/etc/passwd").unwrap();
-    let (user, group) = haul_cli::apt::sandbox::ids(&users, "nobody").unwrap();
+    let (user, group) = haul_cli::apt::drop_privileges::ids(&users, "nobody").unwrap();
     assert!(status.contains(&format!("\nUid:\t{user}\t{user}\t{user}\t{user}\n")), "{status}");
     assert!(status.contains(&format!("\nGid:\t{group}\t{group}\t{group}\t{group}\n")), "{status}");
     assert!(status.contains(&format!("\nGroups:\t{group}")), "{status}");

@@ -135,7 +135,7 @@ fn write_out_ports_and_url_numbers_match_curls() {
 }
 
 #[test]
-fn parallel_url_shows_added_query_once() {
+fn write_out_url_contains_get_data_once_with_parallel() {
     let peer = page("");
     let url = peer.url("/a?b");
     let ran = curl(&["-s", "-Z", "-G", "-d", "c=d", "-w", "%{url}", &url]);

@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 use std::io::{self, Read};
 
-use common::measure::{measured, peak_memory};
+use common::peak_memory::{measured, peak_memory};
 use common::{installed, list, program, run, run_haul};
 use testkit::frames::{
     Frame, FrameConnection, FramePeer, block, data, frame, headers, headers_open, rst, window_update,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use common::measure::peak_memory;
+use common::peak_memory::peak_memory;
 use common::{list, run_haul};
 use tempfile::TempDir;
 use testkit::origin::Origin;
@@ -225,7 +225,7 @@ fn option_groups_run_one_after_another() {
 }
 
 #[test]
-fn shorter_pattern_is_a_prefix_of_a_longer() {
+fn expected_bodies_are_prefixes_of_one_pattern() {
     // The comparison above depends on this.
     let pattern = Pattern::new(1);
     assert_eq!(pattern.slice(0, 1000)[..900], pattern.slice(0, 900));

@@ -1,7 +1,7 @@
 //! The integration tests of the command. They are one program with a module for each subject,
 //! because every program would have to link the engine.
 //!
-//! `cargo test -p httphaul-cli --test suite outputs` runs one module.
+//! `cargo test -p httphaul-cli --test suite output_files` runs one module.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -10,7 +10,6 @@ mod agent;
 mod apt_method;
 mod authentication;
 mod client_certificates;
-mod clock;
 mod connection_endpoints;
 mod curl_compat_auth;
 mod curl_compat_cookies;
@@ -36,7 +35,7 @@ mod large_download;
 mod list_output;
 mod openbsd_ftp;
 mod option_effects;
-mod outputs;
+mod output_files;
 mod package_manager_commands;
 mod package_managers;
 mod pinning_and_revocation;
@@ -54,5 +53,6 @@ mod system_faults;
 mod tls;
 mod trust;
 mod verbose;
+mod wall_clock;
 mod write_out;
 mod zero_copy;

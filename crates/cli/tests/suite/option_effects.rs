@@ -132,7 +132,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("fsync", tested("--fsync", &["system_faults.rs"])),
     ("get", with("--get", "-d a=b", "plain")),
     ("globoff", tested("--globoff", &["package_manager_commands.rs"])),
-    ("happy-eyeballs-timeout-ms", tested("--happy-eyeballs-timeout-ms", &["../../src/resolve/tests/identity.rs"])),
+    ("happy-eyeballs-timeout-ms", tested("--happy-eyeballs-timeout-ms", &["../../src/resolve/tests/credentials.rs"])),
     ("haproxy-clientip", seen("--haproxy-clientip 10.0.0.1")),
     ("haproxy-protocol", seen("--haproxy-protocol")),
     ("head", seen("--head")),
@@ -149,15 +149,15 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("input-file", tested("--input-file", &["failures.rs"])),
     ("insecure", tested("--insecure", &["package_manager_commands.rs"])),
     ("interface", seen("--interface nonesuch --retry 0")),
-    ("ip-tos", tested("--ip-tos", &["../../src/resolve/tests/identity.rs"])),
+    ("ip-tos", tested("--ip-tos", &["../../src/resolve/tests/credentials.rs"])),
     ("ipv4", tested("--ipv4", &["differential/cases/methods.txt"])),
     ("ipv6", with("--ipv6", "--retry 0", "local:plain")),
     ("json", seen("--json {}x")),
     ("junk-session-cookies", with("--junk-session-cookies", "-b jar", "plain")),
     ("keepalive", tested("keepalive", &["system_faults.rs"])),
     ("keepalive-cnt", tested("--keepalive-cnt", &["system_faults.rs"])),
-    ("keepalive-intvl", tested("--keepalive-intvl", &["../../src/resolve/tests/identity.rs"])),
-    ("keepalive-time", tested("--keepalive-time", &["../../src/resolve/tests/identity.rs"])),
+    ("keepalive-intvl", tested("--keepalive-intvl", &["../../src/resolve/tests/credentials.rs"])),
+    ("keepalive-time", tested("--keepalive-time", &["../../src/resolve/tests/credentials.rs"])),
     ("key", with("--key nonesuch", "--cert there --retry 0", "tls:plain")),
     ("key-type", tested("--key-type", &["client_certificates.rs"])),
     ("limit-rate", tested("--limit-rate", &["large_download.rs"])),
@@ -230,7 +230,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("remote-name", seen("--remote-name")),
     ("remote-name-all", seen("--remote-name-all")),
     ("remote-time", with("--remote-time", "--remote-name-all --output-dir sub", "plain")),
-    ("remove-on-error", tested("--remove-on-error", &["outputs.rs"])),
+    ("remove-on-error", tested("--remove-on-error", &["output_files.rs"])),
     ("request", seen("--request PUT")),
     ("request-target", seen("--request-target /other")),
     ("resolve", tested("--resolve", &["connection_endpoints.rs"])),
@@ -250,8 +250,8 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("socks5-basic", anyway("haul always does")),
     ("socks5-hostname", seen("--socks5-hostname 127.0.0.1:1 --retry 0")),
     ("sort", with("--sort", "--extract [a-z]", "plain")),
-    ("speed-limit", tested("--speed-limit", &["clock.rs"])),
-    ("speed-time", tested("--speed-time", &["clock.rs"])),
+    ("speed-limit", tested("--speed-limit", &["wall_clock.rs"])),
+    ("speed-time", tested("--speed-time", &["wall_clock.rs"])),
     ("split", tested("--split", &["large_download.rs"])),
     ("stats", seen("--stats")),
     ("stderr", with("--stderr errors", "", "gone")),
@@ -284,7 +284,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("variable", tested("--variable", &["curl_compat_options.rs"])),
     ("verbose", seen("--verbose")),
     ("version", tested("--version", &["curl_scripts.rs"])),
-    ("vlan-priority", tested("--vlan-priority", &["../../src/resolve/tests/identity.rs"])),
+    ("vlan-priority", tested("--vlan-priority", &["../../src/resolve/tests/credentials.rs"])),
     ("write-out", seen("--write-out told")),
     ("xattr", tested("--xattr", &["single_and_multiple_urls.rs"])),
 ];
@@ -293,7 +293,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
 const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
-fn every_flag_has_or_disclaims_an_effect() {
+fn every_option_has_a_tested_effect_or_says_none() {
     let known: BTreeMap<&str, &OptionEffect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
     assert_eq!(known.len(), EFFECTS.len(), "each once");
     for flag in FLAGS {

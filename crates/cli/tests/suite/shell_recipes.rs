@@ -89,7 +89,7 @@ fn parallel_xargs_batches_lose_no_byte() {
 }
 
 #[test]
-fn recipe_and_single_command_give_one_answer() {
+fn recipe_and_single_command_print_the_same() {
     let origin = origin();
     let blocks = "[0-9.]{7,15}/[0-9]{1,2}";
     let fetch = format!("xargs -I% $GET -s http://$H/% | grep -oaE '{blocks}' | sort -u");

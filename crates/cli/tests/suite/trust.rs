@@ -189,7 +189,7 @@ impl Drop for MountGuard<'_> {
 }
 
 #[test]
-fn file_in_closed_directory_is_overwritten() {
+fn file_in_unwritable_directory_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
@@ -258,7 +258,7 @@ fn replaced_file_keeps_owner_and_mode() {
 }
 
 #[test]
-fn held_jar_lock_ends_with_max_time() {
+fn max_time_ends_wait_for_locked_cookie_jar() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     fs::write(dir.join("jar"), "").unwrap();

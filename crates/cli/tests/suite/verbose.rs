@@ -166,7 +166,7 @@ fn verbose_names_redirects_and_proxies() {
 }
 
 #[test]
-fn only_reusable_connection_is_left_intact() {
+fn verbose_reports_only_reusable_connections_as_intact() {
     let origin = Origin::builder().start().unwrap();
     let intact = "* Connection #0 to host 127.0.0.1 left intact\n";
     let kept = run_haul(["-s", "-v", "-o", "/dev/null", &origin.url("/small")]).stderr;

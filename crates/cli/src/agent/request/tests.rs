@@ -150,7 +150,7 @@ fn assert_same<T: FrameFields>(actual: &T, expected: &T) {
 }
 
 #[test]
-fn sample_sets_every_field_of_every_table() {
+fn sample_request_changes_every_encoded_field() {
     let (ours, other) = (request().options, RequestOptions::default());
     assert_all_differ(&ours, &other);
     assert_all_differ(&ours.auth, &other.auth);

@@ -55,7 +55,7 @@ fn checksum_list_accepts_every_line_format() {
 }
 
 #[test]
-fn bare_digest_counts_only_in_a_list_alone() {
+fn digest_without_name_counts_only_as_sole_line() {
     let ours = sha256(0xaa);
     for text in [ours.clone(), format!("# of f.iso\n\n  {ours} \r\n"), format!("{ours}  -\n"), format!("{ours} *-\n")] {
         assert_eq!(one(&text), OURS, "{text}");

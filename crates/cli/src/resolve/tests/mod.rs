@@ -11,9 +11,9 @@ use haul_policy::auth::Credentials;
 
 /// Test files: `@body`, `@headers`, `@netrc` and `@big` (with a reported size of 5 MiB); also some
 /// environment variables, and typed passwords.
-struct TwoFiles;
+struct TestFiles;
 
-impl FileAccess for TwoFiles {
+impl FileAccess for TestFiles {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         match path.to_str() {
             Some("body") => Ok(Box::new(&b"a\r\nb\0c"[..])),
@@ -48,7 +48,7 @@ impl FileAccess for TwoFiles {
 }
 
 fn read(args: &[&str]) -> Result<RunPlan, UsageError> {
-    resolve(parse(args.iter().map(Into::into), &mut TwoFiles)?, &mut TwoFiles)
+    resolve(parse(args.iter().map(Into::into), &mut TestFiles)?, &mut TestFiles)
 }
 
 fn plan(args: &[&str]) -> RunPlan {
@@ -64,8 +64,8 @@ fn set(name: &str, value: &str) -> FieldArg {
 }
 
 mod bodies;
-mod identity;
-mod moving;
+mod credentials;
+mod transfers_and_files;
 
 #[test]
 fn url_alone_gets_the_defaults() {

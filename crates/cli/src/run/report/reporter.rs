@@ -42,14 +42,14 @@ pub(crate) struct Reporter {
     progress: Arc<ProgressReporter>,
     operation: Operation,
     is_silent: bool,
-    before: RunTotals,
+    before: RunState,
     /// True if a requested file besides the content could not be written.
     has_unwritten_output: AtomicBool,
 }
 
 /// The state that the operations of a run pass on to the next one.
 #[derive(Clone, Default)]
-pub(crate) struct RunTotals {
+pub(crate) struct RunState {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
     /// `--rate`: limits how often transfers begin.
@@ -65,7 +65,7 @@ impl Reporter {
         global: &GlobalArgs,
         operation: &Operation,
         progress: Arc<ProgressReporter>,
-        before: RunTotals,
+        before: RunState,
     ) -> Result<Self> {
         Ok(Self {
             persona: global.persona,

@@ -24,14 +24,14 @@ use crate::persona::Persona;
 use crate::plan::{GlobalArgs, Operation, StageArgs, TraceArgs, TraceForm};
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
-use crate::run::report::output_file::OutputFile;
+use crate::run::report::report_file::ReportFile;
 
 /// An observer that writes the events of transfers to the user's trace.
 pub(crate) struct Tracer {
     args: TraceArgs,
-    out: OutputFile,
+    out: ReportFile,
     /// The file of `-D`.
-    heads: Option<OutputFile>,
+    heads: Option<ReportFile>,
     /// True if the heads of proxies' responses to CONNECT are also written to the file of `-D`.
     connect_heads: bool,
     /// True if the trace prints retries, as curl's does unless it is silent.
@@ -56,7 +56,7 @@ impl Tracer {
             Some(path) => {
                 // Errors in it are reported when the file is opened.
                 let _ = file_metadata::make_directories(operation, path);
-                Some(OutputFile::open(path)?)
+                Some(ReportFile::open(path)?)
             }
             None => None,
         };
@@ -67,8 +67,8 @@ impl Tracer {
             return Ok(None);
         }
         let out = match &args.file {
-            Some(path) => OutputFile::open(path)?,
-            None => OutputFile::stderr(),
+            Some(path) => ReportFile::open(path)?,
+            None => ReportFile::stderr(),
         };
         let connect_heads = !stage.proxy.suppress_connect_headers;
         Ok(Some(Arc::new(Self {

@@ -11,7 +11,7 @@ use haul::state::hsts::HstsCache;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
 use crate::file_access::{Stdout, stdin};
-use crate::plan::{CookieArgs, Operation, StageArgs, StoreArg, UrlSource};
+use crate::plan::{CookieArgs, Operation, StageArgs, StateFileArg, UrlSource};
 use crate::run::transfers::checksums::ChecksumLists;
 
 /// The stores that all operations and stages of a run share.
@@ -19,8 +19,8 @@ use crate::run::transfers::checksums::ChecksumLists;
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,
     jars: Vec<(CookieArgs, SharedCookieJar)>,
-    hsts: Vec<(StoreArg, HstsCache)>,
-    alt_svc: Vec<(StoreArg, AltSvcCache)>,
+    hsts: Vec<(StateFileArg, HstsCache)>,
+    alt_svc: Vec<(StateFileArg, AltSvcCache)>,
     /// The time at which the operation began.
     began: Option<Instant>,
     /// The host of the first URL. A `Set-Cookie` line without a domain in a cookie file belongs to
@@ -75,20 +75,20 @@ impl StateStores {
         if transfer.cookies.is_on() {
             options.jar = Some(self.jar(&transfer.cookies)?);
         }
-        if transfer.hsts != StoreArg::Off {
+        if transfer.hsts != StateFileArg::Off {
             if !self.hsts.iter().any(|(store, _)| *store == transfer.hsts) {
                 let hsts = HstsCache::of(style(&transfer.cookies));
-                if let StoreArg::File(path) = &transfer.hsts {
+                if let StateFileArg::File(path) = &transfer.hsts {
                     hsts.load(path)?;
                 }
                 self.hsts.push((transfer.hsts.clone(), hsts));
             }
             options.hsts = self.hsts.iter().find(|(store, _)| *store == transfer.hsts).map(|(_, hsts)| hsts.clone());
         }
-        if transfer.alt_svc != StoreArg::Off {
+        if transfer.alt_svc != StateFileArg::Off {
             if !self.alt_svc.iter().any(|(store, _)| *store == transfer.alt_svc) {
                 let alt_svc = AltSvcCache::of(style(&transfer.cookies));
-                if let StoreArg::File(path) = &transfer.alt_svc {
+                if let StateFileArg::File(path) = &transfer.alt_svc {
                     alt_svc.load(path)?;
                 }
                 self.alt_svc.push((transfer.alt_svc.clone(), alt_svc));
@@ -174,12 +174,12 @@ impl StateStores {
             failed.extend(save_with_notice(&save).err());
         }
         for (store, hsts) in &self.hsts {
-            if let StoreArg::File(path) = store {
+            if let StateFileArg::File(path) = store {
                 failed.extend(save_with_notice(&|by| hsts.save_by(path, by)).err());
             }
         }
         for (store, alt_svc) in &self.alt_svc {
-            if let StoreArg::File(path) = store {
+            if let StateFileArg::File(path) = store {
                 failed.extend(save_with_notice(&|by| alt_svc.save_by(path, by)).err());
             }
         }

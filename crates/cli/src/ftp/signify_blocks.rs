@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opening_covers_the_signature_header_of_15_mb() {
+    fn first_fetch_covers_signature_of_15_mb_package() {
         assert_eq!(bytes_before_stop(100), 100);
         assert!(bytes_before_stop(15_000_000) <= OPENING);
         assert!(bytes_before_stop(16_000_000) > OPENING);

@@ -2,7 +2,7 @@
 //! the process becomes the user `APT::Sandbox::User`, as apt's own methods do.
 //!
 //! ```
-//! use haul_cli::apt::sandbox::ids;
+//! use haul_cli::apt::drop_privileges::ids;
 //!
 //! let text = "root:x:0:0:root:/root:/bin/sh\n_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n";
 //! assert_eq!(ids(text, "_apt"), Some((42, 65534)));

@@ -21,7 +21,7 @@ use super::{HAUL, program};
 
 const DIRECTORY: &str = "HAUL_TEST_MEASURE";
 /// The name of the test that runs haul for [`measured`].
-const TEST: &str = "common::measure::helper_process_measures_peak_memory";
+const TEST: &str = "common::peak_memory::helper_process_measures_peak_memory";
 
 /// Runs haul with these arguments and returns its peak resident memory in KiB. `read` reads its
 /// standard output.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{CookieArgs, KeepaliveArgs, NetrcArg, ProxyArgs, Secret, StageArgs, StoreArg, TransferArgs};
+use crate::plan::{CookieArgs, KeepaliveArgs, NetrcArg, ProxyArgs, Secret, StageArgs, StateFileArg, TransferArgs};
 use haul_policy::Target;
 use haul_policy::auth::{AllowedSchemes, SigV4};
 
@@ -172,7 +172,7 @@ fn then_stage_inherits_no_credentials() {
     let cookies =
         CookieArgs { files: vec![jar()], engine: false, jar: Some(jar()), junk_session: true, as_curl: false };
     assert_eq!((&first.transfer.cookies, &second.transfer.cookies), (&cookies, &cookies));
-    assert_eq!(second.transfer.hsts, StoreArg::Memory);
+    assert_eq!(second.transfer.hsts, StateFileArg::Memory);
     let target = Target::parse("http://h/").expect("a URL");
     assert!(second.proxy.proxy_for(&target).expect("a proxy").is_some());
 }

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use crate::file_access::Stdout;
 
 /// A file to which heads or a trace are written while transfers run.
-pub(crate) struct OutputFile {
+pub(crate) struct ReportFile {
     out: Mutex<Box<dyn Write + Send>>,
     name: String,
     /// The first error of a write. The output is incomplete after it.
@@ -20,7 +20,7 @@ pub(crate) struct OutputFile {
     is_terminal: bool,
 }
 
-impl OutputFile {
+impl ReportFile {
     /// Creates or truncates a file; `-` is standard output, `%` standard error.
     ///
     /// # Errors

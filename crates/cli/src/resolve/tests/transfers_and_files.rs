@@ -76,7 +76,7 @@ fn then_stage_inherits_limits() {
 }
 
 #[test]
-fn clobber_and_skip_existing_options_choose_the_treatment() {
+fn clobber_and_skip_existing_set_what_happens_to_existing_files() {
     let existing = |args: &[&str]| operation(&[args, &["-O", "u"]].concat()).existing;
     assert_eq!(existing(&["--clobber"]), ExistingFile::Replace);
     assert_eq!(existing(&["--no-clobber"]), ExistingFile::Number);

@@ -314,7 +314,7 @@ fn secrets_stay_with_their_origin_along_redirects() {
 }
 
 #[test]
-fn skip_existing_passes_over_taken_header_names() {
+fn skip_existing_keeps_file_named_by_content_disposition() {
     let peer = RawPeer::always(vec![
         Step::ReadHead,
         Step::send(
@@ -552,14 +552,14 @@ fn duplicate_output_file_is_refused_naming_both_urls() {
 }
 
 #[test]
-fn device_takes_any_number_of_bodies() {
+fn many_urls_may_share_a_device_output() {
     let origin = origin();
     run_haul(["-o", "/dev/null", &origin.url("/small/[1-3]")]).ok();
     run_haul(["-o", "/dev/null", &origin.url("/small/1"), "-o", "/dev/null", &origin.url("/small/2")]).ok();
 }
 
 #[test]
-fn header_chosen_names_are_used_only_once() {
+fn content_disposition_names_are_used_only_once() {
     let peer = |name: &str| {
         let disposition = format!("Content-Disposition: attachment; filename={name}");
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n{disposition}\r\n\r\n");
