@@ -28,7 +28,7 @@ pub enum WorkerMessage {
     WatchOutput,
 }
 
-/// A worker's inbox.
+/// The inbox of a worker: its unread messages, and the means to wake it.
 #[derive(Debug)]
 pub struct WorkerInbox {
     messages: Mutex<Vec<WorkerMessage>>,

@@ -160,7 +160,7 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the key of the connection: the requests that it may carry.
+    /// Returns the key of the connection, which decides which requests it may carry.
     #[must_use]
     pub fn key(&self) -> &Arc<ConnectionKey> {
         either!(self, connection => &connection.key)
@@ -173,7 +173,7 @@ impl HttpConnection {
         matches!(self, Self::H2(_))
     }
 
-    /// Returns the stream.
+    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.
     #[must_use]
     pub fn stream(&self) -> &ConnectionStream {
         either!(self, connection => connection.stream())

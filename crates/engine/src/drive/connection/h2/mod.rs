@@ -81,7 +81,7 @@ pub struct H2Connection {
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
-    /// The key of the connection: the requests that it may carry.
+    /// The key of the connection, which decides which requests it may carry.
     pub key: Arc<ConnectionKey>,
 }
 
@@ -134,7 +134,7 @@ impl H2Connection {
         }
     }
 
-    /// Returns the stream.
+    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.
     #[must_use]
     pub fn stream(&self) -> &ConnectionStream {
         &self.stream
