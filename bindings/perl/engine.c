@@ -130,7 +130,7 @@ static const char *text_or_null(pTHX_ SV *value, const char *name) {
     return text;
 }
 
-/* Two of them, from an array; NULL where there is none. */
+/* Reads two C strings from an array. NULL stands for an undefined or missing element. */
 static void pair_of(pTHX_ SV *value, const char *name, const char **pair) {
     AV *list = SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV ? (AV *)SvRV(value) : NULL;
     for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* jar.c: a haul_jar as a Perl object. libhaul has its rules, files and locks. */
+/* jar.c: a haul_jar as a Perl object. libhaul implements cookie rules, files and locks. */
 #include "haul_perl.h"
 
 static int jar_free(pTHX_ SV *sv, MAGIC *magic) {

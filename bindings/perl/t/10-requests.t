@@ -7,7 +7,7 @@ use HTTP::Haul;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
-# Tells the request back: a line for the request, a line a field, an empty line, the body.
+# Echoes the request: a line for the request, a line for each field, an empty line, the body.
 my $server = t::Server->start(sub {
     my ($request) = @_;
     my $path = $request->{target};
@@ -133,7 +133,7 @@ my @numbers = map { $each->get($server->url('/count'))->{content} =~ /\.(\d+)/ }
 is("@numbers", '1 1', 'keep_alive => 0 opens a connection each time');
 like($each->get($server->url('/x'), { headers => { connection => 'X-A' } })->{content}, qr/^Connection: close$/mi, 'keep_alive => 0 overrides a Connection field');
 
-# What a program does wrong.
+# Calls with wrong arguments die.
 for my $call ([get => []], [get => ['http://x/', 'y']], [get => ['http://x/', {}, 1]], [request => ['GET']], [post_form => ['http://x/']],
     [www_form_urlencode => ['x']], [mirror => ['http://x/']]) {
     my ($method, $arguments) = @$call;
@@ -141,7 +141,7 @@ for my $call ([get => []], [get => ['http://x/', 'y']], [get => ['http://x/', {}
     like($@, qr/\AUsage: \$http->$method\(/, 'message has the usage');
 }
 
-# What goes wrong: 599.
+# Requests that fail get the status 599.
 for my $case (
     ['GET', 'http://127.0.0.1:1/',     {}, qr/Could not connect to '127\.0\.0\.1:1'/],
     ['GET', 'ftp://127.0.0.1/',        {}, qr/Unsupported URL scheme 'ftp'/],
@@ -171,7 +171,7 @@ for my $case (
     is($response->{headers}{'content-length'}, length $response->{content}, '599 has a Content-Length');
 }
 
-# Perl's strings: it does not show how they are kept.
+# Perl's strings: their internal encoding makes no difference.
 my $text = "caf\xe9";
 my $upgraded = $text;
 utf8::upgrade($upgraded);
@@ -180,7 +180,7 @@ for my $content ($text, $upgraded) {
     like($http->post($server->url('/x'), { content => $content })->{content}, qr/\n\ncaf\xe9\z/, 'Latin-1 content is sent as bytes');
 }
 
-# Objects that are strings.
+# Objects that overload stringification.
 {
     package Stringy;
     use overload '""' => sub { ${ $_[0] } }, fallback => 1;

@@ -71,11 +71,11 @@ $response = $http->get($server->url('/big'), {
 });
 is($response->{status}, 200, 'outer request succeeds');
 is("@inner", '200 200 200', 'requests in a callback succeed');
-# The object may go meanwhile.
+# A callback may free the object.
 my $mine = HTTP::Haul->new;
 $response = $mine->get($server->url('/big'), { data_callback => sub { undef $mine } });
 is($response->{status}, 200, 'object may be destroyed during a request');
-# And what the request was made of.
+# A callback may free or change the arguments of the request.
 my %options = (headers => { 'X-A' => 'v' x 100 }, content => 'c' x 5000);
 my $url = $server->url('/slow') . ('#' x 2000);
 $options{data_callback} = sub { %options = (); $url = 'y' x 3000; my @other = map { 'z' x 2000 } 1 .. 50; };
@@ -98,7 +98,7 @@ is($response->{status}, 599, 'content callback that ends early is 599');
 @give = ("\x{263a}");
 $response = $http->put($server->url('/x'), { content => sub { shift @give } });
 like($response->{content}, qr/Wide character/, 'wide characters of a content callback are refused');
-# Fields behind it.
+# Trailer fields.
 @give = ('abc');
 $response = $http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => sub { return { 'X-Sum' => 42, 'X-More' => [1, 2] } } });
 is("$response->{content} $response->{headers}{'x-trailers'}", 'abc x-more=2,x-sum=42', 'trailer_callback sends trailers');
@@ -126,7 +126,7 @@ is("$response->{content} $response->{headers}{'x-trailers'}", 'abc ', 'trailer_c
 $response = $http->put($server->url('/x'), { content => sub { bless [], 'Broken' } });
 is("$response->{status} $response->{content}", "599 no text\n", 'content object that cannot be text is 599');
 
-# peer
+# The option peer.
 (my $elsewhere = $server->url('/x')) =~ s/127\.0\.0\.1/host.invalid/;
 is($http->get($elsewhere)->{status}, 599, 'unknown host is 599');
 is($http->get($elsewhere, { peer => '127.0.0.1' })->{status}, 200, 'peer replaces the host');
@@ -134,7 +134,7 @@ my $asked;
 is($http->get($elsewhere, { peer => sub { $asked = shift; '127.0.0.1' } })->{status}, 200, 'peer may be a code reference');
 is($asked, 'host.invalid', 'peer code gets the host');
 
-# A final answer ends content that would go on for ever.
+# A final response ends the sending of endless content.
 {
     my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "cannot listen: $@";
     my $pid = fork;
@@ -158,7 +158,7 @@ is($asked, 'host.invalid', 'peer code gets the host');
     waitpid $pid, 0;
 }
 
-# exit in a callback ends the program as anywhere else.
+# exit in a callback ends the program.
 my $code = system($^X, (map { "-I$_" } @INC), '-e', <<'END', $server->url('/big'));
 use HTTP::Haul;
 my $http = HTTP::Haul->new;

@@ -35,7 +35,7 @@ like(HTTP::Haul->new->get($server->url('/short'))->{content}, qr/Unexpected end 
 is(HTTP::Haul->new->get($server->url('/empty'))->{status}, 599, 'connection without response is 599');
 is(HTTP::Haul->new->get($server->url('/garbage'))->{status}, 599, 'response that is not HTTP is 599');
 
-# Bounds are wide: a machine may be slow, but a limit that does not hold at all would take forever.
+# Bounds are wide because a machine may be slow; a limit that has no effect would take forever.
 my $quick = HTTP::Haul->new(timeout => 0.3);
 for my $path (qw(/hang /stall)) {
     my $start = time;
@@ -45,7 +45,7 @@ for my $path (qw(/hang /stall)) {
     cmp_ok(time - $start, '<', 20, 'timeout ends the wait');
 }
 
-# A handler that dies ends the wait, at once, and as HTTP::Tiny has it.
+# A handler that dies ends the wait immediately, with the same result as in HTTP::Tiny.
 {
     my $http = HTTP::Haul->new(timeout => 60);
     local $SIG{ALRM} = sub { die "alarm rang\n" };
@@ -59,7 +59,7 @@ for my $path (qw(/hang /stall)) {
     is($http->get($server->url('/x'))->{status}, 200, 'object works after that');
 }
 
-# One that returns does not.
+# A handler that returns does not end the wait.
 {
     my $http = HTTP::Haul->new(timeout => 1);
     my $rang = 0;
@@ -70,7 +70,7 @@ for my $path (qw(/hang /stall)) {
     like($response->{content}, qr/timed out/i, 'request continues to its timeout');
 }
 
-# Requests in a handler.
+# Requests inside a signal handler.
 {
     my $http = HTTP::Haul->new(timeout => 1);
     my $inner;

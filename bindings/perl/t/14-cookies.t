@@ -9,7 +9,7 @@ use HTTP::Haul::Jar;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
-# POST /login sets a session; everything else says which cookies came.
+# POST /login sets a session cookie; every other request is answered with its cookies.
 my $server = t::Server->start(sub {
     my ($request) = @_;
     if ($request->{target} eq '/login') {
@@ -35,7 +35,7 @@ is($first->get($server->url('/'))->{content}, '', 'cookie_jar(undef) sends no co
 $first->cookie_jar($jar);
 like($first->get($server->url('/'))->{content}, qr/sid=ann/, 'cookie_jar can be set again');
 
-# Files: of both kinds, for the next process.
+# Files in both formats, which the next process reads.
 my $next = sub {
     my ($file) = @_;
     open my $out, '-|', $^X, (map { "-I$_" } @INC), '-e', <<'END', $file, $server->url('/') or die $!;
@@ -56,7 +56,7 @@ like(join('', <$in>), qr/^#HttpOnly_127\.0\.0\.1\tFALSE\t\/\tFALSE\t0\tsid\tann$
 open $in, '<', "$dir/lwp" or die $!;
 like(join('', <$in>), qr/\A#LWP-Cookies-1\.0\nSet-Cookie3: /, 'HTTP::Cookies file has the cookie');
 
-# The file of an object, saved by itself.
+# The file of a jar, which is saved automatically.
 {
     my $own = HTTP::Haul->new(cookie_jar => { file => "$dir/own", autosave => 1 });
     $own->post_form($server->url('/login'), { user => 'bob' });
@@ -67,7 +67,7 @@ is($next->("$dir/own"), 'keep=1; sid=bob', 'autosave writes the file');
     $own->clear('127.0.0.1', '/', 'sid');
 }
 is($next->("$dir/own"), 'keep=1', 'removed cookie is not saved');
-# Loaded from one, saved to another.
+# A jar that is loaded from one file and saved to another.
 HTTP::Haul::Jar->new(file => "$dir/own")->save("$dir/copy");
 is($next->("$dir/copy"), 'keep=1', 'jar can be saved to another file');
 my $both = HTTP::Haul::Jar->new;
@@ -79,7 +79,7 @@ is(HTTP::Haul::Jar->new(file => "$dir/none")->count, 0, 'missing file is empty')
 ok(!eval { HTTP::Haul::Jar->new->save; 1 }, 'save without a file dies');
 ok(!eval { $jar->save("$dir/no/such/dir"); 1 }, 'save to a missing directory dies');
 
-# The methods.
+# The methods of a jar.
 my $plain = HTTP::Haul::Jar->new;
 ok($plain->add('http://h.example/a/b', 'x=1; Path=/a'), 'add stores a cookie');
 ok(!$plain->add('http://h.example/', 'x=1; Domain=other.example'), 'add refuses a foreign domain');
@@ -92,7 +92,7 @@ is($plain->clear->count, 0, 'clear removes all cookies');
 $plain->set_cookie(0, 'z', '3', '/', '.h.example', undef, 0, 0, 100);
 is($plain->cookie_header('http://sub.h.example/'), 'z=3', 'set_cookie sets a cookie for a domain');
 
-# Jars of others.
+# Jars of other modules.
 SKIP: {
     eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 3;
     my $jar = HTTP::CookieJar->new;

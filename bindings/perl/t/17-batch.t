@@ -30,7 +30,7 @@ my %connections = map { $_->{headers}{'x-connection'} => 1 } @responses;
 cmp_ok(scalar keys %connections, '<=', 6, 'batch uses at most six connections');
 is(scalar @{ $http->batch([@urls[0 .. 4]]) }, 5, 'batch returns an array reference in scalar context');
 
-# One by one, from a source.
+# Requests from a code reference.
 my ($next, %seen) = (0);
 my $count = $http->each(sub { $next < 500 ? $server->url('/page/' . ++$next) : () }, sub {
     my ($response, $request, $index) = @_;
@@ -76,7 +76,7 @@ SKIP: {
     is(($with->batch([$server->url('/cookie')]))[0]{content}, 'c1=1', 'batch uses HTTP::CookieJar');
 }
 
-# A callback that dies ends it.
+# A callback that dies ends the batch.
 my $calls = 0;
 ok(!eval { $http->each(\@urls, sub { die "enough\n" if ++$calls == 3 }); 1 }, 'code that dies ends each');
 is("$@$calls", "enough\n3", 'each ends at once');

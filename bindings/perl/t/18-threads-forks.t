@@ -38,7 +38,7 @@ like($child, qr/\A\d+\.1\z/, 'child opens a connection');
 isnt($child, "$mine.1", 'child does not use the connection of the parent');
 is($http->get($server->url('/'))->{content}, "$mine.2", 'parent continues to use its connection');
 
-# Nor does it read on in what its parent reads: it would take what the parent waits for.
+# A child cannot read a response of its parent, which would lose the bytes.
 my ($got, $forked) = (0);
 my $response = $http->get($server->url('/large'), { data_callback => sub {
     $got += length $_[0];

@@ -8,7 +8,7 @@ use HTTP::Haul;
 my @names = qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy REQUEST_METHOD CGI_HTTP_PROXY);
 delete @ENV{@names};
 
-# An HTTP proxy: tells what was asked of it, tunnels to nowhere.
+# An HTTP proxy that echoes requests and refuses tunnels.
 my $proxy = t::Server->start(sub {
     my ($request) = @_;
     my $auth = $request->{headers}{'proxy-authorization'} || 'none';

@@ -32,7 +32,7 @@ plan skip_all => 'openssl makes no certificates here' unless $made;
 my @servers;
 END { local $?; for my $server (@servers) { kill 'KILL', $server; waitpid $server, 0 } }
 
-# A server of certificates; answers with a page about the connection.
+# A TLS server that answers with a page about the connection.
 sub server {
     my (@more) = @_;
     my $free = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die $!;
@@ -55,7 +55,7 @@ sub server {
     return $port;
 }
 
-# A proxy that opens tunnels.
+# A proxy that allows tunnels.
 sub tunnels {
     my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die $!;
     my $pid = fork;
@@ -82,7 +82,7 @@ sub tunnels {
     return 'http://127.0.0.1:' . $listener->sockport;
 }
 
-# A server that knows no TLS.
+# A server without TLS.
 sub in_the_clear {
     my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die $!;
     my $pid = fork;

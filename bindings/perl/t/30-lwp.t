@@ -59,7 +59,7 @@ is(join(',', $response->header('X-Many')), '1,2', 'repeated fields are kept');
 my ($connection) = $response->content =~ /\A(\d+)\./;
 like($ua->get($server->url('/count'))->content, qr/\A$connection\./, 'connection is kept');
 
-# What LWP does, and haul leaves to it.
+# Features of LWP that haul does not replace.
 require HTTP::Cookies;
 $ua->cookie_jar(HTTP::Cookies->new);
 push @{ $ua->requests_redirectable }, 'POST';
@@ -147,7 +147,7 @@ is($response->content, "no head\n\nhere", 'response without head is the body');
     is($got, "no head\n\nhere", 'streamed body is whole');
 }
 
-# Content to send.
+# Request content.
 my @give = ('abc', 'def');
 my $request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Type' => 'a/b'], sub { shift @give });
 like($ua->request($request)->content, qr/^Transfer-Encoding: chunked\n.*\nabcdef\z/msi, 'content callback is sent in chunks');
@@ -163,7 +163,7 @@ $request->protocol('HTTP/1.0');
 is($ua->request($request)->content, 'HTTP/1.0', 'HTTP/1.0 request is sent as such');
 is($ua->get($server->url('/version'))->content, 'HTTP/1.1', 'default is HTTP/1.1');
 
-# What goes wrong.
+# Failures.
 $response = $ua->get('http://127.0.0.1:1/');
 is($response->code, 500, 'refused connection is 500');
 like($response->message, qr/\ACan't connect to 127\.0\.0\.1:1 \(.+\)/, 'message is that of LWP');

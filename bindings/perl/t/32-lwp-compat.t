@@ -115,7 +115,7 @@ isnt((split ' ', $ua->request($request)->content)[1], $kept, 'content callback o
     is($put->('/b', $code)->code, 200, 'same callback may be empty then');
 }
 
-# What LWP does itself.
+# Requests that LWP's own module makes.
 my $requests = $LWP::Protocol::haul::REQUESTS;
 is($ua->get($server->url('/u'), Upgrade => 'x')->code, 200, 'Upgrade is answered');
 is($ua->get($server->url('/u'), 'If-SSL-Cert-Subject' => 'x')->code, 200, 'If-SSL-Cert-Subject is answered');
@@ -125,13 +125,13 @@ is($ua->get($server->url('/u'), 'If-SSL-Cert-Subject' => 'x')->code, 200, 'If-SS
 }
 is($LWP::Protocol::haul::REQUESTS, $requests, 'these requests go by LWP');
 
-# A length for nothing.
+# Content-Length without content.
 {
     local $SIG{__WARN__} = sub { };
     like($ua->get($server->url('/l'), 'Content-Length' => 99)->content, qr/ -\z/, 'Content-Length without content is not sent');
 }
 
-# Words that programs look for.
+# Messages that programs search for.
 like($ua->get($server->url('/nothing'))->status_line, qr/\A500 Server closed connection without sending any data back/, 'missing response has the message of LWP');
 is($ua->post($server->url('/reset'))->status_line, '500 Status read failed: Connection reset by peer', 'reset has the message of LWP');
 like($ua->get('http://127.0.0.1:1/')->status_line, qr/\A500 Can't connect to 127\.0\.0\.1:1 \(Connection refused\)/, 'refused connection has the message of LWP');

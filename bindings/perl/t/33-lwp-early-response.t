@@ -1,4 +1,4 @@
-# Replies that begin before the request has ended, and what ends a body before its end.
+# Responses that begin before the request is complete, and reasons for which a body ends early.
 use strict;
 use warnings;
 use Test::More;
