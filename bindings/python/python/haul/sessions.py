@@ -8,13 +8,14 @@ streams or redirects) are prepared, sent and followed as in requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from . import _settings
 from ._request_objects import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
 from ._request_body import FORM, encode_json, encode_query, length_of
-from ._haul import ACCEPT_ENCODING, Client, EngineError, SharedOptions, __version__, urlencode
+from ._haul import Client, EngineError, SharedOptions, urlencode
 from ._redirects import SessionRedirectMixin, rewind
+from ._session_parts import RequestMethodsMixin, ResponseConnection, default_headers, merge_setting
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import UnrewindableBodyError, from_engine_error
 from .models import Response, response_from
@@ -34,56 +35,7 @@ DEFAULT_REDIRECT_LIMIT = 30
 _MAX_CACHED_OPTIONS = 64
 
 
-def default_headers() -> CaseInsensitiveDict:
-    """Returns the headers that a session sends by default."""
-    return CaseInsensitiveDict(
-        {
-            "User-Agent": f"haul/{__version__}",
-            "Accept-Encoding": ACCEPT_ENCODING,
-            "Accept": "*/*",
-            "Connection": "keep-alive",
-        }
-    )
-
-
-def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = dict) -> Any:
-    """Combines a setting of a request with that of the session.
-
-    Dicts are merged, and ``None`` in the dict of the request removes a key."""
-    if of_session is None:
-        return own
-    if own is None:
-        return of_session
-    if not (isinstance(of_session, Mapping) and isinstance(own, Mapping)):
-        return own
-    merged = dict_class(of_session)
-    merged.update(own)
-    for key in [key for key, value in merged.items() if value is None]:
-        del merged[key]
-    return merged
-
-
-class _ResponseConnection:
-    """``Response.connection``, by which an ``auth`` that reads responses sends the request again.
-
-    In requests it is the adapter."""
-
-    __slots__ = ("_session",)
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def send(self, request: PreparedRequest, stream: bool = False, **settings: Any) -> Response:
-        """Sends one request, without following redirects and without calling hooks."""
-        if "Cookie" not in request.headers:
-            # The previous response may have set cookies.
-            header = self._session.cookies.get_cookie_header(request.url)
-            if header:
-                request.headers["Cookie"] = header
-        return self._session._transmit(request, stream, settings)
-
-
-class Session(SessionRedirectMixin, _HooksMixin):
+class Session(RequestMethodsMixin, SessionRedirectMixin, _HooksMixin):
     """Settings, cookies and open connections for requests, from any number of threads.
 
     >>> with Session() as session:                                    # doctest: +SKIP
@@ -175,40 +127,6 @@ class Session(SessionRedirectMixin, _HooksMixin):
         self._client.close()
         for adapter in self.adapters.values():
             adapter.close()
-
-    # One method for each HTTP method.
-
-    def get(self, url: Any, **kwargs: Any) -> Response:
-        """Sends a GET request; see :meth:`request`."""
-        # Most calls have no keyword arguments. Passing an empty dict on would cost more.
-        return self.request("GET", url, **kwargs) if kwargs else self.request("GET", url)
-
-    def options(self, url: Any, **kwargs: Any) -> Response:
-        """Sends an OPTIONS request; see :meth:`request`."""
-        return self.request("OPTIONS", url, **kwargs)
-
-    def head(self, url: Any, **kwargs: Any) -> Response:
-        """Sends a HEAD request; see :meth:`request`. Redirects need ``allow_redirects=True``."""
-        kwargs.setdefault("allow_redirects", False)
-        return self.request("HEAD", url, **kwargs)
-
-    def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> Response:
-        """Sends a POST request; see :meth:`request`."""
-        if kwargs:
-            return self.request("POST", url, data=data, json=json, **kwargs)
-        return self.request("POST", url, data=data, json=json)
-
-    def put(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """Sends a PUT request; see :meth:`request`."""
-        return self.request("PUT", url, data=data, **kwargs)
-
-    def patch(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """Sends a PATCH request; see :meth:`request`."""
-        return self.request("PATCH", url, data=data, **kwargs)
-
-    def delete(self, url: Any, **kwargs: Any) -> Response:
-        """Sends a DELETE request; see :meth:`request`."""
-        return self.request("DELETE", url, **kwargs)
 
     def request(
         self,
@@ -512,7 +430,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
                 return self._transmit(request, stream, settings)
             raise from_engine_error(failure, request, call[0].proxied) from None
         response.request = request
-        response.connection = _ResponseConnection(self)
+        response.connection = ResponseConnection(self)
         return response
 
     def _prepared_call(

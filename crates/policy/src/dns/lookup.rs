@@ -187,11 +187,11 @@ impl NameLookup {
             DnsResponse::Truncated if !question.tcp => {
                 question.tcp = true;
                 question.server = server;
-                return vec![question.transmit_at(now)];
+                vec![question.transmit_at(now)]
             }
             DnsResponse::NotUnderstood if question.edns => {
                 question.edns = false;
-                return vec![question.transmit_at(now)];
+                vec![question.transmit_at(now)]
             }
             DnsResponse::Truncated => self.on_failure(now, record_type, server, "a truncated answer over TCP"),
             DnsResponse::NotUnderstood => {

@@ -185,7 +185,7 @@ impl AddressQuery<'_> {
                 };
                 match (address, record.to_record::<Cname<ParsedName<&[u8]>>>()) {
                     (Ok(Some(address)), _) => addresses.push(address),
-                    (_, Ok(Some(cname))) => alias = Some(cname.data().cname().clone()),
+                    (_, Ok(Some(cname))) => alias = Some(*cname.data().cname()),
                     (Err(_), _) | (_, Err(_)) => return malformed,
                     _ => continue,
                 }
@@ -226,10 +226,10 @@ fn lifetime(ttl: Ttl) -> Duration {
 /// Returns the life of a negative answer: by the zone's SOA record (RFC 2308 §5). Without one it is not to be kept.
 fn negative_ttl(message: &Message<&[u8]>) -> Duration {
     let Ok(authority) = message.authority() else { return Duration::ZERO };
-    for record in authority.limit_to::<Soa<ParsedName<&[u8]>>>().flatten() {
-        return lifetime(record.ttl()).min(lifetime(record.data().minimum())).min(MAX_NEGATIVE_TTL);
-    }
-    Duration::ZERO
+    let zone = authority.limit_to::<Soa<ParsedName<&[u8]>>>().flatten().next();
+    zone.map_or(Duration::ZERO, |record| {
+        lifetime(record.ttl()).min(lifetime(record.data().minimum())).min(MAX_NEGATIVE_TTL)
+    })
 }
 
 #[cfg(test)]
