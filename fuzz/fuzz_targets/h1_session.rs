@@ -12,9 +12,10 @@ use haul_proto::h1::{BodyLength, H1Config, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
-struct H1Input<'a>(&'a [u8]);
+/// The rest of the input: operations and their bytes.
+struct H1Operations<'a>(&'a [u8]);
 
-impl<'a> H1Input<'a> {
+impl<'a> H1Operations<'a> {
     fn one(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -30,7 +31,7 @@ impl<'a> H1Input<'a> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let mut data = H1Input(data);
+    let mut data = H1Operations(data);
     let mut conn = H1Machine::new(H1Config { limits: support::limits(), max_pipeline: 3, ..H1Config::default() });
     let mut now = Timestamp(0);
     let mut wire = Vec::new();

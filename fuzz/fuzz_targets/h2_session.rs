@@ -17,9 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use support::{SETTINGS, config, request};
 
-struct H2Input<'a>(&'a [u8]);
+/// The rest of the input: operations and their bytes.
+struct H2Operations<'a>(&'a [u8]);
 
-impl<'a> H2Input<'a> {
+impl<'a> H2Operations<'a> {
     fn one(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -39,7 +40,8 @@ impl<'a> H2Input<'a> {
     }
 }
 
-struct Session {
+/// A connection, with the model's list of open requests and of unreleased bytes.
+struct H2Session {
     conn: H2Machine,
     now: Timestamp,
     open: BTreeSet<RequestId>,
@@ -47,7 +49,7 @@ struct Session {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let mut data = H2Input(data);
+    let mut data = H2Operations(data);
     let conn = H2Machine::new(H2Config {
         connection_window: 1,
         stream_window: 30_000,
@@ -55,15 +57,15 @@ fuzz_target!(|data: &[u8]| {
         max_streams: 6,
         ..config()
     });
-    let mut session = Session { conn, now: Timestamp(0), open: BTreeSet::new(), held: BTreeMap::new() };
+    let mut session = H2Session { conn, now: Timestamp(0), open: BTreeSet::new(), held: BTreeMap::new() };
     while let Some(operation) = data.one() {
         session.apply(operation, &mut data);
         session.check();
     }
 });
 
-impl Session {
-    fn apply(&mut self, operation: u8, data: &mut H2Input<'_>) {
+impl H2Session {
+    fn apply(&mut self, operation: u8, data: &mut H2Operations<'_>) {
         let conn = &mut self.conn;
         match operation % 12 {
             0 => self.enqueue(data.one().unwrap_or(0)),

@@ -43,5 +43,5 @@ mod peer_stream;
 pub mod raw;
 pub mod relay;
 pub mod rng;
-mod scripted;
+mod scripted_peer;
 pub mod site;

@@ -28,7 +28,7 @@ use rustls::ServerConfig;
 
 use crate::identity::Identity;
 use crate::peer_stream::PeerStream;
-use crate::scripted::{PeerState, ScriptedPeer};
+use crate::scripted_peer::{PeerState, ScriptedPeer};
 
 /// A step of a script.
 #[derive(Clone, Debug)]

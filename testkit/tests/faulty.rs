@@ -76,7 +76,7 @@ fn faultless_origin_answers_correctly() {
 }
 
 #[test]
-fn query_sets_the_plan_for_all_requests() {
+fn url_query_sets_the_fault_plan_of_its_path() {
     let origin = origin();
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     let one = "GET /f/q?size=10&seed=7 HTTP/1.1\r\nHost: x\r\n";
@@ -186,7 +186,7 @@ fn unasked_206_sends_a_part() {
 }
 
 #[test]
-fn parts_are_chunked_or_gzip_coded() {
+fn range_replies_are_chunked_or_gzipped_if_planned() {
     let origin = origin();
     let path = origin.serve("c", small(FaultPlan { chunked: true, short: 1, ..FaultPlan::default() }));
     let reply = range(&origin, &path, "5-90004");

@@ -17,8 +17,8 @@
 
 use std::fmt;
 
-use haul_policy::printable::is_hazard;
 use haul_policy::secrets::without_userinfo;
+use haul_policy::terminal_text::is_hazard;
 
 use crate::config_file::DEPTH_MAX;
 use crate::persona::{Persona, VERSION};

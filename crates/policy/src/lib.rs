@@ -59,7 +59,6 @@ pub mod glob;
 pub mod hsts;
 pub mod multipart;
 pub mod netrc;
-pub mod printable;
 pub mod protocols;
 pub mod proxy;
 pub mod queue;
@@ -71,6 +70,7 @@ pub mod secrets;
 pub mod speed;
 pub mod target;
 pub mod template;
+pub mod terminal_text;
 pub mod time;
 pub mod urlencode;
 

@@ -58,7 +58,7 @@ pub struct HostId {
 const MAX_RESTING: usize = 4096;
 
 /// The position of a job: its number, then the order of pushing, since numbers may repeat.
-type Position = (u64, u64);
+type JobPosition = (u64, u64);
 
 /// Waiting jobs of type `T`, grouped by host `K`.
 #[derive(Debug)]
@@ -70,11 +70,11 @@ pub struct JobQueue<T, K = Origin> {
     /// The host of the last push, which is likely to be the next one's host too.
     last: u32,
     /// All waiting jobs, with their hosts.
-    waiting: BTreeMap<Position, u32>,
+    waiting: BTreeMap<JobPosition, u32>,
     /// Hosts whose first job may start.
-    ready: BTreeSet<(Position, u32)>,
+    ready: BTreeSet<(JobPosition, u32)>,
     /// The hosts of `ready` without a running job.
-    ready_idle: BTreeSet<(Position, u32)>,
+    ready_idle: BTreeSet<(JobPosition, u32)>,
     /// Paused hosts with jobs waiting.
     paused: BTreeSet<(MonotonicTime, u32)>,
     /// Paused hosts without waiting or running jobs.
@@ -92,19 +92,19 @@ struct HostSlot<T, K> {
 #[derive(Debug)]
 struct QueuedHost<T, K> {
     key: K,
-    waiting: BTreeMap<Position, T>,
+    waiting: BTreeMap<JobPosition, T>,
     running: usize,
     paused_until: Option<MonotonicTime>,
     /// The host's own cap, which replaces the common one.
     cap: Option<usize>,
-    listed: HostListing,
+    listed: HostQueueState,
 }
 
 /// The set of [`JobQueue`] that contains a host, with the host's key in it.
 #[derive(Clone, Copy, Debug)]
-enum HostListing {
+enum HostQueueState {
     Nowhere,
-    Ready(Position, HostActivity),
+    Ready(JobPosition, HostActivity),
     Paused(MonotonicTime),
     Resting(MonotonicTime),
 }
@@ -293,14 +293,14 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.waiting.first_key_value().map(|(place, _)| place.0)
     }
 
-    fn startable_head(&self, head: Option<u64>) -> Option<(Position, u32)> {
+    fn startable_head(&self, head: Option<u64>) -> Option<(JobPosition, u32)> {
         let head = head?;
         let (place, index) = self.waiting.range((head, 0)..=(head, u64::MAX)).next()?;
         let paused = self.hosts[*index as usize].host.as_ref()?.paused_until.is_some();
         (!paused).then_some((*place, *index))
     }
 
-    fn take(&mut self, place: Position, index: u32) -> T {
+    fn take(&mut self, place: JobPosition, index: u32) -> T {
         self.waiting.remove(&place);
         self.state(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
@@ -332,7 +332,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             running: 0,
             paused_until: None,
             cap: None,
-            listed: HostListing::Nowhere,
+            listed: HostQueueState::Nowhere,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -364,10 +364,12 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let first = state.waiting.first_key_value().map(|(place, _)| *place);
         let activity = if state.running == 0 { HostActivity::Idle } else { HostActivity::Busy };
         let wanted = match (first, state.paused_until) {
-            (Some(_), Some(until)) => HostListing::Paused(until),
-            (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => HostListing::Ready(first, activity),
-            (None, Some(until)) if activity == HostActivity::Idle => HostListing::Resting(until),
-            _ => HostListing::Nowhere,
+            (Some(_), Some(until)) => HostQueueState::Paused(until),
+            (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => {
+                HostQueueState::Ready(first, activity)
+            }
+            (None, Some(until)) if activity == HostActivity::Idle => HostQueueState::Resting(until),
+            _ => HostQueueState::Nowhere,
         };
         let idle = first.is_none() && activity == HostActivity::Idle && state.paused_until.is_none();
         let before = core::mem::replace(&mut state.listed, wanted);
@@ -378,42 +380,42 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         } else if self.resting.len() > MAX_RESTING
             && let Some((_, first)) = self.resting.pop_first()
         {
-            self.state(first).listed = HostListing::Nowhere;
+            self.state(first).listed = HostQueueState::Nowhere;
             self.forget(first);
         }
     }
 
-    fn list(&mut self, wanted: HostListing, index: u32) {
+    fn list(&mut self, wanted: HostQueueState, index: u32) {
         match wanted {
-            HostListing::Nowhere => {}
-            HostListing::Ready(place, activity) => {
+            HostQueueState::Nowhere => {}
+            HostQueueState::Ready(place, activity) => {
                 self.ready.insert((place, index));
                 if activity == HostActivity::Idle {
                     self.ready_idle.insert((place, index));
                 }
             }
-            HostListing::Paused(until) => {
+            HostQueueState::Paused(until) => {
                 self.paused.insert((until, index));
             }
-            HostListing::Resting(until) => {
+            HostQueueState::Resting(until) => {
                 self.resting.insert((until, index));
             }
         }
     }
 
-    fn unlist(&mut self, before: HostListing, index: u32) {
+    fn unlist(&mut self, before: HostQueueState, index: u32) {
         match before {
-            HostListing::Nowhere => {}
-            HostListing::Ready(place, activity) => {
+            HostQueueState::Nowhere => {}
+            HostQueueState::Ready(place, activity) => {
                 self.ready.remove(&(place, index));
                 if activity == HostActivity::Idle {
                     self.ready_idle.remove(&(place, index));
                 }
             }
-            HostListing::Paused(until) => {
+            HostQueueState::Paused(until) => {
                 self.paused.remove(&(until, index));
             }
-            HostListing::Resting(until) => {
+            HostQueueState::Resting(until) => {
                 self.resting.remove(&(until, index));
             }
         }

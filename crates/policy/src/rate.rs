@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn debt_is_paid_by_all_takers() {
+    fn debt_is_paid_by_all_transfers() {
         let start = MonotonicTime(0);
         let mut bucket = TokenBucket::new(1000, start);
         bucket.take(3031);

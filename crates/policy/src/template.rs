@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_templates() {
+    fn malformed_templates_are_refused() {
         assert_eq!(UrlTemplate::parse("http://h/").unwrap_err(), TemplateError::NoPlaceholder);
         for text in ["http://u:p@{}/", "http://{}@h/", "http://u:{}@h/", "u:p@{}"] {
             assert_eq!(UrlTemplate::parse(text).unwrap_err(), TemplateError::Userinfo, "{text}");

@@ -58,7 +58,7 @@ fn status_decides_the_next_method() {
 
 /// Checks that `--post301`, `--post302` and `--post303` each affect only their own status.
 #[test]
-fn options_keep_a_post() {
+fn post301_post302_post303_keep_a_post() {
     for (status, other) in [(301, [302, 303]), (302, [301, 303]), (303, [301, 302])] {
         let rules = RedirectRules {
             post301: status == 301,

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_hold_while_bytes_move() {
+    fn output_positions_survive_compaction() {
         let mut output = OutputBuffer::default();
         output.tail().extend_from_slice(b"0123456789");
         output.advance(7);

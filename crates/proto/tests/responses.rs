@@ -12,7 +12,7 @@ use haul_proto::time::Timestamp;
 use haul_proto::{Limits, ResponseHead};
 
 #[test]
-fn body_of_known_length_takes_three_steps() {
+fn body_of_known_length_yields_head_body_and_complete() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let head = conn.step(Timestamp(0), &mut wire).unwrap();
@@ -252,7 +252,7 @@ fn folded_lines_are_joined() {
 }
 
 #[test]
-fn heads_give_their_parts() {
+fn head_accessors_return_its_parts() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire =
         b"HTTP/1.0 299 Tr\xc3\xa8s bien\r\nSet-Cookie: a=1\r\nserver:x \r\nSET-COOKIE: b=2\r\nE:\r\n\r\n".to_vec();
@@ -269,7 +269,7 @@ fn heads_give_their_parts() {
 }
 
 #[test]
-fn many_fields_leave_the_stack() {
+fn more_fields_than_fit_the_stack_are_parsed() {
     let fields: String = (0..4_999).map(|number| format!("X{number}: {number}\r\n")).collect();
     let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n");
     let mut conn = asked(H1Config::default(), &[get()]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::encode::{Frame, settings, settings_ack};
 use super::{FrameScriptState, frame};
 use crate::peer_stream::PeerStream;
-use crate::scripted::PeerState;
+use crate::scripted_peer::PeerState;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

@@ -42,7 +42,7 @@ use rustls::ServerConfig;
 
 use crate::identity::Identity;
 use crate::peer_stream::PeerStream;
-use crate::scripted::{PeerState, ScriptedPeer};
+use crate::scripted_peer::{PeerState, ScriptedPeer};
 
 /// A running peer. Dropping it stops it from accepting; running scripts end with their connections.
 pub struct FramePeer(ScriptedPeer<FrameScriptState>);

@@ -14,11 +14,11 @@
 //! assert_eq!(site.known_answer().sha256.len(), 64);
 //! ```
 
-mod answer;
-mod numbers;
+mod as_numbers;
+mod known_answer;
 mod render;
 
-pub use answer::KnownAnswer;
+pub use known_answer::KnownAnswer;
 
 use std::collections::HashMap;
 use std::io;
@@ -64,7 +64,7 @@ impl Site {
     }
 
     fn build(seed: u64, pages: usize, cached: bool) -> Site {
-        let numbers = numbers::distinct(seed, pages);
+        let numbers = as_numbers::distinct(seed, pages);
         let positions = numbers.iter().enumerate().map(|(i, n)| (*n, i)).collect();
         let cache = cached.then(|| (0..pages + INDEXES).map(|_| OnceLock::new()).collect());
         Site { inner: Arc::new(SiteInner { seed, numbers, positions, cache }) }
@@ -92,7 +92,7 @@ impl Site {
 
     /// Returns the exact length of an AS page in bytes.
     pub fn page_len(&self, number: u32) -> usize {
-        numbers::page_len(self.inner.seed, number)
+        as_numbers::page_len(self.inner.seed, number)
     }
 
     /// Returns the length of all AS pages together in bytes.
@@ -112,7 +112,7 @@ impl Site {
     /// Returns the sorted distinct CIDR blocks of all AS pages, from the generator's own record of
     /// what it wrote.
     pub fn known_answer(&self) -> KnownAnswer {
-        let mut answer = answer::BlockCollector::default();
+        let mut answer = known_answer::BlockCollector::default();
         let mut page = Vec::new();
         for number in &self.inner.numbers {
             page.clear();

@@ -97,7 +97,7 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
 /// Renders an AS page of exactly its length. Calls `wrote` for every block that the job's regular
 /// expression matches.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
-    let target = super::numbers::page_len(seed, number);
+    let target = super::as_numbers::page_len(seed, number);
     out.reserve(target);
     let mut rng = Rng::new(mix(seed, u64::from(number)));
     header(out, &mut rng, number);

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use haul_policy::printable::for_terminal;
 use haul_policy::retry::AttemptOutcome as Trouble;
+use haul_policy::terminal_text::for_terminal;
 use haul_proto::head::{Fields, ResponseHead};
 
 use super::state::BodyDisposition;

@@ -40,8 +40,8 @@ fn cve_2022_27782_tls_settings_separate_connections() {
     let target = Target::parse("https://a.example/").unwrap();
     let base = RequestOptions::default();
     let key = ConnectionKey::new(&target, &base);
-    type Change = fn(&mut RequestOptions);
-    let changes: [(&str, Change); 14] = [
+    type OptionChange = fn(&mut RequestOptions);
+    let changes: [(&str, OptionChange); 14] = [
         ("verify", |options| options.tls.verify = false),
         ("ca_file", |options| options.tls.ca_file = Some("ca".into())),
         ("ca_path", |options| options.tls.ca_path = Some("ca".into())),

@@ -125,8 +125,8 @@ fn endless_interim_responses_are_refused() {
 
 #[test]
 fn protocol_violations_end_the_connection() {
-    type Worst = fn(&mut FrameConnection) -> io::Result<()>;
-    let cases: [(&str, Worst, &str); 22] = [
+    type PeerAction = fn(&mut FrameConnection) -> io::Result<()>;
+    let cases: [(&str, PeerAction, &str); 22] = [
         ("a window above 2^31-1", |conn| conn.send(window_update(0, 0x7fff_ffff)), "window"),
         ("a window raised by nothing", |conn| conn.send(window_update(0, 0)), "nothing"),
         ("a push", |conn| conn.send(frame(Frame::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2, 0x82])), "push"),
@@ -224,8 +224,8 @@ fn non_http2_reply_is_named_in_the_error() {
 
 #[test]
 fn malformed_responses_end_their_stream() {
-    type Fields = &'static [(&'static str, &'static str)];
-    let cases: [(&str, Fields); 14] = [
+    type ResponseFields = &'static [(&'static str, &'static str)];
+    let cases: [(&str, ResponseFields); 14] = [
         ("no status", &[("content-length", "0")]),
         ("two", &[OK, OK]),
         ("a late one", &[("a", "b"), OK]),

@@ -66,7 +66,7 @@ fn fragmented_handshake_and_small_records_work() {
 }
 
 #[test]
-fn data_after_the_handshake_is_left_for_open() {
+fn server_data_before_handshake_end_is_delivered() {
     let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };

@@ -139,8 +139,8 @@ fn redirected_download_resumes_its_partial_file() {
 fn partial_file_of_unsure_origin_is_discarded() {
     let origin = origin();
     let elsewhere = origin.url("/f/elsewhere");
-    type Make<'a> = &'a dyn Fn(&Path, &str);
-    let cases: [(&str, Make<'_>); 6] = [
+    type MakePartialFile<'a> = &'a dyn Fn(&Path, &str);
+    let cases: [(&str, MakePartialFile<'_>); 6] = [
         ("another-url", &|beside, _| leave_partial_file(beside, &elsewhere, "\"1-0\"", &[0..MIB])),
         ("another-boot", &|beside, url| {
             leave_partial_file(beside, url, "\"1-0\"", &[0..MIB]);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use call_styles::{CallStyle, PiecewiseContent, SessionRequest, SessionResponse, a_batch, run_all};
 use common::{retrying, trusting_ca, with_h2_alpn, with_prior_knowledge};
 use haul::{Client, Error, RequestBuilder, RequestOptions};
-use route::{ProxyLogin, RouteKind, SessionRoute};
+use route::{RequiredProxyAuth, RouteKind, SessionRoute};
 use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
 use seeds::{each, one_of};
 use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, FaultPlan, FaultyOrigin};
@@ -138,7 +138,7 @@ impl SessionRequest for Http1Request {
         let got = match got {
             Ok(got) => got,
             Err(_) if is_risky || fails || breaks || is_refused || is_cut || route.is_stranger => return,
-            Err(error) if is_once && route.via == RouteKind::Forward && route.login == ProxyLogin::Digest => {
+            Err(error) if is_once && route.via == RouteKind::Forward && route.login == RequiredProxyAuth::Digest => {
                 eprintln!("{what}: {error}");
                 return;
             }

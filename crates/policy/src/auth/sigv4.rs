@@ -318,7 +318,7 @@ mod tests {
 
     /// Compares with published signatures: curl's test cases, AWS's test suite, S3's documentation.
     #[test]
-    fn published_signatures() {
+    fn signatures_match_published_examples() {
         let target = somewhere();
         let curls = ("user", "secret");
         for (url, expected) in [
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_queries() {
+    fn queries_are_sorted_and_encoded_canonically() {
         for (query, expected) in [
             ("", ""),
             ("a", "a="),

@@ -113,7 +113,7 @@ impl CookieStore {
                 expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.saturating_add(30) / 60 * 60 } else { at })
             }
         };
-        let cookie = self.in_manner(Cookie::new(CookieParts {
+        let cookie = self.in_style(Cookie::new(CookieParts {
             name: name.to_vec(),
             value: value.to_vec(),
             host_only: own_domain.is_none(),
@@ -135,14 +135,14 @@ impl CookieStore {
 
     /// Adds a cookie that a program made, as a change to save. Does not check the expiry.
     pub fn insert(&mut self, cookie: Cookie) -> SetCookieOutcome {
-        self.put(self.in_manner(cookie), None, false)
+        self.put(self.in_style(cookie), None, false)
     }
 
     /// Adds the cookies of the jar's file; they are no changes to save. Cookies of another file go
     /// through [`insert`](CookieStore::insert).
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
-            self.put(self.in_manner(cookie), None, true);
+            self.put(self.in_style(cookie), None, true);
         }
     }
 
@@ -284,7 +284,7 @@ impl CookieStore {
 
     /// Applies curl's rule for paths: `/a/` becomes `/a`, so that both match, and one replaces the
     /// other.
-    fn in_manner(&self, mut cookie: Cookie) -> Cookie {
+    fn in_style(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.style == StateFileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
             path.pop();

@@ -414,7 +414,7 @@ fn debug_shows_no_value() {
 }
 
 #[test]
-fn curl_manner_sets_order_and_heading() {
+fn curl_style_sets_order_and_heading() {
     let site = Target::parse("https://www.h.example/dir/page").unwrap();
     let now = 1_800_000_001;
     let mut jar = CookieStore::of(StateFileStyle::Curl);
@@ -438,7 +438,7 @@ fn curl_manner_sets_order_and_heading() {
 }
 
 #[test]
-fn curl_manner_sorts_the_cookies_that_fit() {
+fn curl_style_sorts_the_cookies_that_fit() {
     let mut jar = CookieStore::of(StateFileStyle::Curl);
     for i in 0..MAX_SENT + 3 {
         jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();
@@ -448,7 +448,7 @@ fn curl_manner_sorts_the_cookies_that_fit() {
 }
 
 #[test]
-fn curl_manner_ignores_a_paths_trailing_slash() {
+fn curl_style_ignores_a_paths_trailing_slash() {
     let site = target("https://h.example/p");
     let mut jar = CookieStore::of(StateFileStyle::Curl);
     jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
@@ -464,14 +464,14 @@ fn curl_manner_ignores_a_paths_trailing_slash() {
 }
 
 #[test]
-fn curl_manner_removes_only_one_trailing_slash() {
+fn curl_style_removes_only_one_trailing_slash() {
     let mut jar = CookieStore::of(StateFileStyle::Curl);
     jar.set(&target("https://h.example/a"), b"n=1; Path=/a//", NOW).unwrap();
     assert_eq!(jar.iter().map(|cookie| &cookie.parts().path).collect::<Vec<_>>(), [b"/a/"]);
 }
 
 #[test]
-fn curl_manner_rounds_the_longest_expiry_to_minutes() {
+fn curl_style_rounds_the_longest_expiry_to_minutes() {
     for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
         let mut jar = CookieStore::of(StateFileStyle::Curl);
         let minute = NOW / 60 * 60;

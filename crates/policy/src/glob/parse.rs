@@ -98,11 +98,11 @@ fn literal_bracket(text: &str) -> usize {
     if literal { end + 1 } else { 0 }
 }
 
-type Parsed = Result<(GlobKind, usize), (GlobErrorKind, usize)>;
+type ParsedGlob = Result<(GlobKind, usize), (GlobErrorKind, usize)>;
 
 /// Parses the text after `{`, up to the closing brace. A backslash makes the next character
 /// literal.
-fn set(text: &str) -> Parsed {
+fn set(text: &str) -> ParsedGlob {
     let mut elements = vec![String::new()];
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -122,7 +122,7 @@ fn set(text: &str) -> Parsed {
 
 /// Parses the text after `[`, up to the closing bracket. An error has the position at which parsing
 /// stopped, as in curl.
-fn range(text: &str) -> Parsed {
+fn range(text: &str) -> ParsedGlob {
     match text.bytes().next() {
         Some(b) if b.is_ascii_alphabetic() => chars(text),
         Some(b) if b.is_ascii_digit() => numbers(text),
@@ -130,7 +130,7 @@ fn range(text: &str) -> Parsed {
     }
 }
 
-fn chars(text: &str) -> Parsed {
+fn chars(text: &str) -> ParsedGlob {
     let mut reader = RangeParser { text, at: 0 };
     let bad = |at| Err((GlobErrorKind::Range, at));
     let (from, to, step) = match *text.as_bytes() {
@@ -153,7 +153,7 @@ fn chars(text: &str) -> Parsed {
     }
 }
 
-fn numbers(text: &str) -> Parsed {
+fn numbers(text: &str) -> ParsedGlob {
     let mut reader = RangeParser { text, at: 0 };
     let zeros = text.bytes().take_while(u8::is_ascii_digit).count();
     let width = if text.starts_with('0') { zeros } else { 0 };

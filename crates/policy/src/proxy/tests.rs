@@ -172,7 +172,7 @@ fn routes_carry_only_their_own_fields() {
 
 /// A SOCKS handshake: protocol, destination, credentials, the proxy's replies, and the messages
 /// that the client must send.
-type Wire<'w> = (ProxyKind, SocksDestination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
+type SocksExchange<'w> = (ProxyKind, SocksDestination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
 
 const NAME: SocksDestination<'_> = SocksDestination::Name("h.example");
 
@@ -203,7 +203,7 @@ fn play(handshake: &mut SocksHandshake, replies: &[u8], size: usize) -> (Vec<Vec
 }
 
 #[test]
-fn socks_wire_images_at_any_split() {
+fn socks_messages_do_not_depend_on_reply_cuts() {
     let user = Credentials::new("me", "pw").unwrap();
     let v4 = SocksDestination::Address(IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4)));
     let v6 = SocksDestination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
@@ -211,7 +211,7 @@ fn socks_wire_images_at_any_split() {
     let request_name = [&[5, 1, 0, 3, 9][..], b"h.example", &[0, 80]].concat();
     let loopback = [&[5, 1, 0, 4][..], &Ipv6Addr::LOCALHOST.octets(), &[0, 80]].concat();
     let verdict = [&[5, 2, 1, 0, 5, 0, 0, 4][..], &[7; 18]].concat();
-    let table: Vec<Wire<'_>> = vec![
+    let table: Vec<SocksExchange<'_>> = vec![
         (ProxyKind::Socks4, v4, None, vec![0, 90, 0, 0, 0, 0, 0, 0], vec![vec![4, 1, 0, 80, 1, 2, 3, 4, 0]]),
         (
             ProxyKind::Socks4a,

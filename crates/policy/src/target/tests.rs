@@ -382,7 +382,7 @@ fn parse_near_equals_parse() {
 }
 
 #[test]
-fn flaws_name_their_remedy() {
+fn url_errors_name_their_remedy() {
     let told = |text: &str| Target::parse(text).unwrap_err().to_string();
     for (text, remedy) in [
         ("http://", "no host: write http://HOST/PATH"),

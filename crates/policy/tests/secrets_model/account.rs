@@ -37,9 +37,9 @@ impl ModelPeer {
     }
 }
 
-/// The secrets that the user gave.
+/// The options of the user in the model: which secrets and proxies are given.
 #[derive(Clone, Debug)]
-pub(super) struct SecretsWorld {
+pub(super) struct ModelUserOptions {
     pub(super) user: bool,
     pub(super) url_user: bool,
     pub(super) bearer: bool,
@@ -51,7 +51,7 @@ pub(super) struct SecretsWorld {
     pub(super) tunnel: bool,
 }
 
-impl SecretsWorld {
+impl ModelUserOptions {
     pub(super) fn proxy_url(&self, which: usize) -> Option<String> {
         let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
         Some(format!("{scheme}://proxy{which}:proxy{which}-pw@proxy{which}.example"))
@@ -81,13 +81,14 @@ pub(super) enum DomainAttribute {
     Of(usize),
 }
 
+/// A Set-Cookie of the model.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CookieSet {
+pub(super) struct ModelSetCookie {
     pub(super) domain: DomainAttribute,
     pub(super) secure: bool,
 }
 
-impl CookieSet {
+impl ModelSetCookie {
     pub(super) fn field(self, from: ModelPeer, number: usize) -> String {
         let own = HOSTS[from.host][0];
         let domain = match self.domain {
@@ -116,6 +117,7 @@ impl CookieSet {
     }
 }
 
+/// A response: a redirect, with cookies.
 #[derive(Clone, Debug)]
 pub(super) struct ModelStep {
     pub(super) peer: ModelPeer,
@@ -124,7 +126,7 @@ pub(super) struct ModelStep {
     pub(super) stays: bool,
     /// True if the Location has a user and password that the server chose.
     pub(super) userinfo: bool,
-    pub(super) cookies: Vec<CookieSet>,
+    pub(super) cookies: Vec<ModelSetCookie>,
 }
 
 impl ModelStep {
@@ -137,8 +139,9 @@ impl ModelStep {
     }
 }
 
-pub(super) struct SecretsAccount<'w> {
-    world: &'w SecretsWorld,
+/// The model: who may see which secret after the steps so far.
+pub(super) struct SecretsModel<'w> {
+    world: &'w ModelUserOptions,
     first: ModelPeer,
     from: ModelPeer,
     peer: ModelPeer,
@@ -148,9 +151,9 @@ pub(super) struct SecretsAccount<'w> {
     cookies: Vec<(String, Vec<usize>, bool)>,
 }
 
-impl<'w> SecretsAccount<'w> {
-    pub(super) fn new(world: &'w SecretsWorld, first: ModelPeer) -> SecretsAccount<'w> {
-        SecretsAccount { world, first, from: first, peer: first, foreign_user: false, cookies: Vec::new() }
+impl<'w> SecretsModel<'w> {
+    pub(super) fn new(world: &'w ModelUserOptions, first: ModelPeer) -> SecretsModel<'w> {
+        SecretsModel { world, first, from: first, peer: first, foreign_user: false, cookies: Vec::new() }
     }
 
     pub(super) fn peer(&self) -> ModelPeer {
@@ -163,7 +166,7 @@ impl<'w> SecretsAccount<'w> {
     }
 
     /// Records a cookie that the peer sets; returns whether the client must accept it.
-    pub(super) fn on_cookie(&mut self, cookie: &CookieSet, number: usize) -> bool {
+    pub(super) fn on_cookie(&mut self, cookie: &ModelSetCookie, number: usize) -> bool {
         let audience = cookie.audience(self.peer);
         let taken = audience.is_some();
         self.cookies.extend(audience.map(|hosts| (format!("=cookie-{number}."), hosts, cookie.secure)));
@@ -173,7 +176,7 @@ impl<'w> SecretsAccount<'w> {
     /// Returns all secrets, and whether the origin that is asked now may see each; `None` if it may
     /// but need not.
     fn of_origin(&self) -> Vec<(String, Option<bool>)> {
-        let SecretsWorld { user, url_user, bearer, netrc, .. } = *self.world;
+        let ModelUserOptions { user, url_user, bearer, netrc, .. } = *self.world;
         let is_first = self.peer == self.first;
         let overheard = !is_first && !self.peer.tls && (self.from.tls || self.first.tls);
         let mut secrets = vec![

@@ -18,7 +18,7 @@ use haul_policy::secrets::fields_for;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use account::{CookieSet, DomainAttribute, HOSTS, ModelPeer, ModelStep, NETRC, SecretsWorld};
+use account::{DomainAttribute, HOSTS, ModelPeer, ModelSetCookie, ModelStep, ModelUserOptions, NETRC};
 
 const NOW: u64 = 1_800_000_000;
 
@@ -44,7 +44,7 @@ fn readable(fields: &[(String, Vec<u8>)]) -> String {
 
 /// Returns the messages of one request, each with its receiver.
 fn messages(
-    world: &SecretsWorld,
+    world: &ModelUserOptions,
     environment: &ProxyEnvironment,
     jar: &CookieStore,
     target: &Target,
@@ -94,7 +94,7 @@ fn socks(proxy: &Proxy, target: &Target) -> String {
     String::from_utf8_lossy(&told).into_owned()
 }
 
-fn run(world: &SecretsWorld, first: ModelPeer, steps: &[ModelStep]) -> Result<(), TestCaseError> {
+fn run(world: &ModelUserOptions, first: ModelPeer, steps: &[ModelStep]) -> Result<(), TestCaseError> {
     let variable = |name: &str| match name {
         "http_proxy" => world.proxy_url(0),
         "https_proxy" => world.proxy_url(1),
@@ -103,7 +103,7 @@ fn run(world: &SecretsWorld, first: ModelPeer, steps: &[ModelStep]) -> Result<()
     };
     let environment = ProxyEnvironment::read(variable);
     let rules = RedirectRules::default();
-    let mut account = account::SecretsAccount::new(world, first);
+    let mut account = account::SecretsModel::new(world, first);
     let mut jar = CookieStore::new();
     let mut target = Target::parse(&first.url(if world.url_user { "alice:url-pw@" } else { "" }, 0)).unwrap();
     let origin = target.origin();
@@ -127,12 +127,12 @@ fn run(world: &SecretsWorld, first: ModelPeer, steps: &[ModelStep]) -> Result<()
     Ok(())
 }
 
-fn worlds() -> impl Strategy<Value = SecretsWorld> {
+fn worlds() -> impl Strategy<Value = ModelUserOptions> {
     let proxies = [0..7usize, 0..7usize];
     let given = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (given, proxies, vec(0..HOSTS.len(), 0..3), any::<bool>()).prop_map(|(given, proxies, no_proxy, tunnel)| {
         let (user, url_user, bearer, netrc) = given;
-        SecretsWorld { user, url_user, bearer, netrc, proxies, no_proxy, tunnel }
+        ModelUserOptions { user, url_user, bearer, netrc, proxies, no_proxy, tunnel }
     })
 }
 
@@ -148,7 +148,7 @@ fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
         Just(DomainAttribute::Parent),
         (0..HOSTS.len()).prop_map(DomainAttribute::Of),
     ];
-    let cookie = (domain, any::<bool>()).prop_map(|(domain, secure)| CookieSet { domain, secure });
+    let cookie = (domain, any::<bool>()).prop_map(|(domain, secure)| ModelSetCookie { domain, secure });
     let step = (peers(), 0..2usize, any::<bool>(), prop_oneof![4 => Just(false), 1 => Just(true)], vec(cookie, 0..3));
     let step = step.prop_map(|(peer, spelling, stays, userinfo, cookies)| ModelStep {
         peer,

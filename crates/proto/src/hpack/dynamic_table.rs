@@ -102,7 +102,7 @@ mod tests {
     use alloc::format;
 
     #[test]
-    fn entries_age_and_leave() {
+    fn oldest_table_entries_are_evicted() {
         let mut table = DynamicTable::new(3 * (OVERHEAD + 4));
         for number in 0..1_000 {
             table.insert(b"n", format!("{number:03}").as_bytes());

@@ -1,10 +1,10 @@
 //! Tests of the HTTP/2 machine with scripted peers. Their header blocks are literals written by
-//! hand, so that the peers share no code with the machine; `h2_server.rs` tests it with another
+//! hand, so that the peers share no code with the machine; `h2_crate_interop.rs` tests it with another
 //! implementation.
 
-mod flow;
+mod flow_control;
 mod hostile;
+mod input_cuts;
 mod peer;
 mod requests;
 mod responses;
-mod split;

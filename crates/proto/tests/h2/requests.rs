@@ -120,7 +120,7 @@ fn refused_requests_change_nothing() {
 }
 
 #[test]
-fn a_large_head_is_continued() {
+fn large_head_is_sent_with_continuation() {
     let value = vec![b'~'; 40_000];
     let mut conn = asked(H2Config::default(), &RequestHead { fields: &[("x", &value)], ..get() }, 0);
     conn.enqueue(Timestamp(0), &RequestHead { fields: &[("x", &value)], ..get() }).expect("valid");
@@ -255,7 +255,7 @@ fn connect_opens_a_tunnel() {
 }
 
 #[test]
-fn our_table_follows_the_peer() {
+fn encoder_table_size_follows_peer_settings() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     feed(&mut conn, &settings(&[(1, 0)]), &[]);
     sent(&mut conn);

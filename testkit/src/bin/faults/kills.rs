@@ -19,7 +19,7 @@ use testkit::faulty::{FaultPlan, FaultyRecord};
 use testkit::relay::Relay;
 use testkit::rng::{Rng, mix};
 
-use crate::check::{self, ContentChecker};
+use crate::content_checker::{self, ContentChecker};
 use crate::haul::HaulCommand;
 use crate::{FaultRunner, Result};
 
@@ -151,7 +151,7 @@ impl KilledFiles<'_> {
                 return Ok(false);
             }
             checker.add_file(file)?;
-            if checker.finish().sha256.as_ref() != check::source(plan).as_ref() {
+            if checker.finish().sha256.as_ref() != content_checker::source(plan).as_ref() {
                 return Ok(false);
             }
         }

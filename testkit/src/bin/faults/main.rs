@@ -8,7 +8,7 @@
 //! or file × split or not, at random offsets), *kills* (kill -9 in the middle, then the same
 //! command again) and *sizes* (SHA-256 and peak memory).
 
-mod check;
+mod content_checker;
 mod fault_table;
 mod haul;
 mod kills;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use testkit::faulty::FaultPlan;
 use testkit::rng::{Rng, mix};
 
-use crate::check::{self, ContentChecker};
+use crate::content_checker::{self, ContentChecker};
 use crate::fault_table::{FAULTS, FaultCase, TryChoices};
 use crate::haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
@@ -204,7 +204,8 @@ impl FaultRow {
 
     fn judge_pipe(&self, outcome: &ChildOutcome, checker: ContentChecker, plan: &FaultPlan) -> RowVerdict {
         let found = checker.finish();
-        let right = found.whole && (!one_content(plan) || found.sha256.as_ref() == check::source(plan).as_ref());
+        let right =
+            found.whole && (!one_content(plan) || found.sha256.as_ref() == content_checker::source(plan).as_ref());
         self.judge(outcome, right, found.prefix)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::faulty::FaultPlan;
 
-use crate::check::{self, ContentChecker};
+use crate::content_checker::{self, ContentChecker};
 use crate::haul::HaulCommand;
 use crate::{FaultRunner, Result, report};
 
@@ -48,7 +48,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<SizeRun>> {
     let mut out = Vec::new();
     for &size in &bench.options.sizes {
         let plan = FaultPlan { size, seed: size, ..FaultPlan::default() };
-        let source = check::hex(&check::source(&plan));
+        let source = content_checker::hex(&content_checker::source(&plan));
         for bits in 0..8 {
             let size = one(bench, &plan, &source, bits, None)?;
             report::size(&size, bench.options.quiet);
@@ -57,7 +57,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<SizeRun>> {
     }
     if bench.options.slow_body > 0 {
         let plan = FaultPlan { size: bench.options.slow_body, seed: bench.options.slow_body, ..FaultPlan::default() };
-        let source = check::hex(&check::source(&plan));
+        let source = content_checker::hex(&content_checker::source(&plan));
         // At the same time: they only wait.
         let slow = thread::scope(|scope| {
             let (plan, source) = (&plan, &source);
@@ -95,7 +95,7 @@ fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Op
     if to_file && file.exists() {
         checker.add_file(&file)?;
     }
-    let sha256 = check::hex(&checker.finish().sha256);
+    let sha256 = content_checker::hex(&checker.finish().sha256);
     bench.origin.forget(&name);
     Ok(SizeRun {
         name: format!(

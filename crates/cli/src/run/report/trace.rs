@@ -17,8 +17,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::{Error, Result};
-use haul_policy::printable::for_terminal;
 use haul_policy::secrets::is_hidden_field;
+use haul_policy::terminal_text::for_terminal;
 
 use crate::persona::Persona;
 use crate::plan::{GlobalArgs, Operation, StageArgs, TraceArgs, TraceForm};

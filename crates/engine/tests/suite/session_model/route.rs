@@ -33,7 +33,7 @@ pub(crate) enum RouteKind {
 
 /// The authentication that a proxy requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProxyLogin {
+pub(crate) enum RequiredProxyAuth {
     No,
     Basic,
     Digest,
@@ -52,7 +52,7 @@ pub(crate) struct SessionRoute {
     pub(crate) via: RouteKind,
     /// True if the proxy uses TLS.
     pub(crate) proxy_tls: bool,
-    pub(crate) login: ProxyLogin,
+    pub(crate) login: RequiredProxyAuth,
     /// True if the client has a wrong proxy password.
     pub(crate) is_stranger: bool,
     /// The number of requests for which a nonce is valid.
@@ -75,7 +75,7 @@ impl SessionRoute {
             notifies: true,
             via: RouteKind::Direct,
             proxy_tls: false,
-            login: ProxyLogin::No,
+            login: RequiredProxyAuth::No,
             is_stranger: false,
             uses: FOR_EVER,
             leaves: false,
@@ -93,9 +93,9 @@ impl SessionRoute {
         );
         let is_http = matches!(via, RouteKind::Forward | RouteKind::Tunnel);
         let login = match via {
-            RouteKind::Direct => ProxyLogin::No,
-            RouteKind::Socks => one_of(rng, &[ProxyLogin::No, ProxyLogin::Basic]),
-            _ => one_of(rng, &[ProxyLogin::No, ProxyLogin::Basic, ProxyLogin::Digest]),
+            RouteKind::Direct => RequiredProxyAuth::No,
+            RouteKind::Socks => one_of(rng, &[RequiredProxyAuth::No, RequiredProxyAuth::Basic]),
+            _ => one_of(rng, &[RequiredProxyAuth::No, RequiredProxyAuth::Basic, RequiredProxyAuth::Digest]),
         };
         Self {
             tls: via == RouteKind::Direct || (via != RouteKind::Forward && rng.below(2) == 0),
@@ -104,7 +104,7 @@ impl SessionRoute {
             via,
             proxy_tls: is_http && rng.below(3) == 0,
             login,
-            is_stranger: login != ProxyLogin::No && rng.below(12) == 0,
+            is_stranger: login != RequiredProxyAuth::No && rng.below(12) == 0,
             uses: one_of(rng, &[8, 30, FOR_EVER]),
             leaves: rng.below(3) == 0,
             breaks: one_of(rng, &[0, 0, 1, 3]),
@@ -116,7 +116,7 @@ impl SessionRoute {
 
     /// Returns whether nonces become stale.
     pub(crate) fn is_forgetful(&self) -> bool {
-        self.login == ProxyLogin::Digest && self.uses < FOR_EVER
+        self.login == RequiredProxyAuth::Digest && self.uses < FOR_EVER
     }
 
     /// Returns whether TLS distinguishes a truncated body that ends with the connection.
@@ -134,7 +134,7 @@ impl SessionRoute {
             Ok(if name.ends_with(".test") { vec![Ipv4Addr::LOCALHOST.into()] } else { Vec::new() })
         });
         let password = if self.is_stranger { "wrong" } else { "password" };
-        let user = if self.login == ProxyLogin::No { String::new() } else { format!("proxy-user:{password}@") };
+        let user = if self.login == RequiredProxyAuth::No { String::new() } else { format!("proxy-user:{password}@") };
         let mut options = RequestOptions::default();
         options.tls.ca_file = Some(identity().1.path().to_owned());
         if self.tls12 {
@@ -152,7 +152,7 @@ impl SessionRoute {
             proxy.tls = options.tls.clone();
             proxy.tunnel = self.via == RouteKind::Tunnel;
             proxy.auth = match self.login {
-                ProxyLogin::Digest => one_of(rng, &[ProxyAuthScheme::Digest, ProxyAuthScheme::Any]),
+                RequiredProxyAuth::Digest => one_of(rng, &[ProxyAuthScheme::Digest, ProxyAuthScheme::Any]),
                 _ => one_of(rng, &[ProxyAuthScheme::Basic, ProxyAuthScheme::Any]),
             };
             proxy
@@ -406,7 +406,7 @@ impl ScriptedProxy {
         let mut head = [0; 1];
         far.read_exact(&mut head)?;
         let methods = part(far)?;
-        if self.route.login == ProxyLogin::Basic {
+        if self.route.login == RequiredProxyAuth::Basic {
             if !methods.contains('\x02') {
                 return Err(note("no user for SOCKS".into()));
             }
@@ -455,9 +455,9 @@ impl ScriptedProxy {
             ProxyDecision::No(text.into_bytes(), closes)
         };
         let answer = match (route.login, given) {
-            (ProxyLogin::No, Some(given)) => return Err(note(format!("{given:?} for a proxy that asks nothing"))),
-            (ProxyLogin::No, None) => ProxyDecision::Yes,
-            (ProxyLogin::Basic, given) => {
+            (RequiredProxyAuth::No, Some(given)) => return Err(note(format!("{given:?} for a proxy that asks nothing"))),
+            (RequiredProxyAuth::No, None) => ProxyDecision::Yes,
+            (RequiredProxyAuth::Basic, given) => {
                 let right = format!("Basic {}", STANDARD.encode("proxy-user:password"));
                 let wrong = format!("Basic {}", STANDARD.encode("proxy-user:wrong"));
                 match given {
@@ -466,7 +466,7 @@ impl ScriptedProxy {
                     _ => refusal(407, "Proxy-Authenticate: Basic realm=\"p\"\r\n".into()),
                 }
             }
-            (ProxyLogin::Digest, given) => {
+            (RequiredProxyAuth::Digest, given) => {
                 // Two nonces are valid at any time, each for a number of answers.
                 let current = state.answers / route.uses;
                 let (mut stale, mut right) = (false, false);

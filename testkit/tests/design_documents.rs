@@ -19,7 +19,7 @@ const DIRECTORIES: [(&str, &str); 5] = [
 ];
 /// Abbreviations of files in trust.md.
 const FILES: [(&str, &str); 3] = [
-    ("P", "crates/policy/tests/trust.rs"),
+    ("P", "crates/policy/tests/advisories.rs"),
     ("E", "crates/engine/tests/suite/advisories.rs"),
     ("C", "crates/cli/tests/suite/trust.rs"),
 ];

@@ -2,7 +2,7 @@
 //! deceive its reader.
 //!
 //! ```
-//! use haul_policy::printable::{for_terminal, is_hazard};
+//! use haul_policy::terminal_text::{for_terminal, is_hazard};
 //!
 //! assert!(is_hazard('\u{9b}') && is_hazard('\u{202e}') && !is_hazard('é'));
 //! assert_eq!(for_terminal(b"Server: a\x1b[2J\r\n"), b"Server: a?[2J\r\n");

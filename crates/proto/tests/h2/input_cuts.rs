@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_frames_and_cuts(
+    fn random_frames_give_equal_events_at_any_cut(
         frames in prop::collection::vec(any_frame(), 0..16),
         raw in prop::collection::vec(any::<u16>(), 0..16),
     ) {
