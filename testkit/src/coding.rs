@@ -17,16 +17,16 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 /// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentCoding {
-    /// RFC 1952.
+    /// `gzip` (RFC 1952).
     Gzip,
     /// `deflate` as RFC 9110 section 8.4.1.2 defines it: zlib (RFC 1950).
     Deflate,
     /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). Spelt `rawdeflate`
     /// here.
     RawDeflate,
-    /// RFC 7932.
+    /// `br` (RFC 7932).
     Br,
-    /// RFC 8878.
+    /// `zstd` (RFC 8878).
     Zstd,
 }
 

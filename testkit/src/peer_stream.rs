@@ -59,7 +59,7 @@ impl PeerStream {
         Ok(())
     }
 
-    /// Closes with a reset; what the socket has not sent yet is lost, as on a network.
+    /// Resets the connection; bytes that the socket has not sent yet are lost, as on a network.
     pub(crate) fn reset(self) -> io::Result<()> {
         SockRef::from(self.socket()).set_linger(Some(Duration::ZERO))
     }

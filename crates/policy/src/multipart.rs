@@ -39,8 +39,8 @@ pub enum NameEscape {
 pub enum FormPartContent {
     /// The bytes themselves.
     Bytes(Vec<u8>),
-    /// The caller's source number `index`. If its length is unknown the body's is too, and the body
-    /// is sent chunked.
+    /// The content of the caller's source with number `index`. If its length is unknown the body's
+    /// is too, and the body is sent chunked.
     Source {
         /// The source's number.
         index: usize,
@@ -143,7 +143,7 @@ impl MultipartBoundary {
 pub enum MultipartPiece {
     /// The bytes themselves.
     Literal(Vec<u8>),
-    /// All of the caller's source number `index`.
+    /// The whole content of the caller's source with number `index`.
     Source {
         /// The source's number.
         index: usize,

@@ -46,7 +46,7 @@ const AVERAGE: Duration = Duration::from_secs(5);
 /// The interval of checks, as in curl.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A watch over the speed of one transfer or part. A few hundred bytes.
+/// A watch over the speed of one transfer or part, of a few hundred bytes.
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,

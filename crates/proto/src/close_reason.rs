@@ -36,7 +36,7 @@ pub enum CloseReason {
     Tunnel,
     /// HTTP/2: the peer sent GOAWAY.
     GoAway(ErrorCode),
-    /// HTTP/2: [`Conn::go_away`](crate::h2::H2Machine::go_away) sent GOAWAY.
+    /// HTTP/2: [`H2Machine::go_away`](crate::h2::H2Machine::go_away) sent GOAWAY.
     Local,
     /// HTTP/2: all 2³⁰ stream numbers are used up.
     StreamsExhausted,

@@ -53,10 +53,10 @@ impl BodyLength {
 /// credentials. The default is a GET of `/` by https without fields.
 #[derive(Copy, Clone)]
 pub struct RequestHead<'a> {
-    /// The method: a token, in the case that the server expects (`GET`). HEAD and CONNECT change
-    /// how the response is read.
+    /// The method: a token, in the letter case that the server expects (`GET`). HEAD and CONNECT
+    /// change how the response is read.
     pub method: &'a str,
-    /// `https` or `http`.
+    /// The scheme: `https` or `http`.
     pub scheme: &'a str,
     /// Host and port as in a URL, without userinfo. A Host field replaces it.
     pub authority: &'a str,

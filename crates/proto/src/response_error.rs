@@ -1,4 +1,5 @@
-//! Errors of a peer that every HTTP version knows: exceeded limits, a bad Content-Length, and ends.
+//! Errors of a peer that every HTTP version has: exceeded limits, a bad Content-Length, and early
+//! ends.
 
 use crate::close_reason::CloseReason;
 use crate::framing::LengthFault;

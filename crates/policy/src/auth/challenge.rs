@@ -16,11 +16,11 @@ pub const MAX_PARAMETERS: usize = 64;
 /// An authentication scheme; names compare without regard to case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AuthScheme {
-    /// RFC 7617.
+    /// `Basic` (RFC 7617).
     Basic,
-    /// RFC 7616.
+    /// `Digest` (RFC 7616).
     Digest,
-    /// RFC 6750.
+    /// `Bearer` (RFC 6750).
     Bearer,
     /// Microsoft's scheme, bound to a connection. Refused.
     Ntlm,

@@ -37,7 +37,7 @@ impl DigestAlgorithm {
     }
 
     /// Creates a hasher for a body too large for memory. Its digest is the `body_hash` of
-    /// [`Digest::authorize`](super::DigestSession::authorize).
+    /// [`DigestSession::authorize`](super::DigestSession::authorize).
     pub fn hasher(self) -> DigestHasher {
         DigestHasher(match self {
             DigestAlgorithm::Md5 => HasherState::Md5(Box::default()),

@@ -27,7 +27,7 @@ impl AllowedSchemes {
 pub enum ChosenScheme {
     /// Answer with the bearer token.
     Bearer,
-    /// Answer with [`Digest::new`](super::DigestSession::new).
+    /// Answer with a [`DigestSession`](super::DigestSession) for this challenge.
     Digest(DigestChallenge),
     /// Answer with [`Credentials::basic`](super::Credentials::basic).
     Basic,

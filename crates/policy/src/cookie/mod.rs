@@ -121,9 +121,10 @@ pub struct CookieParts {
     pub host_only: bool,
     /// The path at and below which the cookie is sent; begins with a slash.
     pub path: Vec<u8>,
-    /// Sent only over TLS and to this machine.
+    /// True if the cookie is sent only over TLS and to this machine.
     pub secure: bool,
-    /// Hidden from scripts in pages. haul runs none; the flag is kept for the file.
+    /// True if the cookie is hidden from scripts in pages (`HttpOnly`). haul runs no scripts; the
+    /// flag is kept for the file.
     pub http_only: bool,
     /// The SameSite attribute.
     pub same_site: SameSite,

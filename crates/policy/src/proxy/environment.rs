@@ -3,7 +3,8 @@
 use super::{NoProxy, Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// The values of the variables, read once. `Debug` is left out, since the values hold passwords.
+/// The values of the proxy variables, read once. `Debug` is left out, since the values hold
+/// passwords.
 ///
 /// `http_proxy` counts in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so a
 /// peer could choose the proxy (CVE-2016-5385). All others count in both cases, with precedence for

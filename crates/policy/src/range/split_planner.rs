@@ -29,7 +29,7 @@ use crate::MonotonicTime;
 /// The time over which the rate of one stream is measured; also that of several, if the gain is
 /// obvious.
 const WINDOW: Duration = Duration::from_millis(100);
-/// The time over which the rate of several streams is measured otherwise.
+/// The time over which the rate of several streams is measured if the gain is not obvious.
 const MEASURED: Duration = Duration::from_millis(200);
 /// The time for requested connections to open; after it they are judged without the missing ones.
 const OPENING: Duration = Duration::from_secs(1);

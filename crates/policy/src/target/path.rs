@@ -9,7 +9,7 @@ pub(crate) enum DotSegment {
 }
 
 /// Recognises `.` and `..`, also written `%2e`: servers and newer clients decode it, and a path
-/// that looks harmless here would climb there.
+/// that looks harmless here would lead to the parent directory there.
 pub(crate) fn dots(segment: &str) -> DotSegment {
     let mut rest = segment.as_bytes();
     let mut count = 0;

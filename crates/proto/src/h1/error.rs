@@ -19,7 +19,7 @@ use core::fmt;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H1Error {
-    /// A violation or an end that every HTTP version knows.
+    /// A violation or an end of the connection that every HTTP version has.
     Response(ResponseError),
     /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of
     /// another response.
@@ -65,12 +65,12 @@ pub enum H1Error {
     EndedInRequest,
     /// The peer closed before a status line was complete.
     EndedInStatusLine {
-        /// Bytes of heads received for this response.
+        /// The number of bytes of heads received for this response.
         got: u64,
     },
     /// The peer closed within a head, after its status line.
     EndedInHead {
-        /// Bytes of heads received for this response.
+        /// The number of bytes of heads received for this response.
         got: u64,
     },
     /// The peer closed within a body of known length.

@@ -1,4 +1,4 @@
-//! Events returned by [`Conn::step`](super::H1Machine::step).
+//! Events returned by [`H1Machine::step`](super::H1Machine::step).
 //!
 //! ```
 //! use haul_proto::h1::{H1Event, RequestId};
@@ -59,8 +59,8 @@ pub enum H1Event {
         /// `Ok` if the connection may take further requests, else the reason.
         reuse: Result<(), CloseReason>,
     },
-    /// The connection is no longer HTTP/1 after 101, or 2xx to CONNECT. All input after the head
-    /// belongs to the caller.
+    /// The connection is no longer HTTP/1, after 101 or after 2xx to CONNECT. All input after the
+    /// head belongs to the caller.
     Tunnel {
         /// The request.
         id: RequestId,

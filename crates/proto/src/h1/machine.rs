@@ -220,8 +220,8 @@ impl H1Machine {
     /// last one, unless the rest of the request has to be sent first; then [`H1Machine::has_due`]
     /// becomes true at that time.
     ///
-    /// To report more bytes than granted is a bug in the driver: debug builds panic, others count
-    /// the grant.
+    /// To report more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
+    /// builds panic, others count only the allowed ones.
     pub fn advance_body(&mut self, n: u64) -> Option<H1Event> {
         let is_whole = self.receiver.advance_direct(n);
         is_whole.then(|| self.complete(None, false)).filter(|event| *event != H1Event::NeedInput)
@@ -232,9 +232,9 @@ impl H1Machine {
         self.exchanges.front().map(|exchange| exchange.id)
     }
 
-    /// Iterates over the requests without a complete response, in order. After a break they may be
-    /// replayed on another connection; the first one only if nothing of its response was
-    /// [received](H1Machine::response_started).
+    /// Iterates over the requests without a complete response, in order. After the connection
+    /// broke, they may be sent again on another one; the first one only if nothing of its response
+    /// was [received](H1Machine::response_started).
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
@@ -250,7 +250,7 @@ impl H1Machine {
         self.sender.hold_until()
     }
 
-    /// Releases a body that has waited long enough: call [`H1Machine::body_credit`] again.
+    /// Ends the wait for `100 Continue` if its time is over: call [`H1Machine::body_credit`] again.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.sender.hold_until().is_some_and(|until| until <= now) {
             self.sender.release();

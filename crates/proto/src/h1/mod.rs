@@ -17,7 +17,7 @@
 //!                    ◄──── pipelined requests ─────────┘      any H1Error ─────────────► closed
 //! ```
 //!
-//! # A walk
+//! # Example
 //!
 //! ```
 //! use haul_proto::h1::{BodyLength, BodyFraming, H1Config, H1Machine, H1Event, RequestHead};

@@ -14,7 +14,7 @@ pub(crate) struct RequestProperties {
     pub(crate) response_to: ResponseTo,
     /// True if the request asked for another protocol, so that 101 is a possible answer.
     pub(crate) upgrade: bool,
-    /// True if the request said `ConnectionTokens: close`.
+    /// True if the request said `Connection: close`.
     pub(crate) close: bool,
     /// True if TE names a coding, which allows the response others than chunked (RFC 9110 §10.1.4).
     pub(crate) asks_coding: bool,

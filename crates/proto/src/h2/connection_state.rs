@@ -44,7 +44,7 @@ impl ClosedStreamAllowance {
     }
 }
 
-/// The times relevant to timeouts.
+/// The times from which timeouts are counted.
 #[derive(Default, Debug)]
 pub(crate) struct ConnectionTimers {
     /// The time at which our SETTINGS were sent, until they are acknowledged.

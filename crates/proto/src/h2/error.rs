@@ -1,7 +1,7 @@
 //! Errors of a peer, each with its own name.
 //!
-//! An [`H2Error`] returned by [`Conn::step`](super::H2Machine::step) ends the connection. Inside
-//! [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the
+//! An [`H2Error`] returned by [`H2Machine::step`](super::H2Machine::step) ends the connection.
+//! Inside [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the
 //! connection continues (RFC 9113 §5.4). A mistake of the caller is a
 //! [`RequestError`](super::RequestError).
 //!
@@ -22,14 +22,14 @@ use core::fmt;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Error {
-    /// A violation or an end that every HTTP version knows.
+    /// A violation or an end of the connection that every HTTP version has.
     Response(ResponseError),
     /// The connection does not begin with the peer's SETTINGS.
     NotHttp2 {
         /// True if the input looks like an HTTP/1 response.
         http1: bool,
     },
-    /// The frame exceeds [`Config::max_frame_size`](super::H2Config::max_frame_size), or has a
+    /// The frame exceeds [`H2Config::max_frame_size`](super::H2Config::max_frame_size), or has a
     /// length that its type cannot have.
     FrameSize {
         /// The frame's type.
@@ -76,9 +76,9 @@ pub enum H2Error {
     /// DATA arrived in a response without a body: 204, 304.
     UnexpectedBody,
     /// SETTINGS were not acknowledged in
-    /// [`Config::settings_timeout`](super::H2Config::settings_timeout).
+    /// [`H2Config::settings_timeout`](super::H2Config::settings_timeout).
     SettingsTimeout,
-    /// A PING was not answered in [`Config::keepalive`](super::H2Config::keepalive).
+    /// A PING was not answered in [`H2Config::keepalive`](super::H2Config::keepalive).
     PingTimeout,
     /// The peer closed in the middle of responses.
     EndedInResponse {

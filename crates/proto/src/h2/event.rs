@@ -1,4 +1,4 @@
-//! Events returned by [`Conn::step`](super::H2Machine::step).
+//! Events returned by [`H2Machine::step`](super::H2Machine::step).
 //!
 //! ```
 //! use haul_proto::h2::{ErrorCode, H2Event, RequestId, ResetReason};
@@ -33,7 +33,7 @@ pub enum H2Event {
     /// All of the input was consumed, and no events are left.
     NeedInput,
     /// The peer's settings arrived, at the beginning or later:
-    /// [`Conn::can_enqueue`](super::H2Machine::can_enqueue) may have changed.
+    /// [`H2Machine::can_enqueue`](super::H2Machine::can_enqueue) may have changed.
     Settings {
         /// The number of requests that the peer accepts at a time.
         max_concurrent: u32,
@@ -55,7 +55,7 @@ pub enum H2Event {
         /// The framing of the body. `Length(0)` if the stream ended with the head.
         framing: BodyFraming,
     },
-    /// Payload. Call [`Conn::release`](super::H2Machine::release) when it has been consumed.
+    /// Payload. Call [`H2Machine::release`](super::H2Machine::release) when it has been consumed.
     Body {
         /// The request.
         id: RequestId,
@@ -66,8 +66,7 @@ pub enum H2Event {
     Complete {
         /// The request.
         id: RequestId,
-        /// The trailer section, where there was one. Never merge it into the head (RFC 9110
-        /// §6.5.1).
+        /// The trailer section, if there was one. Never merge it into the head (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
     },
     /// The response ended early. No further event has this id; the connection continues.

@@ -48,7 +48,7 @@ pub(crate) struct StreamReceiveWindow {
 }
 
 impl StreamReceiveWindow {
-    /// Records a frame of this length.
+    /// Records a received frame of this length; returns `false` if it exceeds the window.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
@@ -128,7 +128,7 @@ impl ReceiveWindow {
         StreamReceiveWindow { window: self.initial as i64, held: 0, target: self.initial, since: None }
     }
 
-    /// Records a frame of this length.
+    /// Records a received frame of this length; returns `false` if it exceeds the window.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0

@@ -21,7 +21,7 @@
 //!                  └───── any H2Error ─────────────────────────────────▲
 //! ```
 //!
-//! # A walk
+//! # Example
 //!
 //! ```
 //! use haul_proto::h2::{BodyFraming, H2Config, H2Machine, H2Event, RequestHead};

@@ -11,7 +11,7 @@
 use super::HpackError;
 use alloc::vec::Vec;
 
-/// Code lengths by symbol; the last is EOS.
+/// The code length of each symbol; the last is EOS.
 #[rustfmt::skip]
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
@@ -32,14 +32,14 @@ const PEEK: u32 = 10;
 
 /// Tables computed from the lengths.
 struct HuffmanTables {
-    /// Code by symbol, in the low bits.
+    /// The code of each symbol, in the low bits.
     codes: [u32; 257],
-    /// By the next [`PEEK`] bits: the symbol, and the length in the high byte; 0 if the code is
-    /// longer.
+    /// For each value of the next [`PEEK`] bits: the symbol, and the length in the high byte; 0 if
+    /// the code is longer.
     short: [u16; 1 << PEEK],
     /// Symbols in the order of their codes.
     ordered: [u16; 257],
-    /// By length: the first code, and the position of its symbol in `ordered`.
+    /// For each length: the first code, and the position of its symbol in `ordered`.
     first: [u32; LONGEST + 2],
     offset: [u16; LONGEST + 2],
 }
