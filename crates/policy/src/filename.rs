@@ -34,7 +34,7 @@ pub const MAX_NAME: usize = 240;
 pub struct NoFileName;
 
 impl NoFileName {
-    /// Returns 23.
+    /// Returns curl's exit code: 23.
     pub fn exit_code(&self) -> u8 {
         23
     }

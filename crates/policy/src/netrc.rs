@@ -74,7 +74,7 @@ pub enum NetrcError {
 }
 
 impl NetrcError {
-    /// Returns 26.
+    /// Returns curl's exit code: 26.
     pub fn exit_code(&self) -> u8 {
         26
     }

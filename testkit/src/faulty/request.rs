@@ -1,4 +1,4 @@
-//! The parts of a request that the fault origin needs, parsed by hand.
+//! The parts of a request that the fault origin needs.
 
 /// The parts of a request head that matter here.
 #[derive(Debug, PartialEq, Eq)]

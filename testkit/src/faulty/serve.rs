@@ -1,4 +1,4 @@
-//! Accepts connections and serves each on a thread of its own.
+//! Accepts connections and serves each on its own thread.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};

@@ -93,8 +93,8 @@ fn refused_requests_wait_for_a_free_stream() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, 14), "on the same connection, once more");
 }
 
-/// Refuses the first two of four requests, and sends the others more than the client accepts before
-/// it has the refused ones.
+/// Refuses the first two of four requests, and answers the others with bodies larger than the
+/// client buffers while the first two are missing.
 fn refuse_first_two(connection: usize, conn: &mut FrameConnection, body: &[u8]) -> io::Result<()> {
     const FIRST: usize = 140_000;
     conn.greet(&[])?;

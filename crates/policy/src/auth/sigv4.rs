@@ -122,8 +122,9 @@ impl SigV4 {
     /// Signs a request. It must be sent exactly as it was signed.
     ///
     /// # Errors
-    /// [`AuthError::SigV4`]: the host's name does not give the service or the region, the request's own date is malformed, or the content cannot be
-    /// read beforehand and the service accepts no unsigned content.
+    /// [`AuthError::SigV4`]: the host's name does not give the service or the region, the request's
+    /// own date is malformed, or the content cannot be read beforehand and the service accepts no
+    /// unsigned content.
     pub fn sign(&self, credentials: &Credentials, request: &UnsignedRequest<'_>) -> Result<SigV4Signature, AuthError> {
         let (region, service) = self.region_and_service(request.target.host())?;
         let is_store = is_store(&service);
@@ -216,7 +217,7 @@ fn with_single_blanks(value: &[u8]) -> Vec<u8> {
     words.join(&b' ')
 }
 
-/// Returns the query's pairs in order, each with an equals sign and fully encoded.
+/// Returns the query's pairs, sorted and fully encoded, each with an equals sign.
 fn canonical_query(query: &str) -> String {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

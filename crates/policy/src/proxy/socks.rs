@@ -293,7 +293,7 @@ pub enum SocksError {
 }
 
 impl SocksError {
-    /// Returns 97.
+    /// Returns curl's exit code: 97.
     pub fn exit_code(&self) -> u8 {
         97
     }

@@ -16,7 +16,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Returns 80 or 443.
+    /// Returns the scheme's default port: 80 or 443.
     pub fn default_port(self) -> u16 {
         match self {
             Scheme::Http => 80,
@@ -24,7 +24,7 @@ impl Scheme {
         }
     }
 
-    /// Returns `http` or `https`.
+    /// Returns the scheme's name: `http` or `https`.
     pub fn as_str(self) -> &'static str {
         match self {
             Scheme::Http => "http",

@@ -106,8 +106,8 @@ fn line_feed(input: &[u8]) -> Option<usize> {
     Some(8 * words.len() + place)
 }
 
-/// Checks the start of a status line as far as it has arrived, so that another protocol is
-/// recognised at its first byte instead of at the limit.
+/// Checks the received part of a status line, so that another protocol is recognised at its first
+/// byte instead of at the length limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     const NAME: &[u8] = b"HTTP/";
     let common = input.len().min(NAME.len());

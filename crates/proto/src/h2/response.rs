@@ -12,7 +12,7 @@ use crate::response_error::ResponseError;
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 
-/// The kinds of blocks.
+/// The kind of a header block, which determines the rules for its fields.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SectionKind {
     /// A head; `before` counts the bytes of earlier heads of this response.

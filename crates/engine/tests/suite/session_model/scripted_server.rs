@@ -85,7 +85,7 @@ struct ScriptedServerState {
     attempts: HashMap<u64, u64>,
     /// Whole request bodies received for each number.
     uploads: HashMap<u64, Vec<Vec<u8>>>,
-    /// Received POSTs, by the client's request and by number.
+    /// The received POSTs, each as the number of the client's request and the number in the path.
     posts: HashSet<(u64, u64)>,
     misunderstood: Vec<String>,
 }
