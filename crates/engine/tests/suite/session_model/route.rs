@@ -455,7 +455,9 @@ impl ScriptedProxy {
             ProxyDecision::No(text.into_bytes(), closes)
         };
         let answer = match (route.login, given) {
-            (RequiredProxyAuth::No, Some(given)) => return Err(note(format!("{given:?} for a proxy that asks nothing"))),
+            (RequiredProxyAuth::No, Some(given)) => {
+                return Err(note(format!("{given:?} for a proxy that asks nothing")));
+            }
             (RequiredProxyAuth::No, None) => ProxyDecision::Yes,
             (RequiredProxyAuth::Basic, given) => {
                 let right = format!("Basic {}", STANDARD.encode("proxy-user:password"));
