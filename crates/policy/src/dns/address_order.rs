@@ -1,7 +1,8 @@
 //! The order in which the addresses of a name are tried (RFC 6724 §6).
 //!
-//! Rules 3, 4 and 7 need facts that only the kernel has (deprecated and home addresses, tunnels) and are left out, and rule 9
-//! holds for IPv6 alone, as in glibc: with it, IPv4 servers in one block would always be tried in the same order.
+//! Rules 3, 4 and 7 need facts that only the kernel has (deprecated and home addresses, tunnels)
+//! and are left out, and rule 9 holds for IPv6 alone, as in glibc: with it, IPv4 servers in one
+//! block would always be tried in the same order.
 //!
 //! ```
 //! use haul_policy::dns::address_order::{Destination, sort};
@@ -95,7 +96,8 @@ fn scope(address: IpAddr) -> u8 {
     }
 }
 
-/// Returns the number of leading bits in common, at most 64: the rest names the interface (RFC 6724 §2.2).
+/// Returns the number of leading bits in common, at most 64: the rest names the interface (RFC 6724
+/// §2.2).
 fn common_prefix(a: IpAddr, b: IpAddr) -> u32 {
     (u128::from(mapped(a)) ^ u128::from(mapped(b))).leading_zeros().min(64)
 }

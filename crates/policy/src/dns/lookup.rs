@@ -14,8 +14,9 @@
 //! A question ends without an answer after `timeout` × `attempts` × servers, or after `attempts` ×
 //! servers failures. A datagram that was lost so costs a second, not the five of `timeout`.
 //!
-//! The machine sends nothing and reads no clock. Its caller sends what [`NameLookup::start`] and the other calls return,
-//! hands in what arrives, and calls [`NameLookup::on_timeout`] at [`NameLookup::next_timeout`].
+//! The machine sends nothing and reads no clock. Its caller sends what [`NameLookup::start`] and
+//! the other calls return, hands in what arrives, and calls [`NameLookup::on_timeout`] at
+//! [`NameLookup::next_timeout`].
 
 use core::time::Duration;
 use std::net::IpAddr;
@@ -100,7 +101,8 @@ struct OpenQuestion {
 }
 
 impl NameLookup {
-    /// Prepares a lookup of `name`. The first query goes to the server with the index `first_server`, modulo their number.
+    /// Prepares a lookup of `name`. The first query goes to the server with the index
+    /// `first_server`, modulo their number.
     ///
     /// # Errors
     /// [`NameError`] if no candidate can be written as a DNS name.
@@ -169,7 +171,8 @@ impl NameLookup {
         AddressQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
     }
 
-    /// Takes the response to a query of this type that went to `server`, and returns what is to be sent next.
+    /// Takes the response to a query of this type that went to `server`, and returns what is to be
+    /// sent next.
     pub fn on_response(
         &mut self,
         now: MonotonicTime,
@@ -239,7 +242,8 @@ impl NameLookup {
         transmits
     }
 
-    /// Asks the next server, unless it is asked already; after the last one the question has failed.
+    /// Asks the next server, unless it is asked already; after the last one the question has
+    /// failed.
     fn on_failure(
         &mut self,
         now: MonotonicTime,

@@ -1,4 +1,5 @@
-//! DNS messages: queries for the addresses of a name, and what a response says about it (RFC 1035 §4).
+//! DNS messages: queries for the addresses of a name, and what a response says about it (RFC 1035
+//! §4).
 //!
 //! ```
 //! use haul_policy::dns::message::{AddressQuery, RecordType};
@@ -19,7 +20,8 @@ use domain::base::name::{NameBuilder, ToName};
 use domain::base::{Message, MessageBuilder, Name, ParsedName, Ttl};
 use domain::rdata::{A, Aaaa, Cname, Soa};
 
-/// The receive buffer that queries announce (EDNS): responses of this size pass unfragmented everywhere (RFC 9715).
+/// The receive buffer that queries announce (EDNS): responses of this size pass unfragmented
+/// everywhere (RFC 9715).
 pub const UDP_PAYLOAD_SIZE: u16 = 1232;
 /// The longest chain of CNAME records that is followed.
 const MAX_ALIASES: usize = 16;
@@ -73,7 +75,7 @@ pub struct AddressQuery<'a> {
     pub trust_ad: bool,
 }
 
-/// What a response says.
+/// The meaning of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
     /// The name exists and has these addresses, maybe none of the type. They may be kept for `ttl`.
@@ -92,7 +94,8 @@ pub enum DnsResponse {
     Truncated,
     /// The server does not understand the query as it is (FORMERR, NOTIMP): without EDNS it might.
     NotUnderstood,
-    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another one may.
+    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another one
+    /// may.
     ServerFailure(&'static str),
 }
 
@@ -134,8 +137,9 @@ impl AddressQuery<'_> {
         builder.into_name().map_err(|_| NameError)
     }
 
-    /// Parses a message that arrived; `None` if it is no response to this query: another identifier or question, or not
-    /// well-formed up to there. Such a message is dropped, and the true response awaited (RFC 5452 §4).
+    /// Parses a message that arrived; `None` if it is no response to this query: another identifier
+    /// or question, or not well-formed up to there. Such a message is dropped, and the true
+    /// response awaited (RFC 5452 §4).
     #[must_use]
     pub fn parse_response(&self, bytes: &[u8]) -> Option<DnsResponse> {
         let message = Message::from_octets(bytes).ok()?;
@@ -164,7 +168,8 @@ impl AddressQuery<'_> {
         })
     }
 
-    /// Returns the addresses at the end of the chain of aliases. Records of other names are not looked at.
+    /// Returns the addresses at the end of the chain of aliases. Records of other names are not
+    /// looked at.
     fn addresses(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
         let malformed = DnsResponse::ServerFailure("a malformed answer");
         let Ok(answer) = message.answer() else { return malformed };
@@ -223,7 +228,8 @@ fn lifetime(ttl: Ttl) -> Duration {
     if seconds > i32::MAX as u32 { Duration::ZERO } else { Duration::from_secs(seconds.into()).min(MAX_TTL) }
 }
 
-/// Returns the life of a negative answer: by the zone's SOA record (RFC 2308 §5). Without one it is not to be kept.
+/// Returns the life of a negative answer: by the zone's SOA record (RFC 2308 §5). Without one it is
+/// not to be kept.
 fn negative_ttl(message: &Message<&[u8]>) -> Duration {
     let Ok(authority) = message.authority() else { return Duration::ZERO };
     let zone = authority.limit_to::<Soa<ParsedName<&[u8]>>>().flatten().next();

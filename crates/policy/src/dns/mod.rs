@@ -1,4 +1,5 @@
-//! The decisions of a DNS stub resolver (RFC 1034 §5.3.1): what to ask, whom, and what an answer means.
+//! The decisions of a DNS stub resolver (RFC 1034 §5.3.1): what to ask, whom, and what an answer
+//! means.
 //!
 //! | module | subject |
 //! |---|---|
@@ -9,7 +10,8 @@
 //! | [`lookup`] | the course of one lookup: servers, retries, search list, both address families |
 //! | [`address_order`] | the order of the addresses of a name (RFC 6724) |
 //!
-//! Sockets, files and clocks are the engine's. Messages are written and parsed by the crate `domain`.
+//! Sockets, files and clocks are the engine's. Messages are written and parsed by the crate
+//! `domain`.
 //!
 //! ```
 //! use haul_policy::dns::lookup::{LookupState, NameLookup};

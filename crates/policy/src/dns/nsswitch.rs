@@ -20,7 +20,8 @@ pub enum HostSources {
     SystemOnly,
 }
 
-/// Returns the sources of the line `hosts:`. Without such a line they are files and DNS, glibc's default.
+/// Returns the sources of the line `hosts:`. Without such a line they are files and DNS, glibc's
+/// default.
 #[must_use]
 pub fn host_sources(text: &str) -> HostSources {
     let mut sources = HostSources::FilesThenDns;
@@ -35,7 +36,8 @@ pub fn host_sources(text: &str) -> HostSources {
 }
 
 fn of_services(services: &str) -> HostSources {
-    // An action such as `[NOTFOUND=return]` changes what follows a source. glibc's defaults have none that matter here.
+    // An action such as `[NOTFOUND=return]` changes what follows a source. glibc's defaults have
+    // none that matter here.
     if services.contains('[') && !services.trim_end().ends_with("dns [!UNAVAIL=return] files") {
         return HostSources::SystemOnly;
     }
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn own_host_name_as_a_source_is_no_obstacle() {
+    fn myhostname_source_is_ignored() {
         // nss-myhostname answers for the machine's own name and localhost, after files and dns.
         assert_eq!(host_sources("hosts: files dns myhostname\n"), HostSources::FilesThenDns);
     }

@@ -1,4 +1,5 @@
-//! `/etc/resolv.conf`: name servers, search list and options, read as glibc reads them (resolv.conf(5)).
+//! `/etc/resolv.conf`: name servers, search list and options, read as glibc reads them
+//! (resolv.conf(5)).
 //!
 //! ```
 //! use haul_policy::dns::resolv_conf::ResolvConf;
@@ -36,7 +37,8 @@ pub struct NameServer {
 }
 
 impl NameServer {
-    /// Parses `ADDRESS`, `ADDRESS%INTERFACE`, `IPV4:PORT` or `[IPV6]:PORT`; `None` if the text is none of them.
+    /// Parses `ADDRESS`, `ADDRESS%INTERFACE`, `IPV4:PORT` or `[IPV6]:PORT`; `None` if the text is
+    /// none of them.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let with_port = |address: &str, port| {
@@ -117,7 +119,8 @@ impl Default for ResolvConf {
 }
 
 impl ResolvConf {
-    /// Parses the text of the file. Unknown and wrong lines are ignored, as glibc does; without a server it is 127.0.0.1.
+    /// Parses the text of the file. Unknown and wrong lines are ignored, as glibc does; without a
+    /// server it is 127.0.0.1.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut config = Self::default();
@@ -167,8 +170,8 @@ impl ResolvConf {
         self.search = domains.split_ascii_whitespace().filter_map(as_domain).collect();
     }
 
-    /// Returns the names to look up for `name`, in order: with the domains of the search list, and as it is. A name
-    /// that ends with a dot is absolute.
+    /// Returns the names to look up for `name`, in order: with the domains of the search list, and
+    /// as it is. A name that ends with a dot is absolute.
     #[must_use]
     pub fn candidates(&self, name: &str) -> Vec<String> {
         if let Some(absolute) = name.strip_suffix('.') {
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn name_with_enough_dots_is_tried_first_as_it_is() {
+    fn name_with_enough_dots_is_tried_first() {
         let config = ResolvConf { search: vec!["example".into()], ..ResolvConf::default() };
         assert_eq!(config.candidates("www.host"), ["www.host", "www.host.example"]);
         assert_eq!(config.candidates("www"), ["www.example", "www"]);

@@ -1,4 +1,5 @@
-//! The names that the resolver knows: fixed answers, names with a meaning of their own, and cached answers.
+//! The names that the resolver knows: fixed answers, names with a meaning of their own, and cached
+//! answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -22,7 +22,8 @@ impl From<&io::Error> for LookupFailure {
     fn from(error: &io::Error) -> Self {
         let text = error.to_string();
         let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
-        // The resolver's own number is lost in the standard library; these are the words of glibc, BSD and musl for it.
+        // The resolver's own number is lost in the standard library; these are the words of glibc,
+        // BSD and musl for it.
         let lower = text.to_ascii_lowercase();
         let temporary = lower.starts_with("temporary failure") || lower == "try again";
         Self { os: error.raw_os_error(), temporary, text: Arc::from(text) }

@@ -1,4 +1,5 @@
-//! Looks up the addresses of names: cached, merged, and never on an event loop's thread of a worker.
+//! Looks up the addresses of names: cached, merged, and never on an event loop's thread of a
+//! worker.
 //!
 //! ```
 //! use haul::net::dns::{AddressFamily, Resolver};
@@ -21,9 +22,10 @@
 //! Concurrent lookups of one name are one lookup. Answers are kept as long as they say, failures
 //! shortly. No lookup waits for another's.
 //!
-//! The resolver asks nobody for overrides (`--resolve`), IP literals, and `localhost`, `invalid` and
-//! the names below them (RFC 6761 §6.3 and §6.4). A failure with an [`std::io::Error`] as its source
-//! is a failure of the resolver, which may pass soon. Any other failure is an answer about the name.
+//! The resolver asks nobody for overrides (`--resolve`), IP literals, and `localhost`, `invalid`
+//! and the names below them (RFC 6761 §6.3 and §6.4). A failure with an [`std::io::Error`] as its
+//! source is a failure of the resolver, which may pass soon. Any other failure is an answer about
+//! the name.
 
 mod cache;
 mod client;
@@ -87,8 +89,8 @@ pub enum LookupStatus {
     Pending,
 }
 
-/// The lifetimes of cached answers that do not say it themselves: those of the system's resolver and
-/// of functions.
+/// The lifetimes of cached answers that do not say it themselves: those of the system's resolver
+/// and of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DnsOptions {
     /// Life of an answer. Default 60 s (curl's `--dns-cache-timeout`); at least one second.
@@ -171,8 +173,8 @@ impl Resolver {
         Self { shared: Arc::new(ResolverInner { ask, uses_dns, files, options, state, work, inbox }) }
     }
 
-    /// Makes a copy for a forked child, which has none of the resolver threads. The copy keeps the fixed
-    /// answers, unless another thread held their lock at the moment of the fork.
+    /// Makes a copy for a forked child, which has none of the resolver threads. The copy keeps the
+    /// fixed answers, unless another thread held their lock at the moment of the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let ResolverInner { ask, uses_dns, files, options, state, .. } = &*self.shared;
         let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));

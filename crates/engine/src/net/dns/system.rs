@@ -1,4 +1,5 @@
-//! Lookups by the system's own resolver, `getaddrinfo`: only it knows sources such as mDNS and LDAP.
+//! Lookups by the system's own resolver, `getaddrinfo`: only it knows sources such as mDNS and
+//! LDAP.
 //!
 //! It blocks, so each lookup has a thread; threads start on demand and end after five idle seconds.
 
@@ -45,7 +46,8 @@ impl ResolverInner {
         if let Err(error) = started {
             let mut state = self.lock();
             state.threads -= 1;
-            // As long as another thread runs, it will get to the name; the last hope gone, the names fail.
+            // As long as another thread runs, it will get to the name; the last hope gone, the
+            // names fail.
             let orphans = if state.threads == 0 { std::mem::take(&mut state.queue) } else { VecDeque::new() };
             drop(state);
             for name in orphans {
@@ -77,7 +79,8 @@ impl ResolverInner {
 
     /// Looks up a name, caches the answer, and wakes all who wait for it.
     pub(super) fn answer(&self, name: &str) -> Answer {
-        // A panic of the program's own function counts as a failure, so that no thread waits for ever.
+        // A panic of the program's own function counts as a failure, so that no thread waits for
+        // ever.
         let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(name)));
         let answer = match asked.unwrap_or_else(|_| Err(io::Error::other("the look-up panicked"))) {
             Ok(addresses) if addresses.is_empty() => Err(LookupFailure::about_name("the name has no address")),

@@ -1,5 +1,5 @@
-//! The system's configuration of names: `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`, read again when they
-//! change. The variables `LOCALDOMAIN` and `RES_OPTIONS` count as in glibc.
+//! The system's configuration of names: `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`,
+//! read again when they change. The variables `LOCALDOMAIN` and `RES_OPTIONS` count as in glibc.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -34,7 +34,7 @@ impl Default for FilePaths {
     }
 }
 
-/// What the files say.
+/// The content of the files, parsed.
 #[derive(Clone, Debug)]
 pub(super) struct NameConfig {
     pub(super) resolv_conf: Arc<ResolvConf>,

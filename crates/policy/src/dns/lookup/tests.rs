@@ -88,7 +88,7 @@ fn silence_of_all_servers_is_temporary() {
 }
 
 #[test]
-fn failing_server_is_followed_at_once_by_the_next() {
+fn failing_server_is_followed_by_another() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
     assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::ServerFailure("SERVFAIL")), [to(A, 1, false)]);
     assert_eq!(lookup.on_unreachable(NOW, AAAA, 0), [to(AAAA, 1, false)]);
@@ -97,7 +97,7 @@ fn failing_server_is_followed_at_once_by_the_next() {
 }
 
 #[test]
-fn truncated_response_is_fetched_over_tcp_from_the_same_server() {
+fn truncated_response_is_fetched_over_tcp() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
     assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::Truncated), [to(A, 0, true)]);
     assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::Truncated), [to(A, 1, false)]);
@@ -112,7 +112,7 @@ fn server_that_rejects_edns_is_asked_without() {
 }
 
 #[test]
-fn search_list_is_tried_until_a_name_has_addresses() {
+fn search_ends_at_first_name_with_addresses() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a b\n");
     for candidate in ["h.a", "h.b"] {
         assert_eq!(lookup.candidate(), candidate);
@@ -138,7 +138,7 @@ fn missing_name_and_missing_address_are_told_apart() {
 }
 
 #[test]
-fn failure_at_a_searched_name_is_no_proof_of_absence() {
+fn server_failure_is_no_proof_of_absence() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a\noptions attempts:1\n");
     lookup.on_response(NOW, A, 0, DnsResponse::ServerFailure("SERVFAIL"));
     lookup.on_response(NOW, AAAA, 0, DnsResponse::ServerFailure("SERVFAIL"));
@@ -159,7 +159,7 @@ fn name_that_dns_cannot_carry_is_refused() {
 }
 
 proptest::proptest! {
-    /// Whatever servers do, a lookup ends: after at most as many tries as the configuration allows.
+    /// Every lookup ends, after at most as many tries as the configuration allows.
     #[test]
     fn every_lookup_ends(events in proptest::collection::vec((0u8..8, 0usize..3, 0u8..2), 0..40), servers in 1usize..4) {
         let lines: String = (0..servers).map(|n| format!("nameserver 10.0.0.{n}\n")).collect();

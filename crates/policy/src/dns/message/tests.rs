@@ -72,7 +72,7 @@ fn addresses_of_other_names_are_ignored() {
 }
 
 #[test]
-fn loop_of_aliases_is_a_failure_of_the_server() {
+fn alias_loop_is_a_server_failure() {
     let mut answer = answer_to(QUERY, Rcode::NOERROR);
     alias(&mut answer, "www.example", "b.example");
     alias(&mut answer, "b.example", "www.example");

@@ -19,7 +19,7 @@ pub(super) struct ActiveLookup {
     pub(super) machine: NameLookup,
     pub(super) config: NameConfig,
     serial: u64,
-    /// Its queries that were sent: key of the socket and identifier.
+    /// The queries that were sent for it: key of the socket and identifier.
     pub(super) queries: Vec<(usize, u16)>,
 }
 
@@ -175,7 +175,8 @@ impl DnsClient<'_> {
 
     /// Handles what a socket has received.
     pub(super) fn on_ready(&mut self, key: usize, now: Instant) {
-        // A socket stays in its place until its queries are over, so that an event is never another socket's.
+        // A socket stays in its place until its queries are over, so that an event is never another
+        // socket's.
         while let Some(socket) = self.sockets.get_mut(key) {
             match socket.receive(&mut self.buffer) {
                 Ok(Received::Nothing) => return,
@@ -219,7 +220,8 @@ impl DnsClient<'_> {
         self.close_if_unused(key);
     }
 
-    /// Forgets a query that was sent; its socket closes if that was the last one and no other will use it.
+    /// Forgets a query that was sent; its socket closes if that was the last one and no other will
+    /// use it.
     pub(super) fn forget(&mut self, (key, id): (usize, u16)) {
         if self.pending.remove(&(key, id)).is_some()
             && let Some(socket) = self.sockets.get_mut(key)

@@ -1,4 +1,5 @@
-//! Lookups by DNS, any number at a time on one thread: a name server that does not answer holds up no other lookup.
+//! Lookups by DNS, any number at a time on one thread: a name server that does not answer holds up
+//! no other lookup.
 //!
 //! ```text
 //! Resolver ── names ──▶ DnsInbox ──▶ DnsClient ──▶ deliver(name, answer)
@@ -6,11 +7,13 @@
 //!                        NameLookup ──┘  └── DnsSocket: UDP, or TCP for what UDP truncates
 //! ```
 //!
-//! The thread starts with the first name and ends after five idle seconds. Which server is asked when, and what its
-//! response means, is decided in [`haul_policy::dns`]; this module has the sockets and the clock.
+//! The thread starts with the first name and ends after five idle seconds. Which server is asked
+//! when, and what its response means, is decided in [`haul_policy::dns`]; this module has the
+//! sockets and the clock.
 //!
-//! Against forged responses (RFC 5452): each socket is connected to one server and has a port of the kernel's choice,
-//! carries [`socket::QUERIES_PER_SOCKET`] queries at most, and each query has a random identifier.
+//! Against forged responses (RFC 5452): each socket is connected to one server and has a port of
+//! the kernel's choice, carries [`socket::QUERIES_PER_SOCKET`] queries at most, and each query has
+//! a random identifier.
 
 mod active;
 mod routes;
@@ -34,8 +37,8 @@ use crate::ignore_poison::IgnorePoison;
 
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE: Duration = Duration::from_secs(5);
-/// Queries sent within [`BURST_WINDOW`] and not answered yet, at most: a server's receive buffer holds a few hundred, and
-/// what it drops costs a second.
+/// Queries sent within [`BURST_WINDOW`] and not answered yet, at most: a server's receive buffer
+/// holds a few hundred, and what it drops costs a second.
 const MAX_BURST: usize = 128;
 /// The time after which an unanswered query is taken to have left the server's receive buffer.
 const BURST_WINDOW: Duration = Duration::from_millis(50);
@@ -112,7 +115,8 @@ pub(super) struct DnsClient<'a> {
     pending: HashMap<(usize, u16), PendingQuery>,
     due: BinaryHeap<DueLookup>,
     unsent: VecDeque<PendingQuery>,
-    /// The times of the queries that were sent last and are not answered: pairs of time and socket key.
+    /// The times of the queries that were sent last and are not answered: pairs of time and socket
+    /// key.
     recent: VecDeque<(Instant, usize, u16)>,
     /// The server that the next lookup asks first.
     first_server: usize,
@@ -186,7 +190,8 @@ impl<'a> DnsClient<'a> {
         if let (false, Some((sent, ..))) = (self.unsent.is_empty(), self.recent.front()) {
             wait = wait.min(until(*sent + BURST_WINDOW));
         }
-        // Timers of mio have milliseconds: rounded down, the loop would spin until the time has come.
+        // Timers of mio have milliseconds: rounded down, the loop would spin until the time has
+        // come.
         wait + Duration::from_millis(1)
     }
 
@@ -228,7 +233,8 @@ impl<'a> DnsClient<'a> {
         self.current_socket.clear();
     }
 
-    /// The configuration for a new lookup: the files', with the caller's own servers in their place.
+    /// The configuration for a new lookup: the files', with the caller's own servers in their
+    /// place.
     fn config(&mut self, now: Instant) -> NameConfig {
         let config = self.files.config(now).clone();
         self.servers.applied_to(config)

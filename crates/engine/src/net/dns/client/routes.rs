@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use haul_policy::dns::address_order::{Destination, sort};
 
-/// Returns the addresses in their order. The kernel says from where it would send to each; nothing is sent.
+/// Returns the addresses in their order. The kernel says from where it would send to each; nothing
+/// is sent.
 pub(super) fn in_order(addresses: &[IpAddr]) -> Vec<IpAddr> {
     if addresses.len() < 2 {
         return addresses.to_vec();

@@ -37,7 +37,7 @@ struct TcpExchange {
 
 /// The result of [`DnsSocket::receive`].
 pub(super) enum Received {
-    /// Nothing more for now.
+    /// The socket has no further message now.
     Nothing,
     /// A message of this length is in the buffer.
     Message(usize),
