@@ -112,14 +112,14 @@ pub struct haul_error {
 pub struct CallFailure(Box<haul_error>);
 
 impl CallFailure {
-    /// An error with this status and text.
+    /// Creates a failure with this status and text.
     #[must_use]
     pub fn new(status: haul_status, text: impl Into<String>) -> Self {
         let (text, url) = (c_text(text.into()), None);
         Self(Box::new(haul_error { status, text, url, errno: 0, is_connect: false, is_tls: false }))
     }
 
-    /// An argument or a setting that cannot be used.
+    /// Creates the failure for an argument or a setting that cannot be used.
     #[must_use]
     pub fn setup(text: impl Into<String>) -> Self {
         Self::new(haul_status::Setup, text)
@@ -131,7 +131,7 @@ impl CallFailure {
         self.0
     }
 
-    /// The status.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> haul_status {
         self.0.status

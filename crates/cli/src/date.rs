@@ -1,8 +1,8 @@
 //! Parses dates in the common notations, for `-z`.
 //!
 //! Words in any order, as in curl: a day (`21 Oct 2015`, `Oct 21 2015`, `2015-10-21`, `20151021`),
-//! a time (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`, `EST`). What is not there is
-//! midnight, UTC.
+//! a time (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`, `EST`). The default time is
+//! midnight, the default zone UTC.
 //!
 //! ```
 //! use haul_cli::date::parse;
@@ -12,8 +12,7 @@
 //! assert_eq!(parse("yesterday"), None);
 //! ```
 //!
-//! Left out: names of time zones that mean different zones in different places; date(1) writes the
-//! others.
+//! Not supported: names that several time zones share. date(1) prints all other names.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

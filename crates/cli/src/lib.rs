@@ -14,16 +14,16 @@
 //! | [`parse`], [`config_file`], [`expand_variables`] | curl's grammar |
 //! | [`form`], [`flag_value`], [`date`] | the grammars of option values |
 //! | [`persona`] | the program that a run acts as: haul or curl |
-//! | [`parsed_args`], [`resolve`], [`plan`] | the command line as read; files and defaults; the plan |
+//! | [`parsed_args`], [`resolve`], [`plan`] | the parsed command line; its files and defaults; the plan |
 //! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
-//! | [`run`] | carries out a plan |
-//! | [`agent`] | the process that keeps connections between calls |
+//! | [`run`] | runs a plan with the engine |
+//! | [`agent`] | the background process that keeps connections open between runs |
 //! | [`secret_arguments`] | overwrites secrets in the arguments, which other users can read |
 //! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
 //!
-//! All modules but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. A URL, a regular
-//! expression or a certificate is checked by the module that uses it.
+//! Only [`run`], [`agent`], [`ftp`] and [`apt`] use the network. URLs, regular expressions and
+//! certificates are checked by the modules that use them.
 
 pub mod agent;
 pub mod apt;

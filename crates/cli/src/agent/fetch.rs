@@ -1,5 +1,5 @@
-//! A fetch through the agent if possible, and by this process otherwise. The output is the same in
-//! both cases.
+//! Fetches a URL through the agent if possible, and by this process otherwise. The output is the
+//! same in both cases.
 //!
 //! ```text
 //!  AgentFetcher ─▶ piece ─┬─ agent ─────── the agent died: resume at the exact byte ─┐
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The reader of a pipe may stop early: a package manager may want only the beginning of a package.
-//! Content for a pipe is therefore fetched in two pieces: an opening, and the rest once the opening
-//! has been read and the pipe is still open. A reader that stops early then costs no connection,
-//! and hardly a byte.
+//! Content for a pipe is therefore fetched with two requests: one for its beginning, and one for
+//! the rest when the beginning has been read and the pipe is still open. So a reader that stops
+//! early causes neither a closed connection nor many needless bytes.
 
 use std::fs::File;
 use std::io;

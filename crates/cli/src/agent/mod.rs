@@ -9,12 +9,12 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`encoding`], [`protocol`], [`request`] | the messages between call and agent, as bytes; no I/O |
+//! | [`encoding`], [`protocol`], [`request`] | the messages between caller and agent, as bytes; no I/O |
 //! | [`socket`] | the path of the agent's socket, and the rules of mutual trust |
-//! | [`spawn`] | starting the agent: at most one for each socket |
-//! | [`client`] | a call: sends a request, copies the body, notices that the agent died |
+//! | [`spawn`] | starts the agent: at most one for each socket |
+//! | [`client`] | sends a request to the agent, copies the body, and detects that the agent died |
 //! | [`control`] | `--agent-status` and `--agent-stop` |
-//! | `eligibility` | the requests that can go through the agent |
+//! | `eligibility` | decides which requests go through the agent |
 //! | `fetch`, `fetch_sinks` | a fetch that continues without the agent when the agent dies |
 //! | [`server`] | the agent |
 //!

@@ -1,12 +1,14 @@
 //! The path of the agent's socket, and the rules by which both sides trust its directory and each
 //! other.
 //!
-//! | | must be | or else |
-//! |---|---|---|
-//! | directory | a directory (no link to one) of ours, mode `0700` or less; made if it is not there | refused |
-//! | socket | a socket (no link to one) of ours, mode `0600` or less | refused |
-//! | whoever is at its other end | of our user | refused |
-//! | nobody listens | | it is stale, and replaced |
+//! | checked | requirement |
+//! |---|---|
+//! | directory | a directory of this user (no link to one), mode `0700` or less; created if it is missing |
+//! | socket | a socket of this user (no link to one), mode `0600` or less |
+//! | peer | a process of this user |
+//!
+//! The agent is refused if a requirement is not met. A socket on which no process listens is
+//! replaced.
 //!
 //! ```
 //! use haul_cli::agent::socket::SocketPath;

@@ -1,17 +1,17 @@
 //! Connects to the agent, and starts it if none listens.
 //!
 //! ```text
-//!  connect ── somebody is there ──────────────────────────────▶ use it
-//!     │ nobody
+//!  connect ── connected ──────────────────────────────────────▶ use it
+//!     │ no listener
 //!     ▼
-//!  lock ─▶ connect ── somebody else was faster ───────────────▶ use it
-//!             │ nobody
+//!  lock ─▶ connect ── another process has started it ─────────▶ use it
+//!             │ no listener
 //!             ▼
-//!          bind + listen ─▶ start `haul`, the listener its standard input ─▶ connect ─▶ use it ─▶ unlock
+//!          bind + listen ─▶ start `haul` with the listener as standard input ─▶ connect ─▶ use it ─▶ unlock
 //! ```
 //!
-//! The call binds the socket, so that it need not wait until the agent is up: its connection lies
-//! in the queue. The lock ensures one agent per socket at most, however many calls start at once.
+//! The caller itself binds the socket. So it can connect before the agent accepts connections, and
+//! need not wait for it to start. The lock ensures that simultaneous callers start only one agent.
 //!
 //! ```no_run
 //! use std::time::Duration;

@@ -110,7 +110,7 @@ fn flag_examples_use_their_flag_and_parse() {
     }
 }
 
-/// The manual lists `%{url.host}` and its like as `url.PART`, with a list of the parts.
+/// The manual lists `%{url.host}` and similar variables as `url.PART`, with a list of the parts.
 #[test]
 fn write_out_manual_has_every_variable() {
     let doc = find_long(b"write-out").expect("-w").spec().doc;

@@ -1,6 +1,6 @@
 //! Parses the arguments into [`ParsedArgs`], with curl's grammar.
 //!
-//! `-abc` bundles letters, `-ofile` and `-o file` are the same, so are `--opt value` and
+//! `-abc` bundles letters, `-ofile` and `-o file` are the same, and so are `--opt value` and
 //! `--opt=value`; `--no-opt` turns a switch off, `--` ends the options, everything else is a URL.
 //! Long names are exact: curl dropped unique prefixes because each new option broke some of them.
 //! `-K` is read in place, as if its lines stood on the command line.
@@ -14,9 +14,8 @@
 //! assert!(!parsed.groups[0].stages[0].transfer.options.redirects.follow);
 //! ```
 //!
-//! No argument parser crate: in curl's grammar `-o=x` is the file `=x`, an unknown option differs
-//! from one that only haul lacks, and the lines of config files go through the same options. The
-//! loop below is all that is left to do.
+//! It uses no crate for argument parsing: in curl's grammar `-o=x` names the file `=x`, options
+//! that only haul lacks need their own message, and config files contain the same options.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};

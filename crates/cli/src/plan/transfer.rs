@@ -52,7 +52,7 @@ pub struct TransferArgs {
     pub http_version: HttpVersion,
     /// `--resolve`, in order. A later entry replaces earlier ones for the same host and port.
     pub resolve: Vec<ResolveArg>,
-    /// `--dns-servers` and its like.
+    /// `--dns-servers` and similar options.
     pub dns: DnsServers,
     /// `--interface`, with the syntax of
     /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).

@@ -51,7 +51,7 @@ pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64)
     (code.to_owned(), stderr, peak.parse().expect("a number"))
 }
 
-/// The process between a test and haul. As a test of its own it does nothing.
+/// Runs haul in a small process, for [`peak_memory`]. Does nothing when run as an ordinary test.
 #[test]
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn helper_process_measures_peak_memory() {

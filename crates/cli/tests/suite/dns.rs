@@ -1,4 +1,4 @@
-//! `--dns-servers` and its like, against a name server of the test's own.
+//! `--dns-servers` and similar options, with a name server that the test runs.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,8 @@ fn server(ip: &str) -> DnsServer {
     DnsServer::start_on(ip.parse().unwrap(), answer).unwrap()
 }
 
-/// Fetches a page of web.example by this name server and returns the senders of the queries.
+/// Fetches a page of web.example with this name server. Returns the source addresses of the DNS
+/// queries.
 fn senders(server: &DnsServer, options: &[&str]) -> Vec<IpAddr> {
     let page = answering(PAGE);
     let (url, servers) = (format!("http://web.example:{}/", page.addr().port()), server.address().to_string());

@@ -2,7 +2,7 @@
 //! over a Unix socket.
 //!
 //! ```text
-//!  call                                   agent
+//!  caller                                 agent
 //!   Call (request, files) + descriptor ──▶
 //!                                      ◀── Began (head, length, validator)     before the first byte is written
 //!                   ╌╌╌ the body goes to the descriptor ╌╌╌
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A frame is its length in four bytes, its kind in one, and its content
-//! ([`encoding`](super::encoding)). Nothing here reads or writes a socket: [`FrameBuffer`] takes
-//! bytes, however they were cut.
+//! ([`encoding`](super::encoding)). This module does no I/O: [`FrameBuffer`] accepts
+//! received bytes in pieces of any size.
 //!
 //! ```
 //! use haul_cli::agent::protocol::{CallMessage, FrameBuffer};

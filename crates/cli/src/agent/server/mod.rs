@@ -2,13 +2,12 @@
 //!
 //! ```text
 //!  main thread    listener, calls' sockets, full descriptors ─▶ orders ─▶ TransferQueue ─▶ worker thread (the engine's event loop)
-//!                 no call for `idle` seconds ─▶ end                               connections, TLS, names stay warm
+//!                 no call for `idle` seconds ─▶ end                               connections, TLS, DNS answers are kept
 //! ```
 //!
-//! Both threads sleep without a time limit while calls are open or, for the main thread, until the
-//! idle time is over: an idle agent wakes up only once. The data of a call (URL, fields,
-//! credentials) is dropped with its transfer; connections, TLS sessions and names stay, under the
-//! pool's keys.
+//! An idle agent wakes up only once, at the end of the idle time, to end. The data of a call (URL,
+//! fields, credentials) is freed with its transfer. Connections, TLS sessions and DNS answers stay,
+//! and are used only for requests with the same connection settings.
 
 mod call;
 mod transfer_queue;

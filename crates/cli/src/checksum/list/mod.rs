@@ -1,10 +1,10 @@
-//! Lists of checksums, as sites publish them beside files.
+//! Parses lists of checksums, which sites publish next to files.
 //!
 //! ```text
 //! HEX  name            sha256sum, shasum; `*name` is the same
 //! \HEX  na\nme         sha256sum, for names with a line feed or a backslash
 //! SHA256 (name) = HEX  BSD, `sha256sum --tag`, openssl
-//! HEX                  a file of its own for one checksum; so is `HEX  -`
+//! HEX                  a list with only one checksum; also `HEX  -`
 //! ```
 //!
 //! Other lines (comments, PGP armour, other algorithms) are ignored. A line with only a digest

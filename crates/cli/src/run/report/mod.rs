@@ -1,5 +1,5 @@
 //! The reports of a run: error lines, `-w`, traces, progress, statistics, and the files and
-//! attributes beside a body.
+//! attributes besides the body.
 
 pub(crate) mod error_message;
 pub(crate) mod file_metadata;

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! # a comment
-//! file list.txt = one\ntwo\n          there before each case below
+//! file list.txt = one\ntwo\n          exists before each case below
 //! -d @list.txt -H 'X: 1' $U/hello     words as a shell has them; $U the origin, $P its port, $D the directory
 //!   stdin: text                       of the case above
 //!   env: NAME=value
-//!   allow: stdout: why                this part may differ (request, stdout, files, exit), and has to
+//!   allow: stdout: why                this part must differ (request, stdout, files, exit)
 //! ```
 
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! The origin for both commands. The path of a request determines the response, and all received
 //! bytes are stored.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
-//! | `/hello` | `hello\n`, a type, a date of modification, an entity tag; ranges and conditions are heeded |
+//! | `/hello` | `hello\n`, a type, a date of modification, an entity tag; ranges and conditions are respected |
 //! | `/r?s=301&h=Location:/hello&b=x` | this status, these fields (`h`, several), this body; see [`reply`] |
-//! | `/basic`, `/digest` | 401 until somebody is named |
-//! | `/empty`, `/garbage`, `/reset` | no answer; what is no HTTP; a closed connection in the middle of a head |
+//! | `/basic`, `/digest` | 401 without credentials |
+//! | `/empty`, `/garbage`, `/reset` | no response; bytes that are not HTTP; a reset in the middle of a head |
 //!
 //! It uses plain threads, and only parses enough HTTP to find the end of a request.
 
