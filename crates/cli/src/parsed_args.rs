@@ -65,9 +65,9 @@ pub struct ParsedArgs {
 pub enum InfoOption {
     /// `--help`, with its subject.
     Help(Option<String>),
-    /// `--version`.
+    /// `--version`: the version and features.
     Version,
-    /// `--manual`.
+    /// `--manual`: the whole manual.
     Manual,
 }
 
@@ -91,21 +91,21 @@ pub struct OptionGroup {
     pub create_dirs: bool,
     /// `-J`: uses the file name that the response gives.
     pub remote_header_name: bool,
-    /// `--remove-on-error`.
+    /// `--remove-on-error`: removes the file of a failed transfer.
     pub remove_on_error: bool,
-    /// `--skip-existing`.
+    /// `--skip-existing`: keeps existing files and does not fetch them.
     pub skip_existing: bool,
     /// `--clobber` or `--no-clobber`.
     pub clobber: Option<bool>,
-    /// `--fsync`.
+    /// `--fsync`: a transfer ends only when its file is on the disk.
     pub fsync: bool,
-    /// `-R`.
+    /// `-R`: sets the modification time of files to that of the server.
     pub remote_time: bool,
-    /// `--xattr`.
+    /// `--xattr`: stores the URL and media type of files in extended attributes.
     pub xattr: bool,
-    /// `--create-file-mode`.
+    /// `--create-file-mode`: the permission bits of new files.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`.
+    /// `--checksum`: the expected digest of the body, or a list of digests.
     pub checksum: Option<ChecksumArg>,
     /// The stages that `--then` separates. Options apply to the last one. Never empty.
     pub stages: Vec<ParsedStage>,
@@ -158,11 +158,11 @@ pub struct ParsedStage {
     pub outputs: Vec<OutputArg>,
     /// `--extract`, in order.
     pub extract: Vec<String>,
-    /// `--extract-bytes`.
+    /// `--extract-bytes`: searches the bytes of bodies instead of their text.
     pub extract_bytes: bool,
-    /// `--unique`.
+    /// `--unique`: prints each value once.
     pub unique: bool,
-    /// `--sort`.
+    /// `--sort`: prints values sorted by byte.
     pub sort: bool,
     /// The request settings.
     pub request: ParsedRequest,
@@ -170,11 +170,11 @@ pub struct ParsedStage {
     pub transfer: TransferArgs,
     /// The proxy settings.
     pub proxy: ParsedProxy,
-    /// `-i`.
+    /// `-i`: prints header fields before the body.
     pub include: bool,
-    /// `-D`.
+    /// `-D`: the file to which header fields are written.
     pub dump_header: Option<PathBuf>,
-    /// `-w`.
+    /// `-w`: the format of the line that is printed after each transfer.
     pub write_out: Option<TextOrFile>,
 }
 
@@ -182,57 +182,57 @@ pub struct ParsedStage {
 /// may be a secret.
 #[derive(Clone, Default)]
 pub struct ParsedRequest {
-    /// `-X`.
+    /// `-X`: the request method.
     pub method: Option<String>,
-    /// `-I`.
+    /// `-I`: requests only the head.
     pub head: bool,
     /// `-H`, in order.
     pub fields: Vec<ParsedHeader>,
-    /// `-A`.
+    /// `-A`: the value of `User-Agent`.
     pub user_agent: Option<Vec<u8>>,
-    /// `-e`.
+    /// `-e`: the value of `Referer`.
     pub referer: Option<Vec<u8>>,
-    /// `-e ';auto'`.
+    /// `-e ';auto'`: sets `Referer` to the URL that redirected.
     pub auto_referer: bool,
     /// The texts of `-b`, joined.
     pub cookie: Option<Vec<u8>>,
-    /// `-u`.
+    /// `-u`: the user and password.
     pub user: Option<ParsedUser>,
-    /// `--oauth2-bearer`.
+    /// `--oauth2-bearer`: a bearer token.
     pub bearer: Option<Secret>,
-    /// `--aws-sigv4`.
+    /// `--aws-sigv4`: signs requests for AWS.
     pub signature: Option<SigV4>,
     /// `--basic` and similar options; `None` if none is given.
     pub allowed: Option<AllowedSchemes>,
     /// `-n`, `--no-netrc`.
     pub netrc: bool,
-    /// `--netrc-optional`.
+    /// `--netrc-optional`: reads credentials from a netrc file if it exists.
     pub netrc_optional: bool,
-    /// `--netrc-file`.
+    /// `--netrc-file`: the netrc file to read.
     pub netrc_file: Option<PathBuf>,
     /// `-d` and similar options, in order.
     pub data: Vec<ParsedData>,
-    /// `-G`.
+    /// `-G`: appends the data to the query.
     pub get: bool,
     /// `--url-query`, in order.
     pub query: Vec<ParsedData>,
     /// `-F` and `--form-string`.
     pub form: ParsedForm,
-    /// `--request-target`.
+    /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
-    /// `-z`.
+    /// `-z`: the date for a conditional request.
     pub time_cond: Option<String>,
-    /// `--etag-save`.
+    /// `--etag-save`: the file in which the entity tag is stored.
     pub etag_save: Option<PathBuf>,
-    /// `--etag-compare`.
+    /// `--etag-compare`: the file with the entity tag for a conditional request.
     pub etag_compare: Option<PathBuf>,
-    /// `--disallow-username-in-url`.
+    /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
-    /// `--follow`.
+    /// `--follow`: follows redirects, and `-X` applies only as far as RFC 9110 allows.
     pub follow: bool,
-    /// `-r`.
+    /// `-r`: the byte ranges to request.
     pub range: Option<String>,
-    /// `-C`.
+    /// `-C`: the offset at which a download or upload resumes.
     pub continue_at: Option<ContinueAt>,
 }
 
@@ -260,23 +260,23 @@ impl std::fmt::Debug for ParsedRequest {
 pub struct ParsedProxy {
     /// `-x` and similar options. The inner `None` stands for `-x ''`: no proxy.
     pub proxy: Option<Option<Proxy>>,
-    /// `--preproxy`.
+    /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
-    /// `-U`.
+    /// `-U`: the proxy's user and password.
     pub user: Option<ParsedUser>,
     /// `--proxy-basic` and similar options; `None` if none is given.
     pub allowed: Option<AllowedSchemes>,
-    /// `-p`.
+    /// `-p`: uses CONNECT for http URLs too.
     pub tunnel: bool,
-    /// `--proxy-http2`.
+    /// `--proxy-http2`: offers HTTP/2 to an https proxy.
     pub http2: bool,
-    /// `--proxy1.0`.
+    /// `--proxy1.0`: sends CONNECT as HTTP/1.0.
     pub http10: bool,
-    /// `--suppress-connect-headers`.
+    /// `--suppress-connect-headers`: does not print the heads of responses to CONNECT.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`, in order.
     pub fields: Vec<ParsedHeader>,
-    /// `--noproxy`.
+    /// `--noproxy`: the hosts that are reached without a proxy.
     pub no_proxy: Option<String>,
     /// `--proxy-cacert` and similar options.
     pub tls: TlsArgs,

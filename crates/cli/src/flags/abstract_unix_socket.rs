@@ -1,4 +1,4 @@
-//! `--abstract-unix-socket`.
+//! The option `--abstract-unix-socket`.
 
 use super::prelude::*;
 use haul::net::local_address::UnixSocketAddress;

@@ -1,4 +1,4 @@
-//! `--agent`.
+//! The option `--agent`.
 
 use super::prelude::*;
 use crate::agent::{AgentArgs, IDLE};

@@ -1,4 +1,4 @@
-//! `--agent-idle`.
+//! The option `--agent-idle`.
 
 use super::prelude::*;
 

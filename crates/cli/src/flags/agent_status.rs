@@ -1,4 +1,4 @@
-//! `--agent-status`.
+//! The option `--agent-status`.
 
 use super::prelude::*;
 use crate::agent::control::AgentCommand;

@@ -1,4 +1,4 @@
-//! `--agent-stop`.
+//! The option `--agent-stop`.
 
 use super::prelude::*;
 use crate::agent::control::AgentCommand;

@@ -1,4 +1,4 @@
-//! `--alpn`.
+//! The option `--alpn`.
 
 use super::prelude::*;
 

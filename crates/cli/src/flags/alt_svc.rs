@@ -1,4 +1,4 @@
-//! `--alt-svc`.
+//! The option `--alt-svc`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--anyauth`.
+//! The option `--anyauth`.
 
 use super::prelude::*;
 use haul_policy::auth::AllowedSchemes;

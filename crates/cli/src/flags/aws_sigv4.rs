@@ -1,4 +1,4 @@
-//! `--aws-sigv4`.
+//! The option `--aws-sigv4`.
 
 use super::prelude::*;
 use haul_policy::auth::SigV4;

@@ -1,4 +1,4 @@
-//! `--basic`.
+//! The option `--basic`.
 
 use super::header_field::NONE;
 use super::prelude::*;

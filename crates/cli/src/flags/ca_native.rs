@@ -1,4 +1,4 @@
-//! `--ca-native`.
+//! The option `--ca-native`.
 
 use super::prelude::*;
 

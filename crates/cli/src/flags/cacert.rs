@@ -1,4 +1,4 @@
-//! `--cacert`.
+//! The option `--cacert`.
 
 use super::prelude::*;
 

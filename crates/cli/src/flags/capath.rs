@@ -1,4 +1,4 @@
-//! `--capath`.
+//! The option `--capath`.
 
 use super::prelude::*;
 

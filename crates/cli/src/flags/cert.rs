@@ -1,4 +1,4 @@
-//! `-E`, `--cert`.
+//! The option `--cert` (`-E`).
 
 use super::prelude::*;
 use crate::plan::Secret;

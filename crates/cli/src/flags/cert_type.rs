@@ -1,4 +1,4 @@
-//! `--cert-type`.
+//! The option `--cert-type`.
 
 use super::prelude::*;
 use crate::plan::CertFormat;

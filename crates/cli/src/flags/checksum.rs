@@ -1,4 +1,4 @@
-//! `--checksum`.
+//! The option `--checksum`.
 
 use super::prelude::*;
 use crate::checksum::BadChecksum;

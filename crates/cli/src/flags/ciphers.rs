@@ -1,4 +1,4 @@
-//! `--ciphers`.
+//! The option `--ciphers`.
 
 use super::prelude::*;
 use crate::flag_value::names;

@@ -1,4 +1,4 @@
-//! `--clobber`, `--no-clobber`.
+//! The option `--no-clobber` (`--clobber`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--compressed`.
+//! The option `--compressed`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-K`, `--config`.
+//! The option `--config` (`-K`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--connect-timeout`.
+//! The option `--connect-timeout`.
 
 use super::prelude::*;
 use haul::net::connect::ConnectOptions;

@@ -1,4 +1,4 @@
-//! `--connect-to`.
+//! The option `--connect-to`.
 
 use super::host_port::{part, port};
 use super::prelude::*;

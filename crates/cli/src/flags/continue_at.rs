@@ -1,4 +1,4 @@
-//! `-C`, `--continue-at`.
+//! The option `--continue-at` (`-C`).
 
 use super::prelude::*;
 use crate::plan;

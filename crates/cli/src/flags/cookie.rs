@@ -1,4 +1,4 @@
-//! `-b`, `--cookie`.
+//! The option `--cookie` (`-b`).
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

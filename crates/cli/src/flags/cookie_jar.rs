@@ -1,4 +1,4 @@
-//! `-c`, `--cookie-jar`.
+//! The option `--cookie-jar` (`-c`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--create-dirs`.
+//! The option `--create-dirs`.
 
 use super::prelude::*;
 

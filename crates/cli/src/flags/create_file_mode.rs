@@ -1,4 +1,4 @@
-//! `--create-file-mode`.
+//! The option `--create-file-mode`.
 
 use super::prelude::*;
 

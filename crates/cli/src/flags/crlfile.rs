@@ -1,4 +1,4 @@
-//! `--crlfile`.
+//! The option `--crlfile`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--curves`.
+//! The option `--curves`.
 
 use super::prelude::*;
 use crate::flag_value::names;

@@ -1,4 +1,4 @@
-//! `-d`, `--data`.
+//! The option `--data` (`-d`).
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

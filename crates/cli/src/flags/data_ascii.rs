@@ -1,4 +1,4 @@
-//! `--data-ascii`.
+//! The option `--data-ascii`.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

@@ -1,4 +1,4 @@
-//! `--data-binary`.
+//! The option `--data-binary`.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

@@ -1,4 +1,4 @@
-//! `--data-raw`.
+//! The option `--data-raw`.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

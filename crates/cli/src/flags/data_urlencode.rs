@@ -1,4 +1,4 @@
-//! `--data-urlencode`.
+//! The option `--data-urlencode`.
 
 use super::prelude::*;
 use crate::parsed_args::ParsedData;

@@ -1,4 +1,4 @@
-//! `--digest`.
+//! The option `--digest`.
 
 use super::header_field::NONE;
 use super::prelude::*;

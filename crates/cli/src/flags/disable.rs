@@ -1,4 +1,4 @@
-//! `-q`, `--disable`.
+//! The option `--disable` (`-q`).
 
 use super::prelude::*;
 

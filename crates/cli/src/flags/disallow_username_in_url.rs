@@ -1,4 +1,4 @@
-//! `--disallow-username-in-url`.
+//! The option `--disallow-username-in-url`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--dns-interface`.
+//! The option `--dns-interface`.
 
 use super::prelude::*;
 

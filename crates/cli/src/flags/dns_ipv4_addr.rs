@@ -1,4 +1,4 @@
-//! `--dns-ipv4-addr`.
+//! The option `--dns-ipv4-addr`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--dns-ipv6-addr`.
+//! The option `--dns-ipv6-addr`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--dns-servers`.
+//! The option `--dns-servers`.
 
 use haul::net::dns::DnsServers;
 

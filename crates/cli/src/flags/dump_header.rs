@@ -1,4 +1,4 @@
-//! `-D`, `--dump-header`.
+//! The option `--dump-header` (`-D`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--etag-compare`.
+//! The option `--etag-compare`.
 
 use super::prelude::*;
 

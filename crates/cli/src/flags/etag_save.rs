@@ -1,4 +1,4 @@
-//! `--etag-save`.
+//! The option `--etag-save`.
 
 use super::prelude::*;
 

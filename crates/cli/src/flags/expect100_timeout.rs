@@ -1,4 +1,4 @@
-//! `--expect100-timeout`.
+//! The option `--expect100-timeout`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--extract`.
+//! The option `--extract`.
 
 use super::prelude::*;
 

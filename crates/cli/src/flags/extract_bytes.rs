@@ -1,4 +1,4 @@
-//! `--extract-bytes`.
+//! The option `--extract-bytes`.
 
 use super::prelude::*;
 

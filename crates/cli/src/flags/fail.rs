@@ -1,4 +1,4 @@
-//! `-f`, `--fail`.
+//! The option `--fail` (`-f`).
 
 use super::prelude::*;
 

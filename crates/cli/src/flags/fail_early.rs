@@ -1,4 +1,4 @@
-//! `--fail-early`.
+//! The option `--fail-early`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--fail-with-body`.
+//! The option `--fail-with-body`.
 
 use super::prelude::*;
 

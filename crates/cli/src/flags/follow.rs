@@ -1,4 +1,4 @@
-//! `--follow`.
+//! The option `--follow`.
 
 use super::prelude::*;
 

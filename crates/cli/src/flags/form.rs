@@ -1,4 +1,4 @@
-//! `-F`, `--form`.
+//! The option `--form` (`-F`).
 
 use super::prelude::*;
 use crate::form;

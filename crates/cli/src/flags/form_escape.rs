@@ -1,4 +1,4 @@
-//! `--form-escape`.
+//! The option `--form-escape`.
 
 use super::prelude::*;
 

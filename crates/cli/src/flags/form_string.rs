@@ -1,4 +1,4 @@
-//! `--form-string`.
+//! The option `--form-string`.
 
 use super::prelude::*;
 use crate::form::{self, FormItem, ParsedPart};

@@ -1,4 +1,4 @@
-//! `--fsync`.
+//! The option `--fsync`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-G`, `--get`.
+//! The option `--get` (`-G`).
 
 use super::prelude::*;
 

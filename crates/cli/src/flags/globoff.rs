@@ -1,4 +1,4 @@
-//! `-g`, `--globoff`.
+//! The option `--globoff` (`-g`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--happy-eyeballs-timeout-ms`.
+//! The option `--happy-eyeballs-timeout-ms`.
 
 use super::prelude::*;
 use haul::net::connect::ConnectOptions;

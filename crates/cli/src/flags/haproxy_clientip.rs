@@ -1,4 +1,4 @@
-//! `--haproxy-clientip`.
+//! The option `--haproxy-clientip`.
 
 use super::prelude::*;
 

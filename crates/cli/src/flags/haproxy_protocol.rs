@@ -1,4 +1,4 @@
-//! `--haproxy-protocol`.
+//! The option `--haproxy-protocol`.
 
 use super::prelude::*;
 

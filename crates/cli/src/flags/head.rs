@@ -1,4 +1,4 @@
-//! `-I`, `--head`.
+//! The option `--head` (`-I`).
 
 use super::prelude::*;
 

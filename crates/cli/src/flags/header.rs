@@ -1,4 +1,4 @@
-//! `-H`, `--header`.
+//! The option `--header` (`-H`).
 
 use super::header_field;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `-h`, `--help`.
+//! The option `--help` (`-h`).
 
 use super::prelude::*;
 use crate::parsed_args::InfoOption;

@@ -1,4 +1,4 @@
-//! `--hsts`.
+//! The option `--hsts`.
 
 use super::prelude::*;
 use crate::plan::StateFileArg;

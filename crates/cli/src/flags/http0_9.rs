@@ -1,4 +1,4 @@
-//! `--http0.9`.
+//! The option `--http0.9`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-0`, `--http1.0`.
+//! The option `--http1.0` (`-0`).
 
 use super::prelude::*;
 use crate::plan::HttpVersion;

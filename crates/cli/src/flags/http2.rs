@@ -1,4 +1,4 @@
-//! `--http2`.
+//! The option `--http2`.
 
 use super::prelude::*;
 use crate::plan::HttpVersion;

@@ -1,4 +1,4 @@
-//! `--http2-prior-knowledge`.
+//! The option `--http2-prior-knowledge`.
 
 use super::prelude::*;
 use crate::plan::HttpVersion;

@@ -1,4 +1,4 @@
-//! `--ignore-content-length`.
+//! The option `--ignore-content-length`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-i`, `--include`.
+//! The option `--include` (`-i`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--input-file`.
+//! The option `--input-file`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-k`, `--insecure`.
+//! The option `--insecure` (`-k`).
 
 use super::prelude::*;
 

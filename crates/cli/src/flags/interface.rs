@@ -1,4 +1,4 @@
-//! `--interface`.
+//! The option `--interface`.
 
 use super::prelude::*;
 

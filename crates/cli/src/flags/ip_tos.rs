@@ -1,4 +1,4 @@
-//! `--ip-tos`.
+//! The option `--ip-tos`.
 
 use super::prelude::*;
 

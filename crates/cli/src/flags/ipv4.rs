@@ -1,4 +1,4 @@
-//! `-4`, `--ipv4`.
+//! The option `--ipv4` (`-4`).
 
 use super::prelude::*;
 use haul::net::dns::AddressFamily;

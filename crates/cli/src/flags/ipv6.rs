@@ -1,4 +1,4 @@
-//! `-6`, `--ipv6`.
+//! The option `--ipv6` (`-6`).
 
 use super::prelude::*;
 use haul::net::dns::AddressFamily;

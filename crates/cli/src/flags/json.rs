@@ -1,4 +1,4 @@
-//! `--json`.
+//! The option `--json`.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

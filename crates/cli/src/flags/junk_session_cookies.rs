@@ -1,4 +1,4 @@
-//! `-j`, `--junk-session-cookies`.
+//! The option `--junk-session-cookies` (`-j`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--keepalive`.
+//! The option `--keepalive`.
 
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;

@@ -1,4 +1,4 @@
-//! `--keepalive-cnt`.
+//! The option `--keepalive-cnt`.
 
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;

@@ -1,4 +1,4 @@
-//! `--keepalive-intvl`.
+//! The option `--keepalive-intvl`.
 
 use super::keepalive_time::seconds;
 use super::prelude::*;

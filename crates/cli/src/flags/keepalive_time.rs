@@ -1,4 +1,4 @@
-//! `--keepalive-time`.
+//! The option `--keepalive-time`.
 
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;

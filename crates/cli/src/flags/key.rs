@@ -1,4 +1,4 @@
-//! `--key`.
+//! The option `--key`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--key-type`.
+//! The option `--key-type`.
 
 use super::cert_type::format;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `--limit-rate`.
+//! The option `--limit-rate`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--local-port`.
+//! The option `--local-port`.
 
 use super::prelude::*;
 use haul::net::local_address::PortRange;

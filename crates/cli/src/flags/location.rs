@@ -1,4 +1,4 @@
-//! `-L`, `--location`.
+//! The option `--location` (`-L`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--location-trusted`.
+//! The option `--location-trusted`.
 
 use super::location::override_follow;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `-M`, `--manual`.
+//! The option `--manual` (`-M`).
 
 use super::prelude::*;
 use crate::parsed_args::InfoOption;

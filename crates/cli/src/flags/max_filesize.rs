@@ -1,4 +1,4 @@
-//! `--max-filesize`.
+//! The option `--max-filesize`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--max-memory`.
+//! The option `--max-memory`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--max-redirs`.
+//! The option `--max-redirs`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-m`, `--max-time`.
+//! The option `--max-time` (`-m`).
 
 use super::prelude::*;
 

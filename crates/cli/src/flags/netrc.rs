@@ -1,4 +1,4 @@
-//! `-n`, `--netrc`.
+//! The option `--netrc` (`-n`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--netrc-file`.
+//! The option `--netrc-file`.
 
 use super::prelude::*;
 

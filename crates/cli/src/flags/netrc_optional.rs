@@ -1,4 +1,4 @@
-//! `--netrc-optional`.
+//! The option `--netrc-optional`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-:`, `--next`.
+//! The option `--next` (`-:`).
 
 use super::prelude::*;
 

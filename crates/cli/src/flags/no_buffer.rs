@@ -1,4 +1,4 @@
-//! `-N`, `--no-buffer`.
+//! The option `--no-buffer` (`-N`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--noproxy`.
+//! The option `--noproxy`.
 
 use super::prelude::*;
 

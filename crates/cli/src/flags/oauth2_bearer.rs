@@ -1,4 +1,4 @@
-//! `--oauth2-bearer`.
+//! The option `--oauth2-bearer`.
 
 use super::prelude::*;
 use crate::plan::Secret;

@@ -1,4 +1,4 @@
-//! `--out-null`.
+//! The option `--out-null`.
 
 use super::prelude::*;
 use crate::plan;

@@ -1,4 +1,4 @@
-//! `-o`, `--output`.
+//! The option `--output` (`-o`).
 
 use super::prelude::*;
 use crate::plan;

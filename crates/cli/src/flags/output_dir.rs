@@ -1,4 +1,4 @@
-//! `--output-dir`.
+//! The option `--output-dir`.
 
 use super::prelude::*;
 

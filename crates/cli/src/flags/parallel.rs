@@ -1,4 +1,4 @@
-//! `-Z`, `--parallel`.
+//! The option `--parallel` (`-Z`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--parallel-immediate`.
+//! The option `--parallel-immediate`.
 
 use super::prelude::*;
 

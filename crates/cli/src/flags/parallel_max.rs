@@ -1,4 +1,4 @@
-//! `--parallel-max`.
+//! The option `--parallel-max`.
 
 use super::prelude::*;
 use crate::plan::GlobalArgs;

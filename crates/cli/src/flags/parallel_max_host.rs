@@ -1,4 +1,4 @@
-//! `--parallel-max-host`.
+//! The option `--parallel-max-host`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--pass`.
+//! The option `--pass`.
 
 use super::prelude::*;
 use crate::plan::Secret;

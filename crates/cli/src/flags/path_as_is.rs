@@ -1,4 +1,4 @@
-//! `--path-as-is`.
+//! The option `--path-as-is`.
 
 use super::prelude::*;
 

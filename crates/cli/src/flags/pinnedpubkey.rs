@@ -1,4 +1,4 @@
-//! `--pinnedpubkey`.
+//! The option `--pinnedpubkey`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--pipeline`.
+//! The option `--pipeline`.
 
 use super::prelude::*;
 

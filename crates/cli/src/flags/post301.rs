@@ -1,4 +1,4 @@
-//! `--post301`.
+//! The option `--post301`.
 
 use super::prelude::*;
 

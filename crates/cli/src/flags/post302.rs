@@ -1,4 +1,4 @@
-//! `--post302`.
+//! The option `--post302`.
 
 use super::prelude::*;
 

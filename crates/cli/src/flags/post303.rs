@@ -1,4 +1,4 @@
-//! `--post303`.
+//! The option `--post303`.
 
 use super::prelude::*;
 

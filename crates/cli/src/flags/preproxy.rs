@@ -1,4 +1,4 @@
-//! `--preproxy`.
+//! The option `--preproxy`.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,4 @@
-//! `-#`, `--progress-bar`.
+//! The option `--progress-bar` (`-#`).
 
 use super::prelude::*;
 

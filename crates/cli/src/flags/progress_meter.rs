@@ -1,4 +1,4 @@
-//! `--progress-meter`.
+//! The option `--progress-meter`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--proto`.
+//! The option `--proto`.
 
 use super::prelude::*;
 use crate::usage_error::printable;

@@ -1,4 +1,4 @@
-//! `--proto-default`.
+//! The option `--proto-default`.
 
 use super::prelude::*;
 use haul_policy::Scheme;

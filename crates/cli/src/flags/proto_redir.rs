@@ -1,4 +1,4 @@
-//! `--proto-redir`.
+//! The option `--proto-redir`.
 
 use super::prelude::*;
 use super::proto::read;

@@ -1,4 +1,4 @@
-//! `-x`, `--proxy`.
+//! The option `--proxy` (`-x`).
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

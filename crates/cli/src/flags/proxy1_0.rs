@@ -1,4 +1,4 @@
-//! `--proxy1.0`.
+//! The option `--proxy1.0`.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

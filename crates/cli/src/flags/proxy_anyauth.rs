@@ -1,4 +1,4 @@
-//! `--proxy-anyauth`.
+//! The option `--proxy-anyauth`.
 
 use super::prelude::*;
 use haul_policy::auth::AllowedSchemes;

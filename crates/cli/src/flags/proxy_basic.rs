@@ -1,4 +1,4 @@
-//! `--proxy-basic`.
+//! The option `--proxy-basic`.
 
 use super::header_field::NONE;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `--proxy-ca-native`.
+//! The option `--proxy-ca-native`.
 
 use super::prelude::*;
 

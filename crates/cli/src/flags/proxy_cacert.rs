@@ -1,4 +1,4 @@
-//! `--proxy-cacert`.
+//! The option `--proxy-cacert`.
 
 use super::prelude::*;
 

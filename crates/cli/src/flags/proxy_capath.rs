@@ -1,4 +1,4 @@
-//! `--proxy-capath`.
+//! The option `--proxy-capath`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--proxy-cert`.
+//! The option `--proxy-cert`.
 
 use super::prelude::*;
 

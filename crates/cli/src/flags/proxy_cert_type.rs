@@ -1,4 +1,4 @@
-//! `--proxy-cert-type`.
+//! The option `--proxy-cert-type`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--proxy-ciphers`.
+//! The option `--proxy-ciphers`.
 
 use super::prelude::*;
 use crate::flag_value::names;

@@ -1,4 +1,4 @@
-//! `--proxy-crlfile`.
+//! The option `--proxy-crlfile`.
 
 use super::prelude::*;
 

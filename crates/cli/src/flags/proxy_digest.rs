@@ -1,4 +1,4 @@
-//! `--proxy-digest`.
+//! The option `--proxy-digest`.
 
 use super::header_field::NONE;
 use super::prelude::*;

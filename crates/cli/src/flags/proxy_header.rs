@@ -1,4 +1,4 @@
-//! `--proxy-header`.
+//! The option `--proxy-header`.
 
 use super::header::read;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `--proxy-http2`.
+//! The option `--proxy-http2`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--proxy-insecure`.
+//! The option `--proxy-insecure`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--proxy-key`.
+//! The option `--proxy-key`.
 
 use super::prelude::*;
 

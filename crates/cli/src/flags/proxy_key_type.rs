@@ -1,4 +1,4 @@
-//! `--proxy-key-type`.
+//! The option `--proxy-key-type`.
 
 use super::cert_type::format;
 use super::prelude::*;

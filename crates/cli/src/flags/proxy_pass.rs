@@ -1,4 +1,4 @@
-//! `--proxy-pass`.
+//! The option `--proxy-pass`.
 
 use super::prelude::*;
 use crate::plan::Secret;

@@ -1,4 +1,4 @@
-//! `--proxy-pinnedpubkey`.
+//! The option `--proxy-pinnedpubkey`.
 
 use super::prelude::*;
 

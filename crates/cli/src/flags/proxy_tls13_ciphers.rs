@@ -1,4 +1,4 @@
-//! `--proxy-tls13-ciphers`.
+//! The option `--proxy-tls13-ciphers`.
 
 use super::prelude::*;
 use crate::flag_value::names;

@@ -1,4 +1,4 @@
-//! `-U`, `--proxy-user`.
+//! The option `--proxy-user` (`-U`).
 
 use super::prelude::*;
 use super::user::user;

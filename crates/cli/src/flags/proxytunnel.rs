@@ -1,4 +1,4 @@
-//! `-p`, `--proxytunnel`.
+//! The option `--proxytunnel` (`-p`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-r`, `--range`.
+//! The option `--range` (`-r`).
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `--rate`.
+//! The option `--rate`.
 
 use super::prelude::*;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `--raw`.
+//! The option `--raw`.
 
 use super::prelude::*;
 

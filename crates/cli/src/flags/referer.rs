@@ -1,4 +1,4 @@
-//! `-e`, `--referer`.
+//! The option `--referer` (`-e`).
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `-J`, `--remote-header-name`.
+//! The option `--remote-header-name` (`-J`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-O`, `--remote-name`.
+//! The option `--remote-name` (`-O`).
 
 use super::prelude::*;
 use crate::plan::OutputArg;

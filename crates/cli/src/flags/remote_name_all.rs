@@ -1,4 +1,4 @@
-//! `--remote-name-all`.
+//! The option `--remote-name-all`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-R`, `--remote-time`.
+//! The option `--remote-time` (`-R`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--remove-on-error`.
+//! The option `--remove-on-error`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-X`, `--request`.
+//! The option `--request` (`-X`).
 
 use haul_policy::field::is_token;
 

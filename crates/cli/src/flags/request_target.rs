@@ -1,4 +1,4 @@
-//! `--request-target`.
+//! The option `--request-target`.
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

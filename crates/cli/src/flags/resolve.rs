@@ -1,4 +1,4 @@
-//! `--resolve`.
+//! The option `--resolve`.
 
 use super::host_port::{part, port};
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `--retry`.
+//! The option `--retry`.
 
 use super::prelude::*;
 

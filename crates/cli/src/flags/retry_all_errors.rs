@@ -1,4 +1,4 @@
-//! `--retry-all-errors`.
+//! The option `--retry-all-errors`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--retry-connrefused`.
+//! The option `--retry-connrefused`.
 
 use super::prelude::*;
 

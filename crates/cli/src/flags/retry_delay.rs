@@ -1,4 +1,4 @@
-//! `--retry-delay`.
+//! The option `--retry-delay`.
 
 use super::prelude::*;
 

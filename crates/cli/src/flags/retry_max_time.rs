@@ -1,4 +1,4 @@
-//! `--retry-max-time`.
+//! The option `--retry-max-time`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--sessionid`.
+//! The option `--sessionid`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-S`, `--show-error`.
+//! The option `--show-error` (`-S`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--show-headers`.
+//! The option `--show-headers`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-s`, `--silent`.
+//! The option `--silent` (`-s`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--skip-existing`.
+//! The option `--skip-existing`.
 
 use super::prelude::*;
 

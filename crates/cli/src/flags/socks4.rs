@@ -1,4 +1,4 @@
-//! `--socks4`.
+//! The option `--socks4`.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,4 @@
-//! `--socks4a`.
+//! The option `--socks4a`.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,4 @@
-//! `--socks5`.
+//! The option `--socks5`.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,4 @@
-//! `--socks5-basic`.
+//! The option `--socks5-basic`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--socks5-hostname`.
+//! The option `--socks5-hostname`.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

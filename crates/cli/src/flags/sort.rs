@@ -1,4 +1,4 @@
-//! `--sort`.
+//! The option `--sort`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-Y`, `--speed-limit`.
+//! The option `--speed-limit` (`-Y`).
 
 use super::prelude::*;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `-y`, `--speed-time`.
+//! The option `--speed-time` (`-y`).
 
 use super::prelude::*;
 use crate::flag_value::SECONDS_MAX;

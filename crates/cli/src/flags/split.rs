@@ -1,4 +1,4 @@
-//! `--split`.
+//! The option `--split`.
 
 use super::prelude::*;
 

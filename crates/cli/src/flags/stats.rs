@@ -1,4 +1,4 @@
-//! `--stats`.
+//! The option `--stats`.
 
 use super::prelude::*;
 use crate::plan::StatsFormat;

@@ -1,4 +1,4 @@
-//! `--stderr`.
+//! The option `--stderr`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--styled-output`.
+//! The option `--styled-output`.
 
 use super::prelude::*;
 

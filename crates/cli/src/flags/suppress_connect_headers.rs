@@ -1,4 +1,4 @@
-//! `--suppress-connect-headers`.
+//! The option `--suppress-connect-headers`.
 
 use super::prelude::*;
 

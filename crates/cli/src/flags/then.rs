@@ -1,4 +1,4 @@
-//! `--then`.
+//! The option `--then`.
 
 use haul_policy::template::UrlTemplate;
 

@@ -1,4 +1,4 @@
-//! `--threads`.
+//! The option `--threads`.
 
 use super::prelude::*;
 

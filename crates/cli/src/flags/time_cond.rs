@@ -1,4 +1,4 @@
-//! `-z`, `--time-cond`.
+//! The option `--time-cond` (`-z`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--tls13-ciphers`.
+//! The option `--tls13-ciphers`.
 
 use super::prelude::*;
 use crate::flag_value::names;

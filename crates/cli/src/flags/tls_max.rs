@@ -1,4 +1,4 @@
-//! `--tls-max`.
+//! The option `--tls-max`.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

@@ -1,4 +1,4 @@
-//! `-1`, `--tlsv1`.
+//! The option `--tlsv1` (`-1`).
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

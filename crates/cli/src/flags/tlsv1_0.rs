@@ -1,4 +1,4 @@
-//! `--tlsv1.0`.
+//! The option `--tlsv1.0`.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

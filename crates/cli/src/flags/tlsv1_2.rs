@@ -1,4 +1,4 @@
-//! `--tlsv1.2`.
+//! The option `--tlsv1.2`.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

@@ -1,4 +1,4 @@
-//! `--tlsv1.3`.
+//! The option `--tlsv1.3`.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

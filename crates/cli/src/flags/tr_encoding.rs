@@ -1,4 +1,4 @@
-//! `--tr-encoding`.
+//! The option `--tr-encoding`.
 
 use super::prelude::*;
 

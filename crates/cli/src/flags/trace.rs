@@ -1,4 +1,4 @@
-//! `--trace`.
+//! The option `--trace`.
 
 use super::prelude::*;
 use crate::plan::TraceForm;

@@ -1,4 +1,4 @@
-//! `--trace-ascii`.
+//! The option `--trace-ascii`.
 
 use super::prelude::*;
 use crate::plan::TraceForm;

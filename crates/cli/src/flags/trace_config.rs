@@ -1,4 +1,4 @@
-//! `--trace-config`.
+//! The option `--trace-config`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--trace-ids`.
+//! The option `--trace-ids`.
 
 use super::prelude::*;
 

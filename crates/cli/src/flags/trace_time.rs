@@ -1,4 +1,4 @@
-//! `--trace-time`.
+//! The option `--trace-time`.
 
 use super::prelude::*;
 

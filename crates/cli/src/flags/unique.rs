@@ -1,4 +1,4 @@
-//! `--unique`.
+//! The option `--unique`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `--unix-socket`.
+//! The option `--unix-socket`.
 
 use super::prelude::*;
 use haul::net::local_address::UnixSocketAddress;

@@ -1,4 +1,4 @@
-//! `--unordered`.
+//! The option `--unordered`.
 
 use super::prelude::*;
 

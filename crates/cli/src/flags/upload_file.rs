@@ -1,4 +1,4 @@
-//! `-T`, `--upload-file`.
+//! The option `--upload-file` (`-T`).
 
 use super::prelude::*;
 use crate::plan::UploadArg;

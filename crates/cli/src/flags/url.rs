@@ -1,4 +1,4 @@
-//! `--url`.
+//! The option `--url`.
 
 use super::prelude::*;
 use crate::url_list;

@@ -1,4 +1,4 @@
-//! `--url-query`.
+//! The option `--url-query`.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

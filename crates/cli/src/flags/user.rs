@@ -1,4 +1,4 @@
-//! `-u`, `--user`.
+//! The option `--user` (`-u`).
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `-A`, `--user-agent`.
+//! The option `--user-agent` (`-A`).
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! `--variable`.
+//! The option `--variable`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `-v`, `--verbose`.
+//! The option `--verbose` (`-v`).
 
 use super::prelude::*;
 use crate::plan::TraceForm;

@@ -1,4 +1,4 @@
-//! `-V`, `--version`.
+//! The option `--version` (`-V`).
 
 use super::prelude::*;
 use crate::parsed_args::InfoOption;

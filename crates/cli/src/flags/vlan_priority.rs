@@ -1,4 +1,4 @@
-//! `--vlan-priority`.
+//! The option `--vlan-priority`.
 
 use super::prelude::*;
 

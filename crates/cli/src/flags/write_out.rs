@@ -1,4 +1,4 @@
-//! `-w`, `--write-out`.
+//! The option `--write-out` (`-w`).
 
 use super::prelude::*;
 use crate::parsed_args::TextOrFile;

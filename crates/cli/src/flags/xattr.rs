@@ -1,4 +1,4 @@
-//! `--xattr`.
+//! The option `--xattr`.
 
 use super::prelude::*;
 

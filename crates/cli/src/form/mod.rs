@@ -36,7 +36,7 @@ const DEPTH_MAX: usize = 16;
 /// parts.
 #[derive(Clone, Default)]
 pub struct ParsedForm {
-    /// `--form-escape`.
+    /// `--form-escape`: escapes names in a form with backslashes.
     pub backslash: bool,
     parts: Vec<ParsedPart>,
     /// The lists that `=(` has opened and `=)` has not closed yet, outermost first.
@@ -103,13 +103,13 @@ pub enum FormItem {
 pub struct ParsedPart {
     /// The field's name.
     pub name: Option<Vec<u8>>,
-    /// `;filename=`.
+    /// `;filename=`: the file name that is sent to the server.
     pub filename: Option<Vec<u8>>,
-    /// `;type=`.
+    /// `;type=`: the media type.
     pub content_type: Option<String>,
-    /// `;headers=`, in order.
+    /// `;headers=`: further header lines, in order.
     pub headers: Vec<ParsedHeaderLine>,
-    /// `;encoder=`, which has no effect on a list.
+    /// `;encoder=`: the transfer encoding. It has no effect on a list.
     pub encoder: Option<PartEncoder>,
     /// The content of the part.
     pub content: ParsedContent,
@@ -127,7 +127,7 @@ impl ParsedPart {
     }
 }
 
-/// `;headers=`.
+/// `;headers=`: further header lines of a part.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ParsedHeaderLine {
     /// A header line.

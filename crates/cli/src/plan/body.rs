@@ -61,7 +61,7 @@ impl std::fmt::Debug for BodyArg {
 pub struct FormArg {
     /// The parts of the form, in order.
     pub parts: Vec<PartArg>,
-    /// `--form-escape`.
+    /// `--form-escape`: escapes names in a form with backslashes.
     pub escape: NameEscape,
 }
 

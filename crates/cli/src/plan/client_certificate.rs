@@ -16,11 +16,11 @@ use super::Secret;
 pub struct ClientCert {
     /// `-E`: the certificate, in PEM with its chain; also the key if `key` is not given.
     pub certificate: Option<PathBuf>,
-    /// `--cert-type`.
+    /// `--cert-type`: the format of the certificate.
     pub format: CertFormat,
     /// `--key`. Set only with `certificate`.
     pub key: Option<PathBuf>,
-    /// `--key-type`.
+    /// `--key-type`: the format of the key.
     pub key_format: CertFormat,
     /// `--pass`, or the text after the colon of `-E`: decrypts the key.
     pub passphrase: Option<Secret>,

@@ -316,7 +316,7 @@ pub enum ExistingFile {
     Skip,
 }
 
-/// `-C`: the offset at which a download resumes.
+/// `-C`: the offset at which a download or upload resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueAt {
     /// This byte offset. Never 0 in a plan, because 0 does not resume.
@@ -396,13 +396,13 @@ pub struct RequestArgs {
     pub fields_by_value: Vec<(String, Vec<u8>)>,
     /// The body's `Content-Type`, unless `fields` have one. A form's is in its layout.
     pub content_type: Option<String>,
-    /// `--request-target`.
+    /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
     /// `-z`: the condition on the date of the content.
     pub time_cond: Option<TimeCond>,
-    /// `--etag-save`.
+    /// `--etag-save`: the file in which the entity tag is stored.
     pub etag_save: Option<PathBuf>,
-    /// `--disallow-username-in-url`.
+    /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
     /// `-G`, `--url-query`: appended to the query of each URL of the stage ([`append_query`]), but
     /// not to redirects. After `--then`, `{}` in it is the placeholder of the extracted value.
