@@ -154,13 +154,13 @@ fn record(owner: &str, record_type: u16, data: &[u8]) -> Vec<u8> {
 
 type AnswerFunction = dyn Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync;
 
-struct DnsShared {
+struct DnsServerState {
     answer: Box<AnswerFunction>,
     queries: Mutex<Vec<ReceivedQuery>>,
     stop: AtomicBool,
 }
 
-impl DnsShared {
+impl DnsServerState {
     fn replies(&self, message: &[u8], tcp: bool, from: SocketAddr) -> Vec<DnsReply> {
         let Some(query) = ReceivedQuery::parse(message, tcp, from) else { return Vec::new() };
         let replies = (self.answer)(&query);
@@ -172,7 +172,7 @@ impl DnsShared {
 /// The server; it ends when it is dropped.
 pub struct DnsServer {
     address: SocketAddr,
-    shared: Arc<DnsShared>,
+    shared: Arc<DnsServerState>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -195,7 +195,8 @@ impl DnsServer {
     ) -> io::Result<Self> {
         let (udp, tcp) = bind_both(ip)?;
         let address = udp.local_addr()?;
-        let shared = DnsShared { answer: Box::new(answer), queries: Mutex::default(), stop: AtomicBool::new(false) };
+        let shared =
+            DnsServerState { answer: Box::new(answer), queries: Mutex::default(), stop: AtomicBool::new(false) };
         let shared = Arc::new(shared);
         let (for_udp, for_tcp) = (Arc::clone(&shared), Arc::clone(&shared));
         let threads = vec![
@@ -254,7 +255,7 @@ fn bind_both(ip: IpAddr) -> io::Result<(UdpSocket, TcpListener)> {
     Err(last)
 }
 
-fn serve_udp(socket: &UdpSocket, shared: &DnsShared) {
+fn serve_udp(socket: &UdpSocket, shared: &DnsServerState) {
     let mut later: BinaryHeap<Reverse<(Instant, SocketAddr, Vec<u8>)>> = BinaryHeap::new();
     let mut buffer = [0; 2048];
     while !shared.stop.load(Ordering::SeqCst) {
@@ -278,7 +279,7 @@ fn serve_udp(socket: &UdpSocket, shared: &DnsShared) {
     }
 }
 
-fn serve_tcp(mut stream: TcpStream, shared: &DnsShared) -> io::Result<()> {
+fn serve_tcp(mut stream: TcpStream, shared: &DnsServerState) -> io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     let mut length = [0; 2];
     stream.read_exact(&mut length)?;

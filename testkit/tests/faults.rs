@@ -64,7 +64,7 @@ fn wrong_bytes_with_exit_0_are_reported() {
 }
 
 #[test]
-fn other_bytes_are_wrong_even_with_an_error() {
+fn wrong_content_counts_even_if_the_program_fails() {
     let (rows, content) = run("echo other > ${out:-/dev/stdout}; exit 18", "reset-always/");
     assert_eq!(sum(&rows, "wrong_bytes"), 32);
     assert!(!content);

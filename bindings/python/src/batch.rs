@@ -25,7 +25,7 @@ use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
 use crate::error::{FailurePhase, failure, interrupted};
 use crate::received_response::ReceivedResponse;
-use crate::request_body::ProgramException;
+use crate::request_body::BodySourceException;
 use crate::shared_options::SharedOptions;
 use crate::stop_flag::signals;
 use crate::url::LastUrl;
@@ -34,7 +34,7 @@ use crate::url::LastUrl;
 struct PendingCall {
     url: String,
     cookie: Option<Vec<u8>>,
-    exception: ProgramException,
+    exception: BodySourceException,
 }
 
 /// Requests in progress. Dropping the batch cancels them.

@@ -11,7 +11,7 @@ use crate::cookie_jar::PyJar;
 use crate::error::{FailurePhase, failure, interrupted};
 use crate::python_text::latin1_or_utf8;
 use crate::received_response::ReceivedResponse;
-use crate::request_body::{ProgramException, body_of};
+use crate::request_body::{BodySourceException, body_of};
 use crate::shared_options::{FieldChange, SharedOptions, fields_of, without};
 use crate::stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
@@ -116,7 +116,7 @@ pub(crate) struct PreparedCall {
     pub(crate) request: Request,
     /// The URL that the program sees in the response.
     pub(crate) url: String,
-    pub(crate) exception: ProgramException,
+    pub(crate) exception: BodySourceException,
     /// The Cookie field that is sent.
     pub(crate) cookie: Option<Vec<u8>>,
 }
@@ -134,7 +134,7 @@ impl PreparedCall {
         let cookie = cookie_field(&target, jar, cookie);
         let mut own = RequestOverrides::default();
         let mut options = std::sync::Arc::clone(&options.engine_options);
-        let mut exception = ProgramException::default();
+        let mut exception = BodySourceException::default();
         if options.method != name {
             own.method = Some(method(name));
         }
@@ -199,7 +199,7 @@ pub(crate) fn response_of(
     outcome: TransferOutcome,
     url: String,
     cookie: Option<Vec<u8>>,
-    exception: &ProgramException,
+    exception: &BodySourceException,
 ) -> PyResult<ReceivedResponse> {
     let TransferOutcome { result, target, head, facts, .. } = outcome;
     let phase = match facts.phase {

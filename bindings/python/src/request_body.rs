@@ -2,7 +2,7 @@
 //! generator).
 //!
 //! An exception in the program's code while it produces the body is stored in a
-//! [`ProgramException`], and the call that sends the request raises it. It is not reported as a
+//! [`BodySourceException`], and the call that sends the request raises it. It is not reported as a
 //! network error.
 //!
 //! A body longer than its `Content-Length` is an error: otherwise the server would take the
@@ -28,9 +28,9 @@ use crate::python_text::TextOrBytes;
 
 /// The exception that the program's code raised while it produced a body.
 #[derive(Clone, Default)]
-pub(crate) struct ProgramException(Arc<Mutex<Option<PyErr>>>);
+pub(crate) struct BodySourceException(Arc<Mutex<Option<PyErr>>>);
 
-impl ProgramException {
+impl BodySourceException {
     /// Takes out the exception, if there is one.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -45,8 +45,11 @@ impl ProgramException {
 
 /// Converts a Python object into a body: bytes, text, an object with `read`, or an iterable of
 /// pieces. `announced` is the value of its `Content-Length`.
-pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyResult<(RequestBody, ProgramException)> {
-    let exception = ProgramException::default();
+pub(crate) fn body_of(
+    given: &Bound<'_, PyAny>,
+    announced: Option<u64>,
+) -> PyResult<(RequestBody, BodySourceException)> {
+    let exception = BodySourceException::default();
     if let Ok(bytes) = given.cast::<PyBytes>() {
         return Ok((bytes.as_bytes().into(), exception));
     }
@@ -95,7 +98,7 @@ fn unreadable(error: io::Error) -> Error {
 fn rewindable(
     given: &Bound<'_, PyAny>,
     remaining: Option<RemainingLength>,
-    exception: &ProgramException,
+    exception: &BodySourceException,
 ) -> Option<RequestBody> {
     let py = given.py();
     let method = |name| given.getattr_opt(name).ok().flatten();
@@ -164,7 +167,7 @@ struct UploadReader {
     piece: Vec<u8>,
     at: usize,
     remaining: Option<RemainingLength>,
-    exception: ProgramException,
+    exception: BodySourceException,
 }
 
 /// The announced length of a body, and how much of it has not been sent.
@@ -178,7 +181,7 @@ struct RemainingLength {
 }
 
 impl UploadReader {
-    fn new(source: UploadSource, remaining: Option<RemainingLength>, exception: ProgramException) -> Self {
+    fn new(source: UploadSource, remaining: Option<RemainingLength>, exception: BodySourceException) -> Self {
         Self { source, piece: Vec::new(), at: 0, remaining, exception }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::ClientIdentity;
-use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::{ErrorKind, RequestOptions};
 use haul_policy::field::{is_token, is_value};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
@@ -80,7 +80,7 @@ impl SharedOptions {
         if let Some((user, password)) = digest {
             let user =
                 Credentials::new(user, password).map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
-            options.auth = AuthOptions { allowed: AllowedSchemes::DIGEST, ..AuthOptions::user(user) };
+            options.auth = AuthOptions { allowed: AllowedAuthSchemes::DIGEST, ..AuthOptions::user(user) };
         }
         if let Some(proxy) = proxy {
             let parsed = Proxy::parse(proxy).map_err(|error| {

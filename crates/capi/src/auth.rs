@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 
 use crate::error::CallFailure;
 use crate::text;
@@ -39,9 +39,9 @@ pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_cha
             }
             return Ok(AuthOptions::bearer(token));
         }
-        n if n == haul_auth::Basic as c_int => AllowedSchemes::BASIC,
-        n if n == haul_auth::Digest as c_int => AllowedSchemes::DIGEST,
-        n if n == haul_auth::Any as c_int => AllowedSchemes::ANY,
+        n if n == haul_auth::Basic as c_int => AllowedAuthSchemes::BASIC,
+        n if n == haul_auth::Digest as c_int => AllowedAuthSchemes::DIGEST,
+        n if n == haul_auth::Any as c_int => AllowedAuthSchemes::ANY,
         _ => return Err(CallFailure::setup("kind is no haul_auth")),
     };
     let user = Credentials::new(text(user, "user")?, text(secret, "secret")?)

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use haul_cli::agent::control::ControlError;
+use haul_cli::agent::control::AgentControlError;
 use haul_cli::agent::socket::SocketPath;
 use haul_cli::file_access::SystemFiles;
 use haul_cli::parsed_args::InfoOption;
@@ -131,14 +131,14 @@ fn ask_agent(persona: Persona, command: agent::control::AgentCommand, args: Opti
     let args = args.or_else(|| resolve::agent_of(std::env::var_os("HAUL_AGENT")));
     let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::IDLE });
     let answer =
-        args.place().map_err(ControlError::Refused).and_then(|place| agent::control::carry_out(command, &place));
+        args.place().map_err(AgentControlError::Refused).and_then(|place| agent::control::carry_out(command, &place));
     match answer {
         Ok(text) => {
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let code = if matches!(error, ControlError::Refused(_)) { 2 } else { 7 };
+            let code = if matches!(error, AgentControlError::Refused(_)) { 2 } else { 7 };
             let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
             ExitCode::from(code)
         }

@@ -14,7 +14,7 @@
 
 use std::path::PathBuf;
 
-use haul_policy::auth::{AllowedSchemes, SigV4};
+use haul_policy::auth::{AllowedAuthSchemes, SigV4};
 use haul_policy::proxy::Proxy;
 use haul_policy::template::UrlTemplate;
 use haul_policy::urlencode::{FieldSource, FormField};
@@ -36,7 +36,7 @@ pub struct ParsedArgs {
     /// The settings of the whole run.
     pub global: GlobalArgs,
     /// The groups that `--next` separates. Never empty.
-    pub groups: Vec<OptionGroup>,
+    pub groups: Vec<NextGroup>,
     /// What to print instead of running transfers, for options such as `--help`.
     pub info: Option<InfoOption>,
     /// The subjects of `--help` in config files of the curl persona. Their help is printed before
@@ -73,7 +73,7 @@ pub enum InfoOption {
 
 /// The options between two `--next`.
 #[derive(Clone, Debug)]
-pub struct OptionGroup {
+pub struct NextGroup {
     /// The sources of URLs, in order.
     pub urls: UrlList,
     /// The `-o` and `-O` options, in order. Each belongs to the URL with the same index.
@@ -111,10 +111,10 @@ pub struct OptionGroup {
     pub stages: Vec<ParsedStage>,
 }
 
-impl OptionGroup {
+impl NextGroup {
     /// Returns a group without options.
     pub fn of(persona: Persona) -> Self {
-        OptionGroup {
+        NextGroup {
             urls: UrlList::default(),
             outputs: Vec::new(),
             uploads: Vec::new(),
@@ -154,7 +154,7 @@ pub struct ParsedStage {
     /// The URL template of `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
     /// The `-o` and `-O` options after `--then`. Those of the first stage are in the
-    /// [`OptionGroup`].
+    /// [`NextGroup`].
     pub outputs: Vec<OutputArg>,
     /// `--extract`, in order.
     pub extract: Vec<String>,
@@ -203,7 +203,7 @@ pub struct ParsedRequest {
     /// `--aws-sigv4`: signs requests for AWS.
     pub signature: Option<SigV4>,
     /// `--basic` and similar options; `None` if none is given.
-    pub allowed: Option<AllowedSchemes>,
+    pub allowed: Option<AllowedAuthSchemes>,
     /// `-n`, `--no-netrc`.
     pub netrc: bool,
     /// `--netrc-optional`: reads credentials from a netrc file if it exists.
@@ -265,7 +265,7 @@ pub struct ParsedProxy {
     /// `-U`: the proxy's user and password.
     pub user: Option<ParsedUser>,
     /// `--proxy-basic` and similar options; `None` if none is given.
-    pub allowed: Option<AllowedSchemes>,
+    pub allowed: Option<AllowedAuthSchemes>,
     /// `-p`: uses CONNECT for http URLs too.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.
@@ -395,7 +395,7 @@ impl ParsedArgs {
     pub fn of(persona: Persona) -> Self {
         ParsedArgs {
             global: GlobalArgs::of(persona),
-            groups: vec![OptionGroup::of(persona)],
+            groups: vec![NextGroup::of(persona)],
             info: None,
             help_first: Vec::new(),
             agent_command: None,
@@ -421,7 +421,7 @@ impl ParsedArgs {
     }
 
     /// Returns the last group, to which options apply.
-    pub fn group(&mut self) -> &mut OptionGroup {
+    pub fn group(&mut self) -> &mut NextGroup {
         let last = self.groups.len() - 1;
         &mut self.groups[last]
     }
@@ -476,7 +476,7 @@ impl ParsedArgs {
         if self.group().urls.is_empty() {
             return Err(UsageReason::MissingUrlBeforeNext);
         }
-        self.groups.push(OptionGroup::of(self.global.persona));
+        self.groups.push(NextGroup::of(self.global.persona));
         Ok(())
     }
 

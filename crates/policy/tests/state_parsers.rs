@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use haul_policy::Target;
 use haul_policy::alt_svc::{self, AltSvcStore};
-use haul_policy::auth::{AllowedSchemes, ChosenScheme, Credentials, DigestSession, choose, parse_challenges};
+use haul_policy::auth::{AllowedAuthSchemes, ChosenScheme, Credentials, DigestSession, choose, parse_challenges};
 use haul_policy::cookie::{Cookie, CookieKey, CookieStore, lwp, netscape};
 use haul_policy::hsts::{self, HstsStore};
 use haul_policy::multipart::{
@@ -90,7 +90,7 @@ proptest! {
         "opaque=\"\t\"", "domain=\"/a\"",
     ]), info in fieldish(&["nextnonce=", "\"", "x", ",", "\\", "\0"])) {
         let challenges = parse_challenges([&field[..]]);
-        if let Ok(ChosenScheme::Digest(challenge)) = choose(&challenges, AllowedSchemes::ANY) {
+        if let Ok(ChosenScheme::Digest(challenge)) = choose(&challenges, AllowedAuthSchemes::ANY) {
             let me = Credentials::new("u\"\u{e9}", "p").unwrap();
             let mut digest = DigestSession::new(challenge);
             for _ in 0..2 {

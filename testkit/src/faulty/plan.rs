@@ -186,7 +186,7 @@ pub enum BreakKind {
     GoAwayCut,
 }
 
-/// The offset of a break, and from where it counts.
+/// The place where a response's body breaks off: an offset in the source, or in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakOffset {
     /// An offset of the source.

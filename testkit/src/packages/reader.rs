@@ -34,8 +34,8 @@ pub struct ReaderRun {
 }
 
 impl PackageReader<'_> {
-    /// Reads the index, then each package as far as it is wanted, one at a time: the next begins
-    /// when the fetch program of the last has exited.
+    /// Reads the index and then the wanted packages, one after the other; of each package, the first
+    /// [`wanted`](WantedFile::wanted) bytes. Each starts after the previous fetch program has exited.
     ///
     /// # Errors
     /// If a fetcher cannot be started, or its output is wrong.

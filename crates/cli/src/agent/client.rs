@@ -40,7 +40,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlag
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::AgentArgs;
-use super::protocol::{AgentMessage, CallMessage, CallResult, FileIdentity, FrameBuffer, ResponseStart};
+use super::protocol::{AgentCallResult, AgentMessage, CallMessage, FileIdentity, FrameBuffer, ResponseStart};
 use super::request::AgentRequest;
 use super::socket::AgentRefusal;
 use super::spawn;
@@ -84,7 +84,7 @@ impl CallOutcome {
 #[derive(Debug)]
 pub enum CallEnd {
     /// The agent finished the transfer, with success or an error.
-    Done(Box<CallResult>),
+    Done(Box<AgentCallResult>),
     /// The agent refused the request; nothing was sent to the server.
     Refused,
     /// The connection to the agent broke before the result arrived.
@@ -251,7 +251,7 @@ struct PipeRelay<'a> {
     started: Instant,
     moved: u64,
     began: Option<ResponseStart>,
-    done: Option<Box<CallResult>>,
+    done: Option<Box<AgentCallResult>>,
     /// True while the agent may still send messages.
     is_alive: bool,
     /// True after the end of the pipe was read.

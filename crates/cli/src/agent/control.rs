@@ -23,7 +23,7 @@ pub enum AgentCommand {
 
 /// The reason why the agent gave no answer.
 #[derive(Debug)]
-pub enum ControlError {
+pub enum AgentControlError {
     /// No agent listens on this socket.
     Nobody(SocketPath),
     /// The socket is not safe to connect to.
@@ -32,7 +32,7 @@ pub enum ControlError {
     Silent(std::io::Error),
 }
 
-impl std::fmt::Display for ControlError {
+impl std::fmt::Display for AgentControlError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nobody(place) => write!(f, "no agent runs at {}", place.socket().display()),
@@ -46,13 +46,14 @@ impl std::fmt::Display for ControlError {
 ///
 /// # Errors
 /// The agent does not run, cannot be trusted, or did not answer. No agent is started.
-pub fn carry_out(command: AgentCommand, place: &SocketPath) -> Result<String, ControlError> {
-    let stream = place.connect().map_err(ControlError::Refused)?.ok_or_else(|| ControlError::Nobody(place.clone()))?;
+pub fn carry_out(command: AgentCommand, place: &SocketPath) -> Result<String, AgentControlError> {
+    let stream =
+        place.connect().map_err(AgentControlError::Refused)?.ok_or_else(|| AgentControlError::Nobody(place.clone()))?;
     let order = match command {
         AgentCommand::Status => CallMessage::Status,
         AgentCommand::Stop => CallMessage::Stop,
     };
-    match AgentConnection::over(stream).ask(&order).map_err(ControlError::Silent)? {
+    match AgentConnection::over(stream).ask(&order).map_err(AgentControlError::Silent)? {
         AgentMessage::State(text) => Ok(format!("socket: {}\n{text}", place.socket().display())),
         _ => Ok(String::new()),
     }

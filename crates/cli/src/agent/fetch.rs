@@ -32,8 +32,10 @@ use rustix::process::{Resource, getrlimit};
 
 use super::AgentArgs;
 use super::client::{AgentConnection, CallEnd, CallOutcome, OutputDescriptor, for_agent, is_own_file};
-use super::fetch_sinks::{ContentInfo, DeliveredBytes, NOT_MODIFIED, NotModifiedSink, TrackingSink, strong_validator};
-use super::protocol::{CallResult, ResponseStart};
+use super::local_fetch_sinks::{
+    ContentInfo, DeliveredBytes, NOT_MODIFIED, NotModifiedSink, TrackingSink, strong_validator,
+};
+use super::protocol::{AgentCallResult, ResponseStart};
 use super::request::AgentRequest;
 use super::socket::AgentRefusal;
 use crate::ftp::signify_blocks;
@@ -365,7 +367,7 @@ fn nowhere() -> Target {
 }
 
 /// Converts the result that the agent sent to the outcome of a transfer.
-fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
+fn finished(mut done: AgentCallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
     facts.version = head.as_ref().map(ResponseHead::version);

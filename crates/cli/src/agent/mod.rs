@@ -15,7 +15,7 @@
 //! | [`client`] | sends a request to the agent, copies the body, and detects that the agent died |
 //! | [`control`] | `--agent-status` and `--agent-stop` |
 //! | `eligibility` | decides which requests go through the agent |
-//! | `fetch`, `fetch_sinks` | a fetch that continues without the agent when the agent dies |
+//! | `fetch`, `local_fetch_sinks` | a fetch that continues without the agent when the agent dies |
 //! | [`server`] | the agent |
 //!
 //! `docs/design/agent.md` explains the design.
@@ -25,7 +25,7 @@ pub mod control;
 pub(crate) mod eligibility;
 pub mod encoding;
 pub(crate) mod fetch;
-pub(crate) mod fetch_sinks;
+pub(crate) mod local_fetch_sinks;
 pub mod protocol;
 pub mod request;
 pub mod server;

@@ -102,7 +102,7 @@ pub(super) fn take(
 ) -> Result<Vec<(String, String)>, Error> {
     let cannot =
         |error: io::Error| Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
-    let mut writer = DatedFile::open(path, start, date, FileHashers::new(asked)).map_err(cannot)?;
+    let mut writer = DatedHashingFile::open(path, start, date, FileHashers::new(asked)).map_err(cannot)?;
     let taken = response.copy_to(&mut writer);
     if taken.is_err() && date.is_none() {
         // Nothing could tell later whether it is the same content.
@@ -115,13 +115,13 @@ pub(super) fn take(
 }
 
 /// A file with a fixed date, and the digests of the bytes written to it.
-struct DatedFile {
+struct DatedHashingFile {
     file: File,
     hashers: FileHashers,
     times: Option<FileTimes>,
 }
 
-impl DatedFile {
+impl DatedHashingFile {
     fn open(path: &Path, start: u64, date: Option<SystemTime>, mut hashers: FileHashers) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(start == 0).open(path)?;
         if start > 0 {
@@ -137,7 +137,7 @@ impl DatedFile {
     }
 }
 
-impl Write for DatedFile {
+impl Write for DatedHashingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all(bytes)?;
         self.date()?;

@@ -1,7 +1,7 @@
 //! The option `--anyauth`.
 
 use super::prelude::*;
-use haul_policy::auth::AllowedSchemes;
+use haul_policy::auth::AllowedAuthSchemes;
 
 pub(super) struct AnyauthFlag;
 
@@ -23,7 +23,7 @@ impl Flag for AnyauthFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.request().allowed = value.on().then_some(AllowedSchemes::ANY);
+        args.request().allowed = value.on().then_some(AllowedAuthSchemes::ANY);
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
 //! Checks text that becomes part of a request: tokens, field values, the forms of `-H`,
 //! credentials.
 
-use haul_policy::auth::AllowedSchemes;
+use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::field::{is_token, is_value};
 
 use crate::plan::FieldArg;
 use crate::usage_error::UsageReason;
 
 /// No scheme: the set to which `--basic`, `--digest` and similar options add theirs.
-pub(super) const NONE: AllowedSchemes = AllowedSchemes { basic: false, digest: false, bearer: false };
+pub(super) const NONE: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: false, bearer: false };
 
 /// Refuses CR, LF and NUL, with which a value could add another field or request (RFC 9110 section
 /// 5.5).

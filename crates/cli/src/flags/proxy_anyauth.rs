@@ -1,7 +1,7 @@
 //! The option `--proxy-anyauth`.
 
 use super::prelude::*;
-use haul_policy::auth::AllowedSchemes;
+use haul_policy::auth::AllowedAuthSchemes;
 
 pub(super) struct ProxyAnyauthFlag;
 
@@ -21,7 +21,7 @@ impl Flag for ProxyAnyauthFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.proxy().allowed = value.on().then_some(AllowedSchemes::ANY);
+        args.proxy().allowed = value.on().then_some(AllowedAuthSchemes::ANY);
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ use haul_policy::retry::RetryRules;
 use rustix::fs::{Access, access};
 
 use crate::agent::fetch::AgentFetcher;
-use crate::agent::fetch_sinks::NOT_MODIFIED;
+use crate::agent::local_fetch_sinks::NOT_MODIFIED;
 use crate::file_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;

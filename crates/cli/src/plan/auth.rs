@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use haul_policy::auth::{AllowedSchemes, Credentials, SigV4};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4};
 
 /// A token or passphrase. Neither messages nor `Debug` show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct AuthArgs {
     pub bearer: Option<Secret>,
     /// The schemes that may be used with user and password. The default is only Basic, which is
     /// sent without waiting for a challenge. Any other set waits for one.
-    pub allowed: AllowedSchemes,
+    pub allowed: AllowedAuthSchemes,
     /// `--aws-sigv4`: requests are signed in the user's name, and no other scheme is used.
     pub signature: Option<Arc<SigV4>>,
     /// `-n` and similar options.
@@ -52,7 +52,7 @@ pub struct AuthArgs {
 
 impl Default for AuthArgs {
     fn default() -> Self {
-        AuthArgs { user: None, bearer: None, allowed: AllowedSchemes::BASIC, signature: None, netrc: NetrcArg::Off }
+        AuthArgs { user: None, bearer: None, allowed: AllowedAuthSchemes::BASIC, signature: None, netrc: NetrcArg::Off }
     }
 }
 

@@ -46,7 +46,7 @@ pub use body::{BodyArg, FormArg, PartArg, PartContent, PartSource};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
-pub use redirect::RedirectArgs;
+pub use redirect::ProtocolArgs;
 pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceForm};
 pub use transfer::{HttpVersion, ResolveArg, TlsArgs, TransferArgs};
@@ -319,7 +319,7 @@ pub enum ExistingFile {
 /// `-C`: the offset at which a download or upload resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueAt {
-    /// This byte offset. Never 0 in a plan, because 0 does not resume.
+    /// Resumes at this byte. Never 0, because `-C 0` does not resume.
     Offset(u64),
     /// `-`: the size of the output file; 0 if it does not exist.
     OutputSize,

@@ -12,7 +12,7 @@
 //! ```
 
 use haul_policy::Target;
-use haul_policy::auth::{AllowedSchemes, Credentials};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyError};
 
 use super::{FieldArg, TlsArgs};
@@ -29,7 +29,7 @@ pub struct ProxyArgs {
     pub user: Option<Credentials>,
     /// The schemes that may be used with user and password. The default is only Basic, which is
     /// sent without waiting for a challenge.
-    pub allowed: AllowedSchemes,
+    pub allowed: AllowedAuthSchemes,
     /// `-p`: uses CONNECT for http URLs too.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.
@@ -52,7 +52,7 @@ impl Default for ProxyArgs {
             choice: ProxyChoice::Environment(ProxyEnvironment::default()),
             preproxy: None,
             user: None,
-            allowed: AllowedSchemes::BASIC,
+            allowed: AllowedAuthSchemes::BASIC,
             tunnel: false,
             http2: false,
             http10: false,

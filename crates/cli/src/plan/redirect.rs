@@ -1,9 +1,9 @@
 //! The schemes that URLs and redirects may have.
 //!
 //! ```
-//! use haul_cli::plan::RedirectArgs;
+//! use haul_cli::plan::ProtocolArgs;
 //!
-//! assert!(RedirectArgs::default().default_scheme == haul_policy::Scheme::Http);
+//! assert!(ProtocolArgs::default().default_scheme == haul_policy::Scheme::Http);
 //! ```
 
 use haul_policy::Scheme;
@@ -11,7 +11,7 @@ use haul_policy::protocols::ProtocolSet;
 
 /// The schemes that URLs and redirects may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RedirectArgs {
+pub struct ProtocolArgs {
     /// `--proto`: the schemes of all URLs. Default all.
     pub protocols: ProtocolSet,
     /// `--proto-redir`: a further restriction for redirects. Default all.
@@ -22,9 +22,9 @@ pub struct RedirectArgs {
     pub default_file: bool,
 }
 
-impl Default for RedirectArgs {
+impl Default for ProtocolArgs {
     fn default() -> Self {
-        RedirectArgs {
+        ProtocolArgs {
             protocols: ProtocolSet::default(),
             redirected: ProtocolSet::default(),
             default_scheme: Scheme::Http,

@@ -17,7 +17,7 @@ use haul::net::dns::DnsServers;
 use haul::net::tls::TlsOptions;
 use haul::request::{RedirectRules, RetryRules, SpeedLimit};
 
-use super::{ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, RedirectArgs, StateFileArg};
+use super::{ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, ProtocolArgs, StateFileArg};
 use crate::persona::Persona;
 
 /// The transfer settings of a stage.
@@ -30,7 +30,7 @@ pub struct TransferArgs {
     /// not used.
     pub options: RequestOptions,
     /// The schemes that URLs and redirects may have.
-    pub redirect: RedirectArgs,
+    pub redirect: ProtocolArgs,
     /// The cookie settings, without `-b TEXT`.
     pub cookies: CookieArgs,
     /// `--hsts`: where the hosts are kept that are only reached by https (RFC 6797).
@@ -72,7 +72,7 @@ impl Default for TransferArgs {
                 retry: RetryRules::default(),
                 ..RequestOptions::default()
             },
-            redirect: RedirectArgs::default(),
+            redirect: ProtocolArgs::default(),
             cookies: CookieArgs::default(),
             hsts: StateFileArg::Off,
             alt_svc: StateFileArg::Off,

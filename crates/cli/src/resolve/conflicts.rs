@@ -6,13 +6,13 @@ use haul_policy::glob::{UrlGlob, template_names};
 
 use super::misused;
 use crate::checksum::ChecksumArg;
-use crate::parsed_args::{OptionGroup, ParsedRequest, ParsedStage};
+use crate::parsed_args::{NextGroup, ParsedRequest, ParsedStage};
 use crate::persona::Persona;
 use crate::plan::{ContinueAt, OutputArg, UploadArg, UrlSource};
 use crate::usage_error::{ArgPosition, UsageError, UsageReason};
 
 /// Refuses options that contradict each other, and warns about options without effect.
-pub(super) fn check(group: &OptionGroup, persona: Persona, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+pub(super) fn check(group: &NextGroup, persona: Persona, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for stage in &group.stages {
         check_continued(group, stage, persona)?;
         check_connection(stage, warnings)?;
@@ -51,7 +51,7 @@ pub(super) fn method(parsed: &ParsedRequest, uploads: bool, persona: Persona) ->
 
 /// Refuses `-C` together with options that select other bytes of the content, or use the output
 /// file differently.
-fn check_continued(group: &OptionGroup, stage: &ParsedStage, persona: Persona) -> Result<(), UsageError> {
+fn check_continued(group: &NextGroup, stage: &ParsedStage, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set
     // of options for heads and files (Vagrant); behind `>>` that is a second copy of what is there.
@@ -95,7 +95,7 @@ fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(
     Ok(())
 }
 
-fn check_names(group: &OptionGroup, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+fn check_names(group: &NextGroup, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     let outputs = group.stages.iter().flat_map(|stage| &stage.outputs).chain(&group.outputs);
     let has_remote_name =
         !group.remote_name_all.is_empty() || outputs.into_iter().any(|output| *output == OutputArg::RemoteName);
@@ -109,7 +109,7 @@ fn check_names(group: &OptionGroup, warnings: &mut Vec<String>) -> Result<(), Us
 }
 
 /// Refuses `-T` with options that take values from responses.
-fn check_uploads(group: &OptionGroup) -> Result<(), UsageError> {
+fn check_uploads(group: &NextGroup) -> Result<(), UsageError> {
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();
     match takes_values && group.uploads.iter().any(is_upload) {
@@ -122,7 +122,7 @@ fn check_uploads(group: &OptionGroup) -> Result<(), UsageError> {
 }
 
 /// Refuses an output whose placeholder names a glob that neither its URL nor its upload contains.
-fn check_glob_names(group: &OptionGroup) -> Result<(), UsageError> {
+fn check_glob_names(group: &NextGroup) -> Result<(), UsageError> {
     if group.globoff {
         return Ok(());
     }
@@ -150,7 +150,7 @@ fn check_glob_names(group: &OptionGroup) -> Result<(), UsageError> {
 }
 
 /// Refuses `--etag-save` and `--etag-compare` if there are several URLs.
-fn check_entity_tag(group: &OptionGroup, persona: Persona) -> Result<(), UsageError> {
+fn check_entity_tag(group: &NextGroup, persona: Persona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {
         (Some(_), _) => Some("--etag-save"),
@@ -166,7 +166,7 @@ fn check_entity_tag(group: &OptionGroup, persona: Persona) -> Result<(), UsageEr
     }
 }
 
-fn check_checksum(group: &OptionGroup) -> Result<(), UsageError> {
+fn check_checksum(group: &NextGroup) -> Result<(), UsageError> {
     let Some(checksum) = &group.checksum else { return Ok(()) };
     if group.stages.iter().any(|stage| !stage.extract.is_empty()) {
         return Err(misused("--checksum", "what is extracted has no checksum"));
@@ -182,7 +182,7 @@ fn check_checksum(group: &OptionGroup) -> Result<(), UsageError> {
     }
 }
 
-fn is_one_url(group: &OptionGroup) -> bool {
+fn is_one_url(group: &NextGroup) -> bool {
     match group.urls.get(0) {
         Some(UrlSource::Argument(url)) if group.urls.len() == 1 => {
             // A malformed glob is reported when the URL is used.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul_policy::auth::{AllowedSchemes, Credentials};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 
 use super::{PlanResolver, has_field, misused};
@@ -24,8 +24,8 @@ impl PlanResolver<'_> {
         let given = parsed.allowed.filter(|allowed| allowed.basic || allowed.digest);
         // A token alone is sent at once; with schemes beside it, the server says which it takes.
         let is_alone = bearer.is_some() && given.is_none();
-        let schemes = given.unwrap_or(AllowedSchemes { basic: !is_alone, ..AllowedSchemes::BASIC });
-        let allowed = AllowedSchemes { bearer: bearer.is_some(), ..schemes };
+        let schemes = given.unwrap_or(AllowedAuthSchemes { basic: !is_alone, ..AllowedAuthSchemes::BASIC });
+        let allowed = AllowedAuthSchemes { bearer: bearer.is_some(), ..schemes };
         // The program asks for no password that it does not need.
         let user = match user.filter(|user| bearer.is_none() || user.password.is_some()) {
             Some(user) => self.credentials(user, "host", "--user")?,

@@ -26,7 +26,7 @@ use std::path::Path;
 use crate::agent::{AgentArgs, IDLE};
 use crate::file_access::FileAccess;
 use crate::flags::header_field;
-use crate::parsed_args::{DataKind, OptionGroup, ParsedArgs, ParsedHeader, ParsedRequest, ParsedStage, TextOrFile};
+use crate::parsed_args::{DataKind, NextGroup, ParsedArgs, ParsedHeader, ParsedRequest, ParsedStage, TextOrFile};
 use crate::persona::Persona;
 use crate::plan::{
     BodyArg, ContinueAt, ExistingFile, FieldArg, Operation, OutputArg, ReportArgs, RequestArgs, RunPlan, StageArgs,
@@ -72,7 +72,7 @@ impl PlanResolver<'_> {
         given.or_else(|| agent_of(self.files.variable("HAUL_AGENT")))
     }
 
-    fn group(&mut self, mut group: OptionGroup) -> Result<Operation, UsageError> {
+    fn group(&mut self, mut group: NextGroup) -> Result<Operation, UsageError> {
         if group.urls.is_empty() {
             return Err(UsageError::new(ArgPosition::Whole, UsageReason::NoUrl));
         }
@@ -317,7 +317,7 @@ impl PlanResolver<'_> {
     }
 
     /// Checks that the files of certificates and passwords exist, before anything is sent.
-    fn check_files_exist(&mut self, group: &OptionGroup) -> Result<(), UsageError> {
+    fn check_files_exist(&mut self, group: &NextGroup) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
             let named = [

@@ -20,26 +20,26 @@ use testkit::raw::{RawPeer, Step};
 const LAST_MODIFIED: &str = "Wed, 01 May 2024 08:00:00 GMT";
 
 /// A running `haul apt-method`.
-struct AptMethod {
+struct AptMethodProcess {
     child: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     dir: TempDir,
 }
 
-impl AptMethod {
+impl AptMethodProcess {
     /// Starts a method and sends it a configuration with these items.
-    fn with(items: &[&str]) -> AptMethod {
+    fn with(items: &[&str]) -> AptMethodProcess {
         Self::in_environment(items, &[])
     }
 
-    fn in_environment(items: &[&str], variables: &[(&str, &str)]) -> AptMethod {
+    fn in_environment(items: &[&str], variables: &[(&str, &str)]) -> AptMethodProcess {
         let mut command = haul(["apt-method"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).envs(variables.iter().copied());
         let mut child = command.spawn().unwrap();
         let from = BufReader::new(child.stdout.take().unwrap());
         let dir = tempfile::tempdir().unwrap();
-        let mut method = AptMethod { to: child.stdin.take(), from, child, dir };
+        let mut method = AptMethodProcess { to: child.stdin.take(), from, child, dir };
         let hello = method.hear().unwrap();
         assert_eq!(
             (hello.number, hello.get("Send-Config"), hello.get("Send-URI-Encoded")),
@@ -82,7 +82,7 @@ impl AptMethod {
     }
 }
 
-impl Drop for AptMethod {
+impl Drop for AptMethodProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -104,7 +104,7 @@ fn ok(content: &str) -> Vec<Step> {
 
 #[test]
 fn refused_connection_is_a_transient_failure() {
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     let said = method.acquire(&format!("{REFUSED}/x"), &[]);
     assert_eq!(numbers(&said), [400]);
     assert_eq!(
@@ -118,7 +118,7 @@ fn refused_connection_is_a_transient_failure() {
 #[test]
 fn start_is_reported_only_after_a_success_status() {
     let origin = Origin::builder().start().unwrap();
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     let said = method.acquire(&origin.url("/bytes/5000"), &[]);
     assert_eq!(numbers(&said), [200, 201]);
     assert_eq!(said[0].get("Size"), Some("5000"));
@@ -144,7 +144,7 @@ fn interrupted_apt_download_is_resumed() {
     let origin = FaultyOrigin::builder().start().unwrap();
     let plan = FaultPlan { size: 300_000, breaks: vec![BodyBreak::close_at(100_000).times(1)], ..FaultPlan::default() };
     let url = origin.url(&origin.serve("deb", plan));
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     let said = method.acquire(&url, &[]);
     assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![200, 400], Some("true")));
     assert!(fs::read(method.file()).unwrap() == content(100_000), "the beginning stays for another try");
@@ -173,15 +173,15 @@ fn interrupted_apt_download_is_resumed() {
 #[test]
 fn redirects_are_reported_to_apt_not_followed() {
     let origin = Origin::builder().start().unwrap();
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     let said = method.acquire(&origin.url("/redirect/302?to=/small"), &[]);
     assert_eq!((numbers(&said), last(&said).get("New-URI")), (vec![103], Some(&*origin.url("/small"))));
     assert!(!method.file().exists());
     let url = origin.url("/redirect/302?to=/small");
-    let mut strict = AptMethod::with(&["Acquire::http::AllowRedirect=no"]);
+    let mut strict = AptMethodProcess::with(&["Acquire::http::AllowRedirect=no"]);
     assert_eq!(last(&strict.acquire(&url, &[])).get("FailReason"), Some("HttpError302"));
     let (_keep, ca) = written("ca.pem", origin.ca_pem());
-    let mut secure = AptMethod::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
+    let mut secure = AptMethodProcess::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
     let said = secure.acquire(&origin.https_url(&format!("/redirect/302?to={}", origin.url("/small"))), &[]);
     let message = last(&said).get("Message").unwrap();
     assert!(
@@ -201,14 +201,14 @@ fn answer(head: &str, content: &str) -> RawPeer {
 fn file_of_unexpected_size_is_not_fetched() {
     let peer = answer("200 OK", "12345");
     for (field, size) in [("Expected-Checksum-FileSize", "6"), ("Maximum-Size", "4")] {
-        let mut method = AptMethod::with(&[]);
+        let mut method = AptMethodProcess::with(&[]);
         let said = method.acquire(&peer.url("/InRelease"), &[(field, size)]);
         let failed = last(&said);
         assert_eq!((failed.number, failed.get("FailReason")), (400, Some("MaximumSizeExceeded")));
         assert!(failed.get("Message").unwrap().starts_with("File has unexpected size"), "{failed:?}");
         assert_eq!(fs::read(method.file()).unwrap(), b"", "what apt sets aside is there, and empty");
     }
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     let said = method.acquire(&peer.url("/"), &[("Expected-Checksum-FileSize", "5"), ("Maximum-Size", "5")]);
     assert_eq!(numbers(&said), [200, 201]);
 }
@@ -217,7 +217,7 @@ fn file_of_unexpected_size_is_not_fetched() {
 fn reported_digests_are_those_apt_expects() {
     let peer = answer("200 OK\r\nLast-Modified: Wed, 01 May 2024 08:00:00 GMT", "foo\n");
     let digests = |asked: &[(&str, &str)]| {
-        let mut method = AptMethod::with(&[]);
+        let mut method = AptMethodProcess::with(&[]);
         let said = method.acquire(&peer.url("/"), asked);
         let done = last(&said);
         assert_eq!(done.get("Last-Modified"), Some("Wed, 01 May 2024 08:00:00 +0000"));
@@ -227,7 +227,7 @@ fn reported_digests_are_those_apt_expects() {
     assert_eq!(digests(&[("Expected-SHA256", &"0".repeat(64))]), [None, None, Some(64), None]);
     // MD5 can be forged: apt says which other digests exist.
     assert_eq!(digests(&[("Expected-MD5Sum", &"0".repeat(32))])[0], Some(32));
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     let said = method.acquire(&peer.url("/"), &[]);
     assert_eq!(last(&said).get("MD5Sum-Hash"), Some("d3b07384d113edec49eaa6238ad5ff00"));
 }
@@ -236,7 +236,7 @@ fn reported_digests_are_those_apt_expects() {
 fn failure_shows_address_unless_showip_is_false() {
     let peer = answer("404 Not Found", "");
     let message = |items: &[&str]| {
-        let said = AptMethod::with(items).acquire(&peer.url("/"), &[]);
+        let said = AptMethodProcess::with(items).acquire(&peer.url("/"), &[]);
         last(&said).get("Message").unwrap().to_owned()
     };
     let port = peer.addr().port();
@@ -246,7 +246,7 @@ fn failure_shows_address_unless_showip_is_false() {
 
 #[test]
 fn partial_file_is_resumed_only_for_same_content() {
-    let old = |method: &AptMethod| {
+    let old = |method: &AptMethodProcess| {
         fs::write(method.file(), "abc").unwrap();
         let date = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_550_400);
         fs::File::options().write(true).open(method.file()).unwrap().set_modified(date).unwrap();
@@ -258,7 +258,7 @@ fn partial_file_is_resumed_only_for_same_content() {
         );
         vec![Step::ReadHead, Step::send(head), Step::Close]
     };
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     old(&method);
     let peer = RawPeer::start(vec![part(LAST_MODIFIED), ok("never")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
@@ -268,14 +268,14 @@ fn partial_file_is_resumed_only_for_same_content() {
     let peer = RawPeer::start(vec![part("Thu, 02 May 2024 08:00:00 GMT"), ok("uvwxyz")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert_eq!(fs::read(method.file()).unwrap(), b"uvwxyz");
-    let mut method = AptMethod::with(&["Acquire::http::127.0.0.1::AllowRanges=false"]);
+    let mut method = AptMethodProcess::with(&["Acquire::http::127.0.0.1::AllowRanges=false"]);
     old(&method);
     let peer = RawPeer::start(vec![ok("uvwxyz")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert!(!String::from_utf8(peer.received(0)).unwrap().contains("Range:"));
     // The server answers 416, and the file matches the expected digest: it is complete.
     let digest = "bef57ec7f53a6d40beb640a780a639c83bc29ac8a9816f1fc6c5c6dcd93c4721";
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     fs::write(method.file(), "abcdef").unwrap();
     let peer = answer("416 Range Not Satisfiable", "");
     let said = method.acquire(&peer.url("/"), &[("Expected-SHA256", digest)]);
@@ -285,7 +285,7 @@ fn partial_file_is_resumed_only_for_same_content() {
 #[test]
 fn apt_not_modified_removes_the_old_index_file() {
     let peer = answer("304 Not Modified", "");
-    let mut method = AptMethod::with(&["Acquire::http::AllowRanges=false"]);
+    let mut method = AptMethodProcess::with(&["Acquire::http::AllowRanges=false"]);
     fs::write(method.file(), "old").unwrap();
     let said = method.acquire(&peer.url("/"), &[("Last-Modified", "Wed, 01 May 2024 08:00:00 +0000")]);
     assert_eq!((numbers(&said), last(&said).get("IMS-Hit")), (vec![201], Some("true")));
@@ -296,7 +296,7 @@ fn apt_not_modified_removes_the_old_index_file() {
 #[test]
 fn scheme_prefix_selects_options_and_tor_needs_proxy() {
     let origin = Origin::builder().start().unwrap();
-    let mut method = AptMethod::with(&["Acquire::foo::User-Agent=foo", "Acquire::http::User-Agent=http"]);
+    let mut method = AptMethodProcess::with(&["Acquire::foo::User-Agent=foo", "Acquire::http::User-Agent=http"]);
     let url = format!("foo+{}", origin.url("/redirect/302?to=/small"));
     let said = method.acquire(&url, &[]);
     assert_eq!(last(&said).get("New-URI"), Some(&*format!("foo+{}", origin.url("/small"))), "it stays the same");
@@ -311,7 +311,7 @@ fn scheme_prefix_selects_options_and_tor_needs_proxy() {
     assert_eq!(last(&onion).get("Transient-Failure"), None);
     // The environment's proxy may know the way.
     let proxy = answer("200 OK", "x");
-    let mut method = AptMethod::in_environment(&[], &[("http_proxy", &proxy.url(""))]);
+    let mut method = AptMethodProcess::in_environment(&[], &[("http_proxy", &proxy.url(""))]);
     assert_eq!(numbers(&method.acquire("http://abcdefghijklmnop.onion/", &[])), [200, 201]);
 }
 
@@ -323,9 +323,9 @@ fn tls_proxy_is_verified_with_https_cainfo() {
     let proxy = RawPeer::start_tls(vec![script(), script()], &identity, &[]);
     let (_keep, ca) = written("ca.pem", identity.ca_pem());
     let by = format!("Acquire::http::Proxy=https://localhost:{}", proxy.addr().port());
-    let mut method = AptMethod::with(&[&by]);
+    let mut method = AptMethodProcess::with(&[&by]);
     assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [400]);
-    let mut method = AptMethod::with(&[&by, &format!("Acquire::https::CaInfo={}", ca.display())]);
+    let mut method = AptMethodProcess::with(&[&by, &format!("Acquire::https::CaInfo={}", ca.display())]);
     assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [200, 201]);
     assert!(proxy.saw(1, b"GET http://deb.test/x HTTP/1.1\r\n"));
 }
@@ -334,9 +334,9 @@ fn tls_proxy_is_verified_with_https_cainfo() {
 fn common_name_certificate_is_accepted_with_cainfo() {
     let origin = Origin::builder().identity(Identity::by_subject("localhost")).start().unwrap();
     let (_keep, ca) = written("ca.pem", origin.ca_pem());
-    let mut method = AptMethod::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
+    let mut method = AptMethodProcess::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
     assert_eq!(numbers(&method.acquire(&origin.https_url("/small"), &[])), [200, 201]);
-    let mut strict = AptMethod::with(&[]);
+    let mut strict = AptMethodProcess::with(&[]);
     assert_eq!(numbers(&strict.acquire(&origin.https_url("/small"), &[])), [400]);
 }
 
@@ -350,7 +350,7 @@ fn files_download_in_parallel_and_report_in_order() {
         (&["Acquire::http::Dl-Limit=1000"], 1),
     ] {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(reply), Step::ReadToEnd]);
-        let mut method = AptMethod::with(items);
+        let mut method = AptMethodProcess::with(items);
         let names: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
         for (number, url) in names.iter().enumerate() {
             let file = method.dir.path().join(number.to_string());
@@ -390,7 +390,7 @@ fn logins_come_from_auth_conf() {
     fs::write(dir.path().join("etc/auth.conf.d/private.conf"), text).unwrap();
     let top = format!("Dir={}", dir.path().display());
     let names = ["Dir::Etc=etc", "Dir::Etc::netrc=auth.conf", "Dir::Etc::netrcparts=auth.conf.d/"];
-    let mut method = AptMethod::with(&[&[&*top], &names[..]].concat());
+    let mut method = AptMethodProcess::with(&[&[&*top], &names[..]].concat());
     let said = method.acquire(&peer.url("/deb/x.deb"), &[]);
     assert_eq!(numbers(&said), [104, 200, 201]);
     assert!(said[0].get("Message").unwrap().contains("Annotate with http:// to use"), "{said:?}");
@@ -406,10 +406,10 @@ fn apt_https_uses_the_http_proxy() {
     let url = proxy.url("");
     let configured = format!("Acquire::http::Proxy={url}");
     let methods = [
-        AptMethod::with(&[&configured]),
-        AptMethod::in_environment(&[], &[("http_proxy", &url)]),
+        AptMethodProcess::with(&[&configured]),
+        AptMethodProcess::in_environment(&[], &[("http_proxy", &url)]),
         // The result of Proxy-Auto-Detect comes with the file.
-        AptMethod::with(&[]),
+        AptMethodProcess::with(&[]),
     ];
     for (at, mut method) in methods.into_iter().enumerate() {
         let fields = [("Proxy", &*url)];
@@ -423,7 +423,7 @@ fn apt_https_uses_the_http_proxy() {
 fn cache_headers_and_path_encoding_follow_apt() {
     let peer = RawPeer::always(ok("x"));
     let asked = |items: &[&str], path: &str, fields: &[(&str, &str)]| {
-        let mut method = AptMethod::with(items);
+        let mut method = AptMethodProcess::with(items);
         method.acquire(&peer.url(path), fields);
         String::from_utf8(peer.received(peer.connections() - 1)).unwrap()
     };
@@ -442,7 +442,7 @@ fn cache_headers_and_path_encoding_follow_apt() {
 fn untrusted_certificate_is_a_transient_failure() {
     let peer = RawPeer::start_tls(vec![ok("x")], &Identity::generate(), &[b"http/1.1"]);
     let url = peer.url("/x").replace("http://", "https://");
-    let said = AptMethod::with(&[]).acquire(&url, &[]);
+    let said = AptMethodProcess::with(&[]).acquire(&url, &[]);
     assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![400], Some("true")));
 }
 
@@ -450,7 +450,7 @@ fn untrusted_certificate_is_a_transient_failure() {
 fn method_exits_when_apt_closes_stdin() {
     let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx";
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(beginning), Step::ReadToEnd]);
-    let mut method = AptMethod::with(&[]);
+    let mut method = AptMethodProcess::with(&[]);
     let file = method.file();
     let asked =
         AptMessage::new(600, "URI Acquire").with("URI", peer.url("/x")).with("Filename", file.to_str().unwrap());
@@ -468,7 +468,7 @@ fn root_method_becomes_the_sandbox_user() {
     if !rustix::process::geteuid().is_root() || !Path::new("/proc/self/status").exists() {
         return skipped("the rights that a method gives up: only root has them");
     }
-    let mut method = AptMethod::with(&["APT::Sandbox::User=nobody"]);
+    let mut method = AptMethodProcess::with(&["APT::Sandbox::User=nobody"]);
     method.acquire(REFUSED, &[]);
     let status = fs::read_to_string(format!("/proc/{}/status", method.child.id())).unwrap();
     let users = fs::read_to_string("/etc/passwd").unwrap();
@@ -478,7 +478,7 @@ fn root_method_becomes_the_sandbox_user() {
     assert!(status.contains(&format!("\nGroups:\t{group}")), "{status}");
     method.end();
     // If the sandbox user does not exist, nothing is fetched.
-    let mut method = AptMethod::with(&["APT::Sandbox::User=nobody-of-this-name"]);
+    let mut method = AptMethodProcess::with(&["APT::Sandbox::User=nobody-of-this-name"]);
     assert_eq!(method.hear().map(|message| message.number), Some(401));
     assert_eq!(method.child.wait().unwrap().code(), Some(100));
 }

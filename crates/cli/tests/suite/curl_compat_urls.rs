@@ -56,7 +56,7 @@ fn empty_url_is_a_usage_error() {
 }
 
 #[test]
-fn malformed_url_with_dependent_options_ends_everything() {
+fn malformed_url_of_output_options_stops_the_run() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     fs::write(dir.path().join("up"), "sent").unwrap();
     let (bad, good) = ("http://h:99999/x", peer.url("/"));

@@ -145,7 +145,7 @@ fn long_retry_pause_is_announced() {
 }
 
 #[test]
-fn error_names_list_url_then_redirect_target() {
+fn error_shows_url_and_then_redirect_target() {
     let (origin, other) = (origin(), origin());
     let target = other.url("/status/404");
     let url = origin.url(&format!("/redirect/302?to={target}"));

@@ -225,7 +225,7 @@ fn option_groups_run_one_after_another() {
 }
 
 #[test]
-fn expected_bodies_are_prefixes_of_one_pattern() {
+fn longer_pattern_begins_with_the_shorter_one() {
     // The comparison above depends on this.
     let pattern = Pattern::new(1);
     assert_eq!(pattern.slice(0, 1000)[..900], pattern.slice(0, 900));

@@ -19,9 +19,9 @@
 //!
 //! ```
 //! use std::{fs::File, os::fd::AsFd};
-//! use haul::drive::zero_copy::{ZeroCopyTarget, target_of};
+//! use haul::drive::zero_copy::{ZeroCopyRoute, target_of};
 //! let null = File::options().write(true).open("/dev/null")?;
-//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(ZeroCopyTarget::Nowhere);
+//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(ZeroCopyRoute::Nowhere);
 //! assert_eq!(target_of(null.as_fd()), expected);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -37,7 +37,7 @@ pub use sys::{ZeroCopyMover, target_of};
 
 /// The way in which the kernel moves bytes to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ZeroCopyTarget {
+pub enum ZeroCopyRoute {
     /// The descriptor is a pipe: bytes go straight into it.
     Pipe,
     /// The descriptor is a file or a device: bytes go through an intermediate pipe.
@@ -171,7 +171,7 @@ mod sys {
     use rustix::net::{RecvFlags, recv};
     use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
-    use super::{ZeroCopyStep, ZeroCopyStop, ZeroCopyTarget, is_not_done};
+    use super::{ZeroCopyRoute, ZeroCopyStep, ZeroCopyStop, is_not_done};
     use crate::sink::null_device::is_null;
     use crate::sink::pipe_capacity::widen;
 
@@ -184,18 +184,18 @@ mod sys {
 
     /// Returns how the kernel can move bytes to this descriptor; `None` if they must be copied.
     #[must_use]
-    pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyTarget> {
+    pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyRoute> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
         match kind {
             FileType::Fifo => {
                 widen(output);
-                Some(ZeroCopyTarget::Pipe)
+                Some(ZeroCopyRoute::Pipe)
             }
-            FileType::CharacterDevice if is_null(output) => Some(ZeroCopyTarget::Nowhere),
+            FileType::CharacterDevice if is_null(output) => Some(ZeroCopyRoute::Nowhere),
             FileType::CharacterDevice if rustix::termios::isatty(output) => None,
             FileType::RegularFile | FileType::CharacterDevice | FileType::BlockDevice => {
                 let appends = fcntl_getfl(output).ok()?.contains(OFlags::APPEND);
-                (!appends).then_some(ZeroCopyTarget::Through)
+                (!appends).then_some(ZeroCopyRoute::Through)
             }
             _ => None,
         }
@@ -222,19 +222,19 @@ mod sys {
             &mut self,
             socket: BorrowedFd<'_>,
             output: BorrowedFd<'_>,
-            target: ZeroCopyTarget,
+            target: ZeroCopyRoute,
             limit: u64,
         ) -> ZeroCopyStep {
             match target {
-                ZeroCopyTarget::Pipe => step(take(socket, output, limit).map_err(|stop| match stop {
+                ZeroCopyRoute::Pipe => step(take(socket, output, limit).map_err(|stop| match stop {
                     // Reading a socket gives no EPIPE: this is the pipe's.
                     ZeroCopyStop::Socket(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                         ZeroCopyStop::Output(error)
                     }
                     stop => stop,
                 })),
-                ZeroCopyTarget::Through => self.through(socket, output, limit),
-                ZeroCopyTarget::Nowhere => step(self.forget(socket, limit)),
+                ZeroCopyRoute::Through => self.through(socket, output, limit),
+                ZeroCopyRoute::Nowhere => step(self.forget(socket, limit)),
             }
         }
 
@@ -361,11 +361,11 @@ mod sys {
 mod sys {
     use std::os::fd::BorrowedFd;
 
-    use super::{ZeroCopyStep, ZeroCopyStop, ZeroCopyTarget};
+    use super::{ZeroCopyRoute, ZeroCopyStep, ZeroCopyStop};
 
     /// Returns `None`: on this system, bytes must always be copied.
     #[must_use]
-    pub fn target_of(_output: BorrowedFd<'_>) -> Option<ZeroCopyTarget> {
+    pub fn target_of(_output: BorrowedFd<'_>) -> Option<ZeroCopyRoute> {
         None
     }
 
@@ -379,7 +379,7 @@ mod sys {
             &mut self,
             _socket: BorrowedFd<'_>,
             _output: BorrowedFd<'_>,
-            _target: ZeroCopyTarget,
+            _target: ZeroCopyRoute,
             _limit: u64,
         ) -> ZeroCopyStep {
             ZeroCopyStep { moved: 0, stop: Some(ZeroCopyStop::Refused) }

@@ -43,7 +43,7 @@ use haul_policy::template::UrlTemplate;
 pub use dispatch::{BodyDestination, FleetJob};
 pub use item_source::{FleetItem, FleetItems};
 pub use start_rate::StartRate;
-pub use value_mapper::ValueMapper;
+pub use value_mapper::ExtractedValueMapper;
 
 use crate::body::delivery::SearchInput;
 use crate::drive::worker::{self, WorkerOptions};
@@ -69,7 +69,7 @@ pub struct FleetStage {
     pub template: Option<Arc<UrlTemplate>>,
     /// A mapping from a value to options of its request and the destination of its page. Default:
     /// none.
-    pub value_mapper: Option<Arc<dyn ValueMapper>>,
+    pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
     /// Output each value once. Values that feed another stage are always used once only.
     pub unique: bool,
     /// Output values in bytewise order.

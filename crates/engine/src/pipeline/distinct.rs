@@ -19,7 +19,7 @@ use crate::Result;
 /// The result of [`Distinct::push`] for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistinctResult {
-    /// The value is new: use it now.
+    /// The value has not occurred before. It can be passed on at once.
     New,
     /// The value is a repetition.
     Old,

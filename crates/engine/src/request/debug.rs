@@ -22,9 +22,9 @@ impl fmt::Debug for HiddenBytes {
 }
 
 /// Prints the names of fields without their values.
-struct FieldNameList<'a>(&'a [(String, Vec<u8>)]);
+struct FieldsWithoutValues<'a>(&'a [(String, Vec<u8>)]);
 
-impl fmt::Debug for FieldNameList<'_> {
+impl fmt::Debug for FieldsWithoutValues<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.0.iter().map(|(name, value)| (name, HiddenBytes(value.len())))).finish()
     }
@@ -34,7 +34,7 @@ impl fmt::Debug for RequestOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestOptions")
             .field("method", &self.method)
-            .field("fields", &FieldNameList(&self.fields))
+            .field("fields", &FieldsWithoutValues(&self.fields))
             .field("without", &self.without)
             .field("user_agent", &self.user_agent.as_deref().map(String::from_utf8_lossy))
             .field("authorization", &HiddenBytes::of(self.authorization.as_deref()))
@@ -70,7 +70,7 @@ impl fmt::Debug for RequestOverrides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Particulars")
             .field("method", &self.method)
-            .field("fields", &FieldNameList(&self.fields))
+            .field("fields", &FieldsWithoutValues(&self.fields))
             .field("body", &self.body)
             .field("trailers", &self.trailers)
             .field("max_time", &self.max_time)

@@ -8,9 +8,9 @@
 //!
 //! ```
 //! use haul::RequestOptions;
-//! use haul::state::auth::{AuthOptions, AllowedSchemes, Credentials};
+//! use haul::state::auth::{AuthOptions, AllowedAuthSchemes, Credentials};
 //!
-//! let auth = AuthOptions { allowed: AllowedSchemes::ANY, ..AuthOptions::user(Credentials::new("me", "secret")?) };
+//! let auth = AuthOptions { allowed: AllowedAuthSchemes::ANY, ..AuthOptions::user(Credentials::new("me", "secret")?) };
 //! assert!(!format!("{auth:?}").contains("secret"));
 //! let options = RequestOptions { auth, ..RequestOptions::default() };
 //! # drop(options);
@@ -23,7 +23,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-pub use haul_policy::auth::{AllowedSchemes, Credentials, SigV4};
+pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4};
 use haul_policy::auth::{
     AuthError, ChosenScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials, UserCredentials,
     cnonce, identity_for,
@@ -48,7 +48,7 @@ pub struct AuthOptions {
     pub bearer: Option<Arc<[u8]>>,
     /// The schemes that may be used. Default: Basic. If only one is allowed, it is used in the
     /// first request (except Digest, which needs a challenge).
-    pub allowed: AllowedSchemes,
+    pub allowed: AllowedAuthSchemes,
     /// Sign requests with the user's password as the key (`--aws-sigv4`), and use no other scheme.
     /// Default: requests are not signed. Without credentials, nothing is signed.
     pub signature: Option<Arc<SigV4>>,
@@ -116,7 +116,7 @@ impl AuthOptions {
     /// Makes settings with this bearer token.
     #[must_use]
     pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
-        let allowed = AllowedSchemes { basic: false, digest: false, bearer: true };
+        let allowed = AllowedAuthSchemes { basic: false, digest: false, bearer: true };
         Self { bearer: Some(token.into()), allowed, ..Self::default() }
     }
 
@@ -143,12 +143,12 @@ impl AuthOptions {
     }
 
     /// Returns the allowed schemes for which these credentials are complete.
-    pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedSchemes {
+    pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
-            return AllowedSchemes { basic: false, digest: false, bearer: false };
+            return AllowedAuthSchemes { basic: false, digest: false, bearer: false };
         }
-        AllowedSchemes {
+        AllowedAuthSchemes {
             basic: self.allowed.basic && known,
             digest: self.allowed.digest && known,
             bearer: self.allowed.bearer && identity.bearer.is_some(),
@@ -166,7 +166,7 @@ impl AuthOptions {
             // A signature covers the whole request, which is not complete yet.
             return Ok(None);
         }
-        let AllowedSchemes { basic, digest, bearer } = self.allowed_for(identity);
+        let AllowedAuthSchemes { basic, digest, bearer } = self.allowed_for(identity);
         // If other schemes than the token are allowed, too, the server chooses, even without a
         // password.
         let only_bearer = !self.allowed.basic && !self.allowed.digest;
@@ -310,7 +310,7 @@ impl Default for AuthOptions {
         Self {
             user: None,
             bearer: None,
-            allowed: AllowedSchemes::BASIC,
+            allowed: AllowedAuthSchemes::BASIC,
             signature: None,
             netrc: NetrcText::Off,
             memory: AuthCache::default(),

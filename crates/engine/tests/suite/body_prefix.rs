@@ -75,7 +75,7 @@ fn prefix_without_validator_is_fetched_whole() {
 }
 
 #[test]
-fn rest_of_changed_or_misplaced_content_fails() {
+fn resuming_changed_or_misplaced_content_fails() {
     let origin = Origin::builder().start().unwrap();
     let url = origin.url("/bytes/5000");
     let (outcome, body) = fetch(&Client::new(), &url, rest(100, None, 5000, "\"other\""));

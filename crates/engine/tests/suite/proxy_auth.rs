@@ -11,7 +11,7 @@ use common::{DRIVERS, start_origin, trusting_ca, with_proxy};
 use haul::net::proxy::ProxyAuthScheme;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::Credentials;
-use proxy::{ProxyRules, TestProxy, adjusted, assert_fails, client};
+use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
 use testkit::raw::{RawPeer, Step};
 
 #[test]
@@ -20,8 +20,11 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
     let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
         for auth in [ProxyAuthScheme::Digest, ProxyAuthScheme::Any] {
-            let proxy =
-                TestProxy::start(ProxyRules { login: Some(("me", "secret")), digest: true, ..ProxyRules::default() });
+            let proxy = TestProxy::start(TestProxyBehavior {
+                login: Some(("me", "secret")),
+                digest: true,
+                ..TestProxyBehavior::default()
+            });
             let options = adjusted(with_proxy(&format!("http://{}", proxy.addr), &trusting), |to| {
                 to.auth = auth;
                 to.credentials = Some(Credentials::new("me", "secret").unwrap());
@@ -34,8 +37,11 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
             assert_eq!(proxy.received().len(), 4, "{:?}", proxy.received());
             assert!(!proxy.received().concat().contains("Basic"));
 
-            let fresh =
-                TestProxy::start(ProxyRules { login: Some(("me", "other")), digest: true, ..ProxyRules::default() });
+            let fresh = TestProxy::start(TestProxyBehavior {
+                login: Some(("me", "other")),
+                digest: true,
+                ..TestProxyBehavior::default()
+            });
             let wrong =
                 adjusted(with_proxy(&format!("http://me:secret@{}", fresh.addr), &trusting), |to| to.auth = auth);
             let got = driver.get(&client, &origin.https_url("/small"), &wrong);

@@ -12,7 +12,7 @@ use haul::batch::BatchOptions;
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
-use proxy::{ProxyRules, TestProxy, adjusted, assert_fails, basic, client};
+use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, basic, client};
 use rustls::{ServerConnection, StreamOwned};
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
@@ -21,7 +21,8 @@ use testkit::raw::{RawPeer, Step};
 fn forwarding_proxy_connection_serves_many_origins() {
     let (one, two) = (start_origin(), start_origin());
     for driver in DRIVERS {
-        let proxy = TestProxy::start(ProxyRules { login: Some(("me", "secret")), ..ProxyRules::default() });
+        let proxy =
+            TestProxy::start(TestProxyBehavior { login: Some(("me", "secret")), ..TestProxyBehavior::default() });
         let mut options = with_proxy(&format!("http://me:secret@{}", proxy.addr), &RequestOptions::default());
         options.authorization = Some(b"Basic b3JpZ2lu".to_vec());
         options.proxy.as_mut().unwrap().fields.push(("X-For".into(), b"the proxy".to_vec()));
@@ -48,7 +49,7 @@ fn forwarding_proxy_connection_serves_many_origins() {
 fn proxy_fields_do_not_replace_request_fields() {
     let origin = start_origin();
     for driver in DRIVERS {
-        let proxy = TestProxy::start(ProxyRules::default());
+        let proxy = TestProxy::start(TestProxyBehavior::default());
         let mut options = with_proxy(&format!("http://{}", proxy.addr), &RequestOptions::default());
         options.fields.extend([("X-Own".into(), b"origin".to_vec()), ("User-Agent".into(), b"mine".to_vec())]);
         let told = &mut options.proxy.as_mut().unwrap().fields;
@@ -67,8 +68,11 @@ fn connect_reveals_only_host_and_port() {
     let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
         for bytewise in [false, true] {
-            let proxy =
-                TestProxy::start(ProxyRules { login: Some(("me", "secret")), bytewise, ..ProxyRules::default() });
+            let proxy = TestProxy::start(TestProxyBehavior {
+                login: Some(("me", "secret")),
+                bytewise,
+                ..TestProxyBehavior::default()
+            });
             let mut options = with_proxy(&format!("http://me:secret@{}", proxy.addr), &trusting);
             options.authorization = Some(b"Basic b3JpZ2lu".to_vec());
             options.cookie = Some(b"a=1".to_vec());
@@ -97,7 +101,10 @@ fn large_bodies_arrive_whole_through_tls_in_tls() {
     let (trusting_origin, _file) = trusting_ca(origin.ca_pem());
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for driver in DRIVERS {
-        let proxy = TestProxy::start(ProxyRules { tls: Some(identity.server_config(&[])), ..ProxyRules::default() });
+        let proxy = TestProxy::start(TestProxyBehavior {
+            tls: Some(identity.server_config(&[])),
+            ..TestProxyBehavior::default()
+        });
         let options =
             adjusted(with_proxy(&format!("https://localhost:{}", proxy.addr.port()), &trusting_origin), |to| {
                 to.tls = trusting_proxy.tls.clone();
@@ -129,7 +136,8 @@ fn waiting_plain_bodies_continue_through_https_proxy() {
     let origin = start_origin();
     let identity = Identity::generate();
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
-    let proxy = TestProxy::start(ProxyRules { tls: Some(identity.server_config(&[])), ..ProxyRules::default() });
+    let proxy =
+        TestProxy::start(TestProxyBehavior { tls: Some(identity.server_config(&[])), ..TestProxyBehavior::default() });
     let options = with_proxy(&format!("https://localhost:{}", proxy.addr.port()), &RequestOptions::default());
     let options = adjusted(options, |to| (to.tls, to.tunnel) = (trusting_proxy.tls, true));
     let client = Client::builder().options(|own| *own = options).build();
@@ -252,8 +260,8 @@ fn bytes_after_connect_response_belong_to_tunnel() {
 #[test]
 fn pool_separates_connections_by_proxy_settings() {
     let origin = start_origin();
-    let proxy = TestProxy::start(ProxyRules::default());
-    let other = TestProxy::start(ProxyRules::default());
+    let proxy = TestProxy::start(TestProxyBehavior::default());
+    let other = TestProxy::start(TestProxyBehavior::default());
     let url = |user: &str| format!("http://{user}{}", proxy.addr);
     let plain = RequestOptions::default();
     let with = |adjust: fn(&mut ProxyOptions)| adjusted(with_proxy(&url(""), &plain), adjust);

@@ -7,7 +7,7 @@ use common::{DRIVERS, start_origin, trusting_ca, with_proxy};
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
-use proxy::{ProxyRules, TestProxy, adjusted, assert_fails, client};
+use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
 use testkit::raw::{RawPeer, Step};
 
 #[test]
@@ -23,7 +23,7 @@ fn every_socks_version_connects() {
                 ("socks5h", format!("socks5 h.test:{port}")),
             ] {
                 let login = Some(("me", "secret"));
-                let proxy = TestProxy::start(ProxyRules { login, bytewise, ..ProxyRules::default() });
+                let proxy = TestProxy::start(TestProxyBehavior { login, bytewise, ..TestProxyBehavior::default() });
                 let options = with_proxy(&format!("{kind}://me:secret@{}", proxy.addr), &RequestOptions::default());
                 let client = client();
                 let got = driver.get(&client, &format!("http://h.test:{port}/small/9"), &options);
@@ -39,7 +39,8 @@ fn every_socks_version_connects() {
 fn wrong_socks_credentials_and_refusals_exit_97() {
     let origin = start_origin();
     for driver in DRIVERS {
-        let proxy = TestProxy::start(ProxyRules { login: Some(("me", "right")), ..ProxyRules::default() });
+        let proxy =
+            TestProxy::start(TestProxyBehavior { login: Some(("me", "right")), ..TestProxyBehavior::default() });
         for (kind, user, says) in [
             ("socks5", "me:secret@", "refused the user name or password"),
             ("socks5", "", "wants a user name"),
@@ -61,9 +62,13 @@ fn preproxy_is_connected_before_the_proxy() {
     let origin = start_origin();
     let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
-        let first = TestProxy::start(ProxyRules { login: Some(("first", "secret")), ..ProxyRules::default() });
+        let first =
+            TestProxy::start(TestProxyBehavior { login: Some(("first", "secret")), ..TestProxyBehavior::default() });
         for kind in ["http", "socks5", "socks4"] {
-            let second = TestProxy::start(ProxyRules { login: Some(("second", "secret2")), ..ProxyRules::default() });
+            let second = TestProxy::start(TestProxyBehavior {
+                login: Some(("second", "secret2")),
+                ..TestProxyBehavior::default()
+            });
             let options = with_proxy(&format!("{kind}://second:secret2@{}", second.addr), &trusting);
             let options = adjusted(options, |proxy| {
                 let url = format!("socks5://first:secret@{}", first.addr);

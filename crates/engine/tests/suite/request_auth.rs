@@ -11,7 +11,7 @@ use std::thread;
 
 use common::{DRIVERS, following};
 use haul::body::upload::RequestBody;
-use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials, NetrcText};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials, NetrcText};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::{DigestAlgorithm, parse_challenges};
 
@@ -139,7 +139,7 @@ fn challenge(nonce: &str, more: &str) -> String {
     format!("401 No\r\nWWW-Authenticate: Digest realm=\"realm\", nonce=\"{nonce}\", qop=\"auth\"{more}")
 }
 
-fn me(allowed: AllowedSchemes) -> RequestOptions {
+fn me(allowed: AllowedAuthSchemes) -> RequestOptions {
     let auth = AuthOptions { allowed, ..AuthOptions::user(Credentials::new("me", "secret").unwrap()) };
     RequestOptions { auth, fail: true, ..following() }
 }
@@ -151,7 +151,7 @@ fn digest_nonce_count_increments_over_requests() {
             ChallengeServer::start(
                 |seen, _| if proves(seen, "n1", None) { "200 OK".into() } else { challenge("n1", "") },
             );
-        let (client, options) = (Client::new(), me(AllowedSchemes::ANY));
+        let (client, options) = (Client::new(), me(AllowedAuthSchemes::ANY));
         for path in ["/a?x=1", "/b", "/c"] {
             assert_eq!(driver.get(&client, &server.url(path), &options).ok(), b"ok\n", "{driver:?}");
         }
@@ -170,7 +170,7 @@ fn stale_nonce_is_retried_unlike_wrong_password() {
             let nonce = format!("n{}", before.len() / 2);
             if proves(seen, &nonce, None) { "200 OK".into() } else { challenge(&nonce, ", stale=true") }
         });
-        let (client, options) = (Client::new(), me(AllowedSchemes::DIGEST));
+        let (client, options) = (Client::new(), me(AllowedAuthSchemes::DIGEST));
         for path in ["/1", "/2", "/3"] {
             assert_eq!(driver.get(&client, &server.url(path), &options).ok(), b"ok\n", "{driver:?}");
         }
@@ -193,7 +193,7 @@ fn nextnonce_of_the_server_is_used() {
             challenge(nonce, "")
         }
     });
-    let (client, options) = (Client::new(), me(AllowedSchemes::DIGEST));
+    let (client, options) = (Client::new(), me(AllowedAuthSchemes::DIGEST));
     for _ in 0..3 {
         assert_eq!(DRIVERS[0].get(&client, &server.url("/"), &options).ok(), b"ok\n");
     }
@@ -213,7 +213,7 @@ fn digest_auth_int_hashes_and_resends_the_body() {
             }
         });
         let mut options =
-            RequestOptions { method: "POST".into(), body: Some("a=1".into()), ..me(AllowedSchemes::DIGEST) };
+            RequestOptions { method: "POST".into(), body: Some("a=1".into()), ..me(AllowedAuthSchemes::DIGEST) };
         assert_eq!(driver.get(&Client::new(), &server.url("/"), &options).ok(), b"ok\n", "{driver:?}");
         assert!(server.take().iter().all(|seen| seen.content == b"a=1"));
         // A body outside memory cannot be hashed before it is sent.
@@ -233,7 +233,7 @@ fn one_shot_body_waits_for_the_digest_challenge() {
         });
         for path in ["/closed", "/open"] {
             let body = Some(RequestBody::reader(&b"only once"[..]));
-            let options = RequestOptions { method: "PUT".into(), body, ..me(AllowedSchemes::DIGEST) };
+            let options = RequestOptions { method: "PUT".into(), body, ..me(AllowedAuthSchemes::DIGEST) };
             assert_eq!(driver.get(&Client::new(), &server.url(path), &options).ok(), b"ok\n", "{driver:?} {path}");
             let contents: Vec<_> = server.take().into_iter().map(|seen| seen.content).collect();
             assert_eq!(contents, [b"".to_vec(), b"only once".to_vec()], "{driver:?} {path}");
@@ -251,13 +251,13 @@ fn single_scheme_is_preemptive_and_ntlm_unsupported() {
         });
         let client = Client::new();
         let token = RequestOptions { auth: AuthOptions::bearer(&b"t0ken"[..]), ..following() };
-        for (options, expected) in [(me(AllowedSchemes::BASIC), "Basic bWU6c2VjcmV0"), (token, "Bearer t0ken")] {
+        for (options, expected) in [(me(AllowedAuthSchemes::BASIC), "Basic bWU6c2VjcmV0"), (token, "Bearer t0ken")] {
             assert_eq!(driver.get(&client, &server.url("/"), &options).ok(), b"ok\n");
             assert_eq!(server.take()[0].authorization.as_deref(), Some(expected), "{driver:?}");
         }
         // With `ANY` the first request has no credentials; later ones below the challenged path
         // have them.
-        let any = me(AllowedSchemes::ANY);
+        let any = me(AllowedAuthSchemes::ANY);
         for path in ["/d/1", "/d/2", "/"] {
             assert_eq!(driver.get(&client, &server.url(path), &any).ok(), b"ok\n");
         }
@@ -281,7 +281,7 @@ fn other_origin_gets_only_trusted_or_netrc_credentials() {
             Some(_) => format!("302 Go\r\nLocation: {to}"),
             None => challenge("n", ""),
         });
-        let mut options = me(AllowedSchemes::DIGEST);
+        let mut options = me(AllowedAuthSchemes::DIGEST);
         let got = driver.get(&Client::new(), &first.url("/"), &options);
         assert_eq!((got.exit, got.status), (22, 401), "{driver:?}");
         let log = second.take();

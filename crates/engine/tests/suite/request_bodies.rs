@@ -10,7 +10,7 @@ use std::{fs, thread};
 
 use common::{DRIVERS, OK, following, start_origin, trusting_ca};
 use haul::body::upload::{BodyPiece, RequestBody};
-use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, MultipartLayout, NameEscape};
 use testkit::raw::{RawPeer, Step};
@@ -164,7 +164,7 @@ fn challenge_with_unread_body_gets_new_connection() {
                 vec![Step::ReadHead, Step::send(format!("{challenge}Content-Length: 0\r\n\r\n")), Step::Await(1)];
             let peer = RawPeer::start(vec![unread, vec![Step::ReadHead, Step::ReadBytes(len), Step::send(OK)]]);
             let user = Credentials::new("me", "secret").unwrap();
-            let auth = AuthOptions { allowed: AllowedSchemes::DIGEST, ..AuthOptions::user(user) };
+            let auth = AuthOptions { allowed: AllowedAuthSchemes::DIGEST, ..AuthOptions::user(user) };
             let options = RequestOptions { auth, ..sending("PUT", vec![b'x'; len]) };
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
             assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {len} {}", got.message);
@@ -216,7 +216,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
     let challenge = "HTTP/1.0 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\
                      Content-Length: 0\r\nConnection: keep-alive\r\n\r\n";
     let digest = || AuthOptions {
-        allowed: AllowedSchemes::DIGEST,
+        allowed: AllowedAuthSchemes::DIGEST,
         ..AuthOptions::user(Credentials::new("me", "secret").unwrap())
     };
     for driver in DRIVERS {

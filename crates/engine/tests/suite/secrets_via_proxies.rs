@@ -16,7 +16,7 @@ use haul::state::auth::{AuthOptions, Credentials, NetrcText};
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::ProxyEnvironment;
-use proxy::{ProxyRules, TestProxy};
+use proxy::{TestProxy, TestProxyBehavior};
 use testkit::identity::Identity;
 use testkit::origin::{LoggedRequest, Origin};
 use testkit::rng::Rng;
@@ -57,7 +57,9 @@ impl OriginsAndProxies {
     fn new() -> OriginsAndProxies {
         let origins: Vec<_> = (0..3).map(|_| http2_origin(100)).collect();
         let identity = Identity::generate();
-        let start = |login, tls| TestProxy::start(ProxyRules { login: Some(login), tls, ..ProxyRules::default() });
+        let start = |login, tls| {
+            TestProxy::start(TestProxyBehavior { login: Some(login), tls, ..TestProxyBehavior::default() })
+        };
         let proxies = LOGINS.map(|login| [start(login, None), start(login, Some(identity.server_config(&[])))]);
         let (to_origins, file) = trusting_ca(&origins.iter().map(Origin::ca_pem).collect::<String>());
         let (to_proxies, proxy_file) = trusting_ca(identity.ca_pem());

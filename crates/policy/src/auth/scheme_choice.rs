@@ -4,7 +4,7 @@ use super::{AuthError, AuthScheme, Challenge, DigestChallenge};
 
 /// The schemes that the user allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AllowedSchemes {
+pub struct AllowedAuthSchemes {
     /// `--basic`. Basic sends the password unprotected.
     pub basic: bool,
     /// `--digest`.
@@ -13,13 +13,13 @@ pub struct AllowedSchemes {
     pub bearer: bool,
 }
 
-impl AllowedSchemes {
+impl AllowedAuthSchemes {
     /// `--anyauth` with a user and password.
-    pub const ANY: AllowedSchemes = AllowedSchemes { basic: true, digest: true, bearer: false };
+    pub const ANY: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: true, bearer: false };
     /// `--basic`.
-    pub const BASIC: AllowedSchemes = AllowedSchemes { basic: true, digest: false, bearer: false };
+    pub const BASIC: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: false, bearer: false };
     /// `--digest`.
-    pub const DIGEST: AllowedSchemes = AllowedSchemes { basic: false, digest: true, bearer: false };
+    pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: true, bearer: false };
 }
 
 /// The challenge to answer.
@@ -41,7 +41,7 @@ pub enum ChosenScheme {
 ///
 /// Fails if no challenge can be answered: NTLM or Negotiate alone, or an unknown or malformed
 /// Digest without Basic.
-pub fn choose(challenges: &[Challenge], allowed: AllowedSchemes) -> Result<ChosenScheme, AuthError> {
+pub fn choose(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenScheme, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
     if allowed.bearer && offered(AuthScheme::Bearer) {
         return Ok(ChosenScheme::Bearer);

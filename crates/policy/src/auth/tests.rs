@@ -74,12 +74,12 @@ fn hostile_challenges_are_bounded_in_number() {
         for byte in [0u8, b'"', b'\\', b',', b'=', b' ', 0xff] {
             let mut mutated = field.to_vec();
             mutated[end] = byte;
-            let _ = choose(&parse_challenges([&mutated[..], &field[..end]]), AllowedSchemes::ANY);
+            let _ = choose(&parse_challenges([&mutated[..], &field[..end]]), AllowedAuthSchemes::ANY);
         }
     }
 }
 
-fn chosen(fields: &[&str], allowed: AllowedSchemes) -> Result<ChosenScheme, AuthError> {
+fn chosen(fields: &[&str], allowed: AllowedAuthSchemes) -> Result<ChosenScheme, AuthError> {
     choose(&parse_challenges(fields.iter().map(|f| f.as_bytes())), allowed)
 }
 
@@ -87,32 +87,32 @@ fn chosen(fields: &[&str], allowed: AllowedSchemes) -> Result<ChosenScheme, Auth
 fn strongest_allowed_scheme_is_chosen() {
     let digest = "Digest realm=r, nonce=n, algorithm=SHA-256";
     let all = &["Basic realm=x", digest, "Bearer", "NTLM"][..];
-    let bearer = AllowedSchemes { bearer: true, ..AllowedSchemes::ANY };
+    let bearer = AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::ANY };
     assert_eq!(chosen(all, bearer), Ok(ChosenScheme::Bearer));
-    assert!(matches!(chosen(all, AllowedSchemes::ANY), Ok(ChosenScheme::Digest(_))));
-    assert_eq!(chosen(all, AllowedSchemes::BASIC), Ok(ChosenScheme::Basic));
-    assert_eq!(chosen(&["Basic"], AllowedSchemes::DIGEST), Ok(ChosenScheme::Nothing));
-    assert_eq!(chosen(&["Bearer"], AllowedSchemes::ANY), Ok(ChosenScheme::Nothing));
-    assert_eq!(chosen(&[], AllowedSchemes::ANY), Ok(ChosenScheme::Nothing));
+    assert!(matches!(chosen(all, AllowedAuthSchemes::ANY), Ok(ChosenScheme::Digest(_))));
+    assert_eq!(chosen(all, AllowedAuthSchemes::BASIC), Ok(ChosenScheme::Basic));
+    assert_eq!(chosen(&["Basic"], AllowedAuthSchemes::DIGEST), Ok(ChosenScheme::Nothing));
+    assert_eq!(chosen(&["Bearer"], AllowedAuthSchemes::ANY), Ok(ChosenScheme::Nothing));
+    assert_eq!(chosen(&[], AllowedAuthSchemes::ANY), Ok(ChosenScheme::Nothing));
     // The server's order among its digests, but for those that cannot be answered.
     let unknown = "Digest realm=r, nonce=n, algorithm=SHA-1024";
     let Ok(ChosenScheme::Digest(challenge)) =
-        chosen(&[unknown, "Digest realm=r, nonce=m, algorithm=md5-SESS", digest], AllowedSchemes::ANY)
+        chosen(&[unknown, "Digest realm=r, nonce=m, algorithm=md5-SESS", digest], AllowedAuthSchemes::ANY)
     else {
         panic!("the second")
     };
     assert_eq!(challenge.algorithm(), DigestAlgorithm::Md5);
-    assert_eq!(chosen(&[unknown, "Basic"], AllowedSchemes::ANY), Ok(ChosenScheme::Basic));
-    assert_eq!(chosen(&[unknown, "Basic"], AllowedSchemes::DIGEST), Err(AuthError::DigestAlgorithm));
+    assert_eq!(chosen(&[unknown, "Basic"], AllowedAuthSchemes::ANY), Ok(ChosenScheme::Basic));
+    assert_eq!(chosen(&[unknown, "Basic"], AllowedAuthSchemes::DIGEST), Err(AuthError::DigestAlgorithm));
     for incomplete in [
         "Digest realm=r",
         "Digest nonce=n",
         "Digest realm=r, nonce=n, qop=\"auth-conf\"",
         "Digest realm=r, nonce=\"a\tb\"",
     ] {
-        assert_eq!(chosen(&[incomplete], AllowedSchemes::ANY), Err(AuthError::DigestChallenge), "{incomplete}");
+        assert_eq!(chosen(&[incomplete], AllowedAuthSchemes::ANY), Err(AuthError::DigestChallenge), "{incomplete}");
     }
-    let error = chosen(&["NTLM", "Negotiate", "NTLM abc"], AllowedSchemes::ANY).unwrap_err();
+    let error = chosen(&["NTLM", "Negotiate", "NTLM abc"], AllowedAuthSchemes::ANY).unwrap_err();
     assert_eq!(error, AuthError::Unsupported(vec!["NTLM".into(), "Negotiate".into()]));
     assert_eq!(error.to_string(), "the server wants NTLM or Negotiate, which haul does not do");
 }
@@ -138,7 +138,7 @@ fn basic_and_bearer_values() {
 }
 
 fn digest(field: &str) -> DigestSession {
-    match chosen(&[field], AllowedSchemes::DIGEST) {
+    match chosen(&[field], AllowedAuthSchemes::DIGEST) {
         Ok(ChosenScheme::Digest(challenge)) => DigestSession::new(challenge),
         other => panic!("{other:?}"),
     }

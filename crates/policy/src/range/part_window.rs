@@ -81,7 +81,7 @@ impl PartWindow {
     pub fn first(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
         self.out = self.out.max(if matches!(self.order, PartOrder::InOrder { .. }) { at } else { self.out });
-        let end = self.end_behind(at, None);
+        let end = self.end_of_free_bytes(at, None);
         self.push(at, end, true)
     }
 
@@ -92,8 +92,9 @@ impl PartWindow {
         id
     }
 
-    /// Returns the end of the missing bytes from `at` on that no part other than `own` has claimed.
-    fn end_behind(&self, at: u64, own: Option<usize>) -> u64 {
+    /// Returns where the free bytes that start at `at` end: at the next finished part, or at the
+    /// next claim of a part other than `own`.
+    fn end_of_free_bytes(&self, at: u64, own: Option<usize>) -> u64 {
         // A part that was finished while another waited at its start may have been joined with what
         // lies before it.
         let there = self.done.iter().filter(|span| span.end > at).map(|span| span.start.max(at)).min();
@@ -112,7 +113,7 @@ impl PartWindow {
     /// Extends the first stream's claim as far as possible.
     pub fn extend(&mut self, id: usize) {
         let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
-        let end = self.end_behind(self.claims[index].at, Some(id));
+        let end = self.end_of_free_bytes(self.claims[index].at, Some(id));
         self.claims[index].end = end;
     }
 

@@ -28,7 +28,7 @@ fn first_output_is_preface_and_settings() {
 }
 
 #[test]
-fn framings_follow_length_and_end() {
+fn body_framing_follows_content_length_and_end_stream() {
     let mut conn = asked(H2Config::default(), &get(), 5);
     let seen = answer(
         &mut conn,

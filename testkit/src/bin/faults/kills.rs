@@ -49,8 +49,8 @@ pub(crate) struct KillTally {
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries that fetched more bytes twice than one part for each connection and
-    /// kill.
+    /// The number of tries that broke the bound: for each connection and kill, at most one part may
+    /// be fetched a second time.
     pub(crate) over_bound: u64,
     /// The number of connections of the runs that were killed.
     connections: u64,

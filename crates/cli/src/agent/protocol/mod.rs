@@ -64,7 +64,7 @@ pub enum AgentMessage {
     /// The final response has begun.
     Began(ResponseStart),
     /// The transfer has ended. The agent writes no more of its body.
-    Done(Box<CallResult>),
+    Done(Box<AgentCallResult>),
     /// The agent refuses the request; nothing was sent to the server, and nothing written.
     Refused,
     /// The answer to [`CallMessage::Status`]: lines of `name: value`.
@@ -88,7 +88,7 @@ pub struct ResponseStart {
 
 /// The result of a call.
 #[derive(Debug)]
-pub struct CallResult {
+pub struct AgentCallResult {
     /// The sizes, times and addresses of the transfer.
     pub facts: Facts,
     /// The URL of the last request, without user and password.
@@ -288,7 +288,7 @@ impl AgentMessage {
         let message = match kind {
             kind::BEGAN => Self::Began(FrameValue::get(&mut reader)?),
             kind::DONE => {
-                let mut result = CallResult::get(&mut reader)?;
+                let mut result = AgentCallResult::get(&mut reader)?;
                 (result.facts.started, result.facts.phase_began) = (started, started);
                 Self::Done(Box::new(result))
             }
@@ -304,7 +304,7 @@ impl AgentMessage {
 
 frame_fields!(FileIdentity { path, metadata });
 frame_fields!(ResponseStart { head, length, total, validator });
-frame_fields!(CallResult { facts, url, head, error });
+frame_fields!(AgentCallResult { facts, url, head, error });
 frame_fields!(CallError { kind, message, url, asked });
 
 frame_fields! {
@@ -362,7 +362,7 @@ impl FrameValue for ErrorKind {
     }
 }
 
-impl CallResult {
+impl AgentCallResult {
     /// Takes the head out of the result, and sets the HTTP version in `facts` from it.
     #[must_use]
     pub fn take_head(&mut self) -> Option<ResponseHead> {

@@ -23,7 +23,7 @@ fn began() -> ResponseStart {
     }
 }
 
-fn done(started: Instant) -> CallResult {
+fn done(started: Instant) -> AgentCallResult {
     let facts = Facts {
         status: 200,
         body_bytes: 7,
@@ -34,7 +34,7 @@ fn done(started: Instant) -> CallResult {
         ..Facts::new(started)
     };
     let error = Error::new(ErrorKind::PeerCertificate, "no").with_url("https://h/");
-    CallResult { facts, url: "https://h/".into(), head: Some(began().head), error: Some((&error).into()) }
+    AgentCallResult { facts, url: "https://h/".into(), head: Some(began().head), error: Some((&error).into()) }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
 use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
-use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::RedirectRules;
@@ -107,7 +107,7 @@ frame_fields! {
     from AuthOptions::default()
 }
 
-frame_fields!(AllowedSchemes { basic, digest, bearer });
+frame_fields!(AllowedAuthSchemes { basic, digest, bearer });
 
 frame_fields! {
     RedirectRules {

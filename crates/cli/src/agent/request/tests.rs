@@ -6,7 +6,7 @@ use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
 use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
-use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::RedirectRules;
@@ -58,7 +58,7 @@ fn request() -> AgentRequest {
         auth: AuthOptions {
             user: login(),
             bearer: Some(b"token".to_vec().into()),
-            allowed: AllowedSchemes { basic: false, digest: true, bearer: true },
+            allowed: AllowedAuthSchemes { basic: false, digest: true, bearer: true },
             ..AuthOptions::default()
         },
         range: Some("0-9".into()),

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   worker ──▶ AgentCallSink ──▶ AgentCall { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
-//!                 └── ResponseStart ─▶ socket                            over: CallResult when all is written and the descriptor closed
+//!                 └── ResponseStart ─▶ socket                            over: AgentCallResult when all is written and the descriptor closed
 //! ```
 
 use std::error::Error as _;
@@ -22,7 +22,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::fs::{FileType, fstat};
 
-use crate::agent::protocol::{AgentMessage, CallResult, ResponseStart};
+use crate::agent::protocol::{AgentCallResult, AgentMessage, ResponseStart};
 
 /// The longest response that is received to its end although its caller is gone, so that the
 /// connection can be reused. Aborting a longer one costs less than receiving it.
@@ -123,7 +123,7 @@ impl AgentCall {
     /// Sends the result of the transfer to the caller.
     pub(super) fn finish(&self, outcome: &TransferOutcome) {
         let error = outcome.result.as_ref().err();
-        let done = AgentMessage::Done(Box::new(CallResult {
+        let done = AgentMessage::Done(Box::new(AgentCallResult {
             facts: (*outcome.facts).clone(),
             url: outcome.target.to_url(),
             head: outcome.head.as_ref().map(|head| head.raw().to_vec()),

@@ -77,8 +77,8 @@ impl ChecksumList {
             }
             lines += 1;
             match entry(line) {
-                Some(ListLine { name: None, sum }) => bare = Some(sum),
-                Some(ListLine { name: Some(name), sum }) => {
+                Some(ChecksumLine { name: None, sum }) => bare = Some(sum),
+                Some(ChecksumLine { name: Some(name), sum }) => {
                     let name = match name {
                         Cow::Borrowed(name) => {
                             let at = name.as_ptr().addr() - text.as_ptr().addr();
@@ -190,7 +190,7 @@ fn digest_of(entries: &[ListEntry]) -> Option<Result<ExpectedDigest, NoDigest>> 
 }
 
 /// A line that holds a checksum.
-struct ListLine<'a> {
+struct ChecksumLine<'a> {
     /// The name of the file; `None` for standard input or a digest alone.
     name: Option<Cow<'a, [u8]>>,
     sum: ListedSum,
@@ -213,12 +213,12 @@ impl ListedSum {
     }
 }
 
-fn entry(line: &[u8]) -> Option<ListLine<'_>> {
+fn entry(line: &[u8]) -> Option<ChecksumLine<'_>> {
     tagged(line).or_else(|| plain(line))
 }
 
 /// Parses a line of the form `SHA256 (name) = HEX`.
-fn tagged(line: &[u8]) -> Option<ListLine<'_>> {
+fn tagged(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let open = line.iter().position(|&byte| byte == b'(')?;
     // From the end: a name may hold parentheses.
@@ -235,11 +235,11 @@ fn tagged(line: &[u8]) -> Option<ListLine<'_>> {
         None => return None,
     };
     let name = if is_escaped { unescape(name) } else { Cow::Borrowed(name) };
-    Some(ListLine { name: Some(name), sum })
+    Some(ChecksumLine { name: Some(name), sum })
 }
 
 /// Parses a line of the form `HEX  name`, `HEX *name` or `HEX`.
-fn plain(line: &[u8]) -> Option<ListLine<'_>> {
+fn plain(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
     let sum = ListedSum::from_hex(&line[..end])?;
@@ -251,7 +251,7 @@ fn plain(line: &[u8]) -> Option<ListLine<'_>> {
         name if is_escaped => Some(unescape(name)),
         name => Some(Cow::Borrowed(name)),
     };
-    Some(ListLine { name, sum })
+    Some(ChecksumLine { name, sum })
 }
 
 /// Removes the backslash at the beginning of a line, which marks an escaped name. Returns whether

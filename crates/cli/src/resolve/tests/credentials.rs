@@ -1,7 +1,7 @@
 use super::*;
 use crate::plan::{CookieArgs, KeepaliveArgs, NetrcArg, ProxyArgs, Secret, StageArgs, StateFileArg, TransferArgs};
 use haul_policy::Target;
-use haul_policy::auth::{AllowedSchemes, SigV4};
+use haul_policy::auth::{AllowedAuthSchemes, SigV4};
 
 fn stage(args: &[&str]) -> StageArgs {
     plan(&[args, &["u"]].concat()).operations.remove(0).stages.remove(0)
@@ -36,24 +36,24 @@ fn user_option_yields_user_and_password() {
 #[test]
 fn auth_scheme_options_accumulate() {
     let allowed = |args: &[&str]| stage(args).request.auth.allowed;
-    let both = AllowedSchemes { basic: true, digest: true, bearer: false };
+    let both = AllowedAuthSchemes { basic: true, digest: true, bearer: false };
     for (args, expected) in [
-        (&[][..], AllowedSchemes::BASIC),
-        (&["--basic"], AllowedSchemes::BASIC),
-        (&["--digest"], AllowedSchemes::DIGEST),
+        (&[][..], AllowedAuthSchemes::BASIC),
+        (&["--basic"], AllowedAuthSchemes::BASIC),
+        (&["--digest"], AllowedAuthSchemes::DIGEST),
         (&["--digest", "--basic"], both),
-        (&["--anyauth"], AllowedSchemes::ANY),
-        (&["--anyauth", "--no-basic"], AllowedSchemes::DIGEST),
-        (&["--anyauth", "--no-anyauth"], AllowedSchemes::BASIC),
-        (&["--oauth2-bearer", "t"], AllowedSchemes { basic: false, digest: false, bearer: true }),
-        (&["--oauth2-bearer", "t", "--basic"], AllowedSchemes { bearer: true, ..AllowedSchemes::BASIC }),
+        (&["--anyauth"], AllowedAuthSchemes::ANY),
+        (&["--anyauth", "--no-basic"], AllowedAuthSchemes::DIGEST),
+        (&["--anyauth", "--no-anyauth"], AllowedAuthSchemes::BASIC),
+        (&["--oauth2-bearer", "t"], AllowedAuthSchemes { basic: false, digest: false, bearer: true }),
+        (&["--oauth2-bearer", "t", "--basic"], AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::BASIC }),
     ] {
         assert_eq!(allowed(args), expected, "{args:?}");
     }
     assert_eq!(stage(&["--aws-sigv4", ""]).request.auth.signature.as_deref(), SigV4::parse("aws:amz").ok().as_ref());
     assert_eq!(code(&["--aws-sigv4", "aws:amz:no region"]), 2);
-    assert_eq!(proxy(&["--proxy-digest"]).allowed, AllowedSchemes::DIGEST);
-    assert_eq!(proxy(&["--proxy-anyauth"]).allowed, AllowedSchemes::ANY);
+    assert_eq!(proxy(&["--proxy-digest"]).allowed, AllowedAuthSchemes::DIGEST);
+    assert_eq!(proxy(&["--proxy-anyauth"]).allowed, AllowedAuthSchemes::ANY);
     for option in ["--ntlm", "--negotiate", "--proxy-ntlm", "--proxy-negotiate"] {
         let error = read(&[option, "u"]).expect_err(option);
         assert!(matches!(error.reason(), UsageReason::Refused(_)) && error.exit_code() == 2, "{error}");

@@ -7,7 +7,7 @@ use haul::net::local_address::LocalInterface;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
-use haul_policy::auth::AllowedSchemes;
+use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
 use crate::plan::{ClientCert, FieldArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
@@ -32,8 +32,8 @@ pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
         ProxyChoice::Environment(environment) => (None, environment.clone()),
     };
     let auth = match args.allowed {
-        AllowedSchemes::BASIC => ProxyAuthScheme::Basic,
-        AllowedSchemes::DIGEST => ProxyAuthScheme::Digest,
+        AllowedAuthSchemes::BASIC => ProxyAuthScheme::Basic,
+        AllowedAuthSchemes::DIGEST => ProxyAuthScheme::Digest,
         _ => ProxyAuthScheme::Any,
     };
     let field = |field: &FieldArg| match field {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use haul::fleet::{BodyDestination, ValueMapper};
+use haul::fleet::{BodyDestination, ExtractedValueMapper};
 use haul::pipeline::ExtractPattern;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
@@ -89,7 +89,7 @@ impl LaterStage {
     }
 }
 
-impl ValueMapper for LaterStage {
+impl ExtractedValueMapper for LaterStage {
     fn url(&self, value: &[u8], url: String) -> String {
         match &self.operation.stages[self.number].request.query {
             Some(query) => append_query(&url, &query.replace("{}", &percent(value))),

@@ -14,7 +14,7 @@ use std::time::UNIX_EPOCH;
 use haul::request::{CurlCompat, H1Deviations, ResponseFilter, SplitOptions};
 use haul::trace::TransferObserver;
 use haul::{Client, RequestOptions, ResponseHead, Result};
-use haul_policy::auth::AllowedSchemes;
+use haul_policy::auth::AllowedAuthSchemes;
 
 use crate::plan::{ContinueAt, FieldArg, GlobalArgs, HttpVersion, StageArgs, TimeCond};
 use crate::run::transfers::state_stores::StateStores;
@@ -103,7 +103,7 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
         retries_whole: is_curl,
         // With Digest alone, curl sends no content before it has been challenged, whether by the
         // server or by a proxy.
-        probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&AllowedSchemes::DIGEST),
+        probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&AllowedAuthSchemes::DIGEST),
         spares_once: true,
         trusts_end: is_curl,
         fails_tunnels: is_curl,

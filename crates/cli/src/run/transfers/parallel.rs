@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul::body::delivery::SearchInput;
-use haul::fleet::{Fleet, FleetOptions, FleetStage, ValueMapper};
+use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage};
 use haul::pipeline::ExtractPattern;
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
@@ -34,7 +34,7 @@ pub(crate) fn run(
     for (number, stage) in operation.stages.iter().enumerate() {
         engine_options::resolve(client, stage)?;
         let before = stages.last().and_then(|stage: &FleetStage| stage.extract.as_ref());
-        let value_mapper: Option<Arc<dyn ValueMapper>> = match number {
+        let value_mapper: Option<Arc<dyn ExtractedValueMapper>> = match number {
             0 => None,
             _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.names())?)),
         };

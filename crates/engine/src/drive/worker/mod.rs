@@ -19,7 +19,7 @@ mod cancel;
 mod coalesce;
 mod connections;
 mod delay_queue;
-mod drain;
+mod drain_before_close;
 mod helper_threads;
 mod idle_slots;
 mod output_flush;

@@ -31,7 +31,7 @@ use haul_proto::head::ResponseHead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::resolved_route::ResolvedRoute;
-use self::stages::{ConnectStageIo, ConnectionStage, StageOutcome};
+use self::stages::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use super::connect::{ConnectOptions, ConnectRace, RaceStatus};
 use super::dns::AddressFamily;
 use super::pool::ConnectionKey;
@@ -256,8 +256,8 @@ impl Connecting {
             let outcome = stage.step(&mut wire, context.tls, context.buffer);
             context.observer.connect_answered(wire.connect_status, &std::mem::take(&mut wire.connect_heads));
             match outcome {
-                Ok(StageOutcome::Done) => drop(stages.pop_front()),
-                Ok(StageOutcome::Blocked) => {
+                Ok(ConnectStepOutcome::Done) => drop(stages.pop_front()),
+                Ok(ConnectStepOutcome::Blocked) => {
                     self.phase = ConnectPhase::Staging { wire, stages };
                     return Ok(ConnectProgress::Waits);
                 }

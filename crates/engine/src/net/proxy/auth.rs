@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use haul_policy::auth::{AllowedSchemes, ChosenScheme, DigestSession, choose, cnonce, parse_challenges};
+use haul_policy::auth::{AllowedAuthSchemes, ChosenScheme, DigestSession, choose, cnonce, parse_challenges};
 use haul_policy::proxy::Proxy;
 use haul_proto::head::ResponseHead;
 
@@ -25,11 +25,11 @@ pub enum ProxyAuthScheme {
 }
 
 impl ProxyAuthScheme {
-    fn allowed(self) -> AllowedSchemes {
+    fn allowed(self) -> AllowedAuthSchemes {
         match self {
-            Self::Basic => AllowedSchemes::BASIC,
-            Self::Digest => AllowedSchemes::DIGEST,
-            Self::Any => AllowedSchemes::ANY,
+            Self::Basic => AllowedAuthSchemes::BASIC,
+            Self::Digest => AllowedAuthSchemes::DIGEST,
+            Self::Any => AllowedAuthSchemes::ANY,
         }
     }
 }

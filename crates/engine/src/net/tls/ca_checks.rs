@@ -45,16 +45,16 @@ const KNOWN: [ObjectIdentifier; 10] = [
 /// A parsing profile that accepts serial numbers of any length. Authorities have issued longer ones
 /// than RFC 5280 section 4.1.2.2 allows, and the other fields of such certificates still matter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct AnySerialProfile;
+pub(super) struct AnySerialNumberProfile;
 
-impl Profile for AnySerialProfile {
+impl Profile for AnySerialNumberProfile {
     fn check_serial_number(_: &SerialNumber<Self>) -> x509_cert::der::Result<()> {
         Ok(())
     }
 }
 
 /// A parsed certificate.
-pub(super) type Certificate = CertificateInner<AnySerialProfile>;
+pub(super) type Certificate = CertificateInner<AnySerialNumberProfile>;
 
 /// Parses a certificate in DER. Returns `None` if it is malformed.
 pub(super) fn parse(der: &[u8]) -> Option<Certificate> {

@@ -32,7 +32,7 @@ impl ProxyStream for StreamOwned<ServerConnection, TcpStream> {
 
 /// The behaviour of a proxy.
 #[derive(Clone, Default)]
-pub(crate) struct ProxyRules {
+pub(crate) struct TestProxyBehavior {
     /// The required user and password.
     pub(crate) login: Option<(&'static str, &'static str)>,
     /// True to require Digest instead of Basic.
@@ -51,7 +51,7 @@ pub(crate) struct TestProxy {
 }
 
 impl TestProxy {
-    pub(crate) fn start(rules: ProxyRules) -> Self {
+    pub(crate) fn start(rules: TestProxyBehavior) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -89,7 +89,7 @@ impl TestProxy {
     }
 }
 
-fn serve(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn serve(client: &mut dyn ProxyStream, rules: &TestProxyBehavior, log: &Mutex<Vec<String>>) -> io::Result<()> {
     match byte(client)? {
         4 => socks4(client, rules, log),
         5 => socks5(client, rules, log),
@@ -127,7 +127,7 @@ fn until_nul(from: &mut dyn ProxyStream) -> io::Result<String> {
     }
 }
 
-fn answer(client: &mut dyn ProxyStream, rules: &ProxyRules, bytes: &[u8]) -> io::Result<()> {
+fn answer(client: &mut dyn ProxyStream, rules: &TestProxyBehavior, bytes: &[u8]) -> io::Result<()> {
     if rules.bytewise {
         for byte in bytes {
             client.write_all(&[*byte])?;
@@ -139,7 +139,7 @@ fn answer(client: &mut dyn ProxyStream, rules: &ProxyRules, bytes: &[u8]) -> io:
     client.flush()
 }
 
-fn socks4(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn socks4(client: &mut dyn ProxyStream, rules: &TestProxyBehavior, log: &Mutex<Vec<String>>) -> io::Result<()> {
     let head = bytes(client, 7)?;
     let user = until_nul(client)?;
     let port = u16::from_be_bytes([head[1], head[2]]);
@@ -159,7 +159,7 @@ fn socks4(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<Stri
     relay(client, far)
 }
 
-fn socks5(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn socks5(client: &mut dyn ProxyStream, rules: &TestProxyBehavior, log: &Mutex<Vec<String>>) -> io::Result<()> {
     let count = byte(client)?;
     let methods = bytes(client, count.into())?;
     match rules.login {
@@ -203,7 +203,12 @@ fn socks5(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<Stri
     relay(client, far)
 }
 
-fn http(client: &mut dyn ProxyStream, first: u8, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn http(
+    client: &mut dyn ProxyStream,
+    first: u8,
+    rules: &TestProxyBehavior,
+    log: &Mutex<Vec<String>>,
+) -> io::Result<()> {
     let mut head = vec![first];
     loop {
         while !head.ends_with(b"\r\n\r\n") {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::super::{ConnectionWaker, FinishedTransfers, PipeMode, ReceiveStatus};
 use super::H1Connection;
-use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyStop, ZeroCopyTarget};
+use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyRoute, ZeroCopyStop};
 use crate::transfer::ReceiveCredit;
 
 /// The decision whether the kernel moves the rest of the body in progress to its sink.
@@ -15,7 +15,7 @@ pub(super) enum ZeroCopyDecision {
     /// Nothing is decided yet.
     Undecided,
     /// The kernel moves the bytes.
-    Moved(ZeroCopyTarget),
+    Moved(ZeroCopyRoute),
     /// The connection receives the bytes, and the sink writes them.
     Copied,
 }
@@ -44,7 +44,7 @@ impl H1Connection {
             let output = self.queue.front_mut().and_then(|transfer| transfer.direct());
             self.direct = output
                 .and_then(zero_copy::target_of)
-                .filter(|target| *target != ZeroCopyTarget::Pipe || pipes == PipeMode::Awaited)
+                .filter(|target| *target != ZeroCopyRoute::Pipe || pipes == PipeMode::Awaited)
                 .map_or(ZeroCopyDecision::Copied, ZeroCopyDecision::Moved);
         }
         matches!(self.direct, ZeroCopyDecision::Moved(_))
@@ -59,7 +59,7 @@ impl H1Connection {
         let sends = self.wants_room() && !self.stream.waits_for_proxy();
         let socket = self.stream.as_fd();
         let pipe = match self.queue.front_mut() {
-            Some(transfer) if self.direct == ZeroCopyDecision::Moved(ZeroCopyTarget::Pipe) => {
+            Some(transfer) if self.direct == ZeroCopyDecision::Moved(ZeroCopyRoute::Pipe) => {
                 if !transfer.direct().map_or(Ok(true), zero_copy::has_room)? {
                     transfer.set_paused(true, Instant::now());
                     if !transfer.direct().map_or(Ok(true), |pipe| zero_copy::wait_for_room(pipe, deadline))? {

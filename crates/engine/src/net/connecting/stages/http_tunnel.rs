@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::connect_exchange::{ConnectExchange, ConnectExchangeStep};
-use super::{ConnectStageIo, ConnectionStage, StageOutcome};
+use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::Result;
 use crate::net::proxy::ProxyHop;
 use crate::net::tls::TlsContexts;
@@ -20,15 +20,15 @@ impl HttpTunnelStage {
         Ok(Self { exchange: Box::new(ConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
     }
 
-    fn converse(&mut self, wire: &mut ConnectStageIo, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn converse(&mut self, wire: &mut ConnectStageIo, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
         if !std::mem::replace(&mut self.has_begun, true) {
             wire.queue(self.exchange.begin(wire.stream.alpn())?);
         }
         loop {
             if !wire.flush()? {
-                return Ok(StageOutcome::Blocked);
+                return Ok(ConnectStepOutcome::Blocked);
             }
-            let Some(filled) = wire.receive(buffer)? else { return Ok(StageOutcome::Blocked) };
+            let Some(filled) = wire.receive(buffer)? else { return Ok(ConnectStepOutcome::Blocked) };
             if filled == 0 {
                 return Err(self.exchange.ended());
             }
@@ -46,7 +46,7 @@ impl HttpTunnelStage {
                 ConnectExchangeStep::Again => wire.queue(self.exchange.take_output()),
                 ConnectExchangeStep::Open(ahead, tunnel) => {
                     wire.stream.nest(ahead, tunnel);
-                    return Ok(StageOutcome::Done);
+                    return Ok(ConnectStepOutcome::Done);
                 }
             }
         }
@@ -54,7 +54,7 @@ impl HttpTunnelStage {
 }
 
 impl ConnectionStage for HttpTunnelStage {
-    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
         let outcome = self.converse(wire, buffer);
         wire.connect_status = self.exchange.status;
         wire.connect_heads.append(&mut self.exchange.heads);

@@ -31,7 +31,7 @@ use crate::net::pool::ConnectionKey;
 use crate::net::tls::TlsContexts;
 
 /// The result of one [`ConnectionStage::step`].
-pub(super) enum StageOutcome {
+pub(super) enum ConnectStepOutcome {
     /// The stage is complete.
     Done,
     /// The stage waits for the socket.
@@ -45,7 +45,7 @@ pub(super) trait ConnectionStage: Send {
     ///
     /// # Errors
     /// The peer refused, violated the protocol, or closed the connection.
-    fn step(&mut self, wire: &mut ConnectStageIo, tls: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome>;
+    fn step(&mut self, wire: &mut ConnectStageIo, tls: &TlsContexts, buffer: &mut [u8]) -> Result<ConnectStepOutcome>;
 
     /// Returns the name of the stage for messages, such as `the TLS handshake with example.org`.
     fn name(&self) -> String;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{ConnectStageIo, ConnectionStage, StageOutcome};
+use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::Result;
 use crate::net::stream::ConnectionStream;
 use crate::net::tls::TlsContexts;
@@ -23,11 +23,11 @@ impl ProxyProtocolStage {
 }
 
 impl ConnectionStage for ProxyProtocolStage {
-    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, _: &mut [u8]) -> Result<StageOutcome> {
+    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, _: &mut [u8]) -> Result<ConnectStepOutcome> {
         if !std::mem::replace(&mut self.is_queued, true) {
             wire.queue(line(&wire.stream, self.client));
         }
-        Ok(if wire.flush()? { StageOutcome::Done } else { StageOutcome::Blocked })
+        Ok(if wire.flush()? { ConnectStepOutcome::Done } else { ConnectStepOutcome::Blocked })
     }
 
     fn name(&self) -> String {

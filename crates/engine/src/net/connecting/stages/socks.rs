@@ -3,7 +3,7 @@
 use haul_policy::proxy::Proxy;
 use haul_policy::proxy::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};
 
-use super::{ConnectStageIo, ConnectionStage, StageOutcome};
+use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::net::tls::TlsContexts;
 use crate::{Error, ErrorKind, Result};
 
@@ -22,23 +22,23 @@ impl SocksStage {
 }
 
 impl ConnectionStage for SocksStage {
-    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
         if !std::mem::replace(&mut self.has_begun, true) {
             wire.queue(self.handshake.start().to_vec());
         }
         loop {
             if !wire.flush()? {
-                return Ok(StageOutcome::Blocked);
+                return Ok(ConnectStepOutcome::Blocked);
             }
             // Bytes after the proxy's answer belong to the next stage and must stay in the socket.
             let wants = self.handshake.wants().min(buffer.len());
-            let Some(filled) = wire.receive(&mut buffer[..wants])? else { return Ok(StageOutcome::Blocked) };
+            let Some(filled) = wire.receive(&mut buffer[..wants])? else { return Ok(ConnectStepOutcome::Blocked) };
             if filled == 0 {
                 return Err(Error::new(ErrorKind::Proxy, "the SOCKS proxy closed the connection in the handshake"));
             }
             match self.handshake.feed(&buffer[..filled]).map_err(socks_error)?.1 {
                 SocksStep::NeedMore => {}
-                SocksStep::Done => return Ok(StageOutcome::Done),
+                SocksStep::Done => return Ok(ConnectStepOutcome::Done),
                 SocksStep::Send(bytes) => wire.queue(bytes),
             }
         }

@@ -1,6 +1,6 @@
 //! The TLS handshake with an origin or a proxy.
 
-use super::{ConnectStageIo, ConnectionStage, StageOutcome};
+use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::Result;
 use crate::net::tls::{SessionKey, TlsConnection, TlsContexts, TlsOptions};
 
@@ -26,15 +26,20 @@ impl TlsStage {
 }
 
 impl ConnectionStage for TlsStage {
-    fn step(&mut self, wire: &mut ConnectStageIo, contexts: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+    fn step(
+        &mut self,
+        wire: &mut ConnectStageIo,
+        contexts: &TlsContexts,
+        buffer: &mut [u8],
+    ) -> Result<ConnectStepOutcome> {
         if !self.has_begun {
             let context = contexts.context(&self.options)?.at(&self.key);
             wire.stream.secure(TlsConnection::new(&context, &self.host)?);
             self.has_begun = true;
         }
         match wire.stream.handshake(buffer) {
-            Ok(true) => Ok(StageOutcome::Done),
-            Ok(false) => Ok(StageOutcome::Blocked),
+            Ok(true) => Ok(ConnectStepOutcome::Done),
+            Ok(false) => Ok(ConnectStepOutcome::Blocked),
             Err(error) => Err(if self.is_proxy { error.about("the proxy") } else { error }),
         }
     }
