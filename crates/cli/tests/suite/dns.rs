@@ -78,6 +78,6 @@ fn wrong_dns_options_are_refused() {
         ("--dns-ipv6-addr", "127.0.0.1"),
     ] {
         let run = run_haul([option, value, "http://web.example/"]);
-        assert!(run.code == 2 && run.stderr.contains(option), "{option} {value}: {run:?}");
+        assert!(run.code == 49 && run.stderr.contains(option), "{option} {value}: {run:?}");
     }
 }

@@ -14,10 +14,10 @@
 //!
 //! | lookup | who does it | code |
 //! |---|---|---|
-//! | of many, not waited for ([`Resolver::lookup`]) | name servers, asked from one thread | [`client`] |
-//! | the same, where only the system knows the sources (mDNS, LDAP), or on other systems than Linux | `getaddrinfo`, on a thread each | [`system`] |
-//! | of one, waited for ([`Resolver::resolve`]) | `getaddrinfo` | [`system`] |
-//! | with servers of the caller's choice ([`DnsServers`]) | these name servers, always | [`client`] |
+//! | of many, not waited for ([`Resolver::lookup`]) | name servers, asked from one thread | `client` |
+//! | the same, where only the system knows the sources (mDNS, LDAP), or on other systems than Linux | `getaddrinfo`, on a thread each | `system` |
+//! | of one, waited for ([`Resolver::resolve`]) | `getaddrinfo` | `system` |
+//! | with servers of the caller's choice ([`DnsServers`]) | these name servers, always | `client` |
 //!
 //! Concurrent lookups of one name are one lookup. Answers are kept as long as they say, failures
 //! shortly. No lookup waits for another's.
