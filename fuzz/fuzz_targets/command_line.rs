@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| {
     let persona = match pick % 4 {
         0 => Persona::Haul,
         1 => Persona::Curl,
-        2 => return drop(args::Args::parse(words)),
+        2 => return drop(args::FtpArgs::parse(words)),
         _ => return drop(fetch_args::parse(words)),
     };
     let mut files = InputAsFiles(text);
