@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul_policy::dns::lookup::{LookupState, NameLookup, QueryTransmit};
 use haul_policy::dns::message::DnsResponse;
@@ -12,6 +12,9 @@ use super::super::system_files::NameConfig;
 use super::socket::{DnsSocket, Received};
 use super::{BURST_WINDOW, DnsAnswer, DnsClient, MAX_BURST, routes};
 use crate::clock;
+
+/// The answer for a name that no server is asked for.
+const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
 
 /// A lookup under way.
 pub(super) struct ActiveLookup {
@@ -60,18 +63,16 @@ impl DnsClient<'_> {
         }
         let listed = config.hosts.addresses(&name);
         if !listed.is_empty() && config.sources != HostSources::DnsThenFiles {
-            return (self.deliver)(&name, DnsAnswer::Found(routes::in_order(listed), std::time::Duration::ZERO));
+            return (self.deliver)(&name, DnsAnswer::Found(routes::in_order(listed), Duration::ZERO));
         }
         if config.sources == HostSources::FilesOnly {
-            let ttl = std::time::Duration::ZERO;
-            return (self.deliver)(&name, DnsAnswer::NotFound { exists: false, ttl });
+            return (self.deliver)(&name, NO_SUCH_NAME);
         }
         if config.resolv_conf.rotate {
             self.first_server = self.first_server.wrapping_add(1);
         }
         let Ok(mut machine) = NameLookup::new(&name, &config.resolv_conf, self.first_server) else {
-            let ttl = std::time::Duration::ZERO;
-            return (self.deliver)(&name, DnsAnswer::NotFound { exists: false, ttl });
+            return (self.deliver)(&name, NO_SUCH_NAME);
         };
         let transmits = machine.start(clock::policy_time(now));
         self.serial += 1;
