@@ -22,7 +22,7 @@ pub(super) enum GoalStatus {
     /// second.
     Met(usize, usize),
     Missed(usize, usize),
-    /// These tests show whether the goal is met.
+    /// The tests that show whether the goal is met.
     Tested(&'static str),
     /// The run has no such result, for this reason.
     Unmeasured(String),

@@ -17,7 +17,7 @@ pub(super) struct ProjectGoal {
 pub(super) enum GoalProof {
     /// The result `what` of the contestant `of` in the part `sheet`.
     Figure { sheet: &'static str, of: &'static str, what: FigureKind, bound: ProjectGoalBound },
-    /// These tests.
+    /// The goal is proved by tests.
     Tests(&'static str),
 }
 

@@ -19,7 +19,7 @@ use crate::stop_flag::{StopFlag, has_signal};
 /// The default number of bytes that a read returns.
 const PIECE: usize = 64 << 10;
 
-/// How long a reader waits for another reader before it checks for signals.
+/// The time that a reader waits for another reader before it checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A body that is being received. Closing it before its end also closes its connection.

@@ -41,7 +41,7 @@ pub struct VariableAssignment<'a> {
     pub source: Option<VariableSource<'a>>,
 }
 
-/// Where the value of a variable comes from.
+/// The origin of the value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableSource<'a> {
     /// The text on the command line itself.

@@ -37,7 +37,7 @@ pub struct ParsedArgs {
     pub global: GlobalArgs,
     /// The groups that `--next` separates. Never empty.
     pub groups: Vec<NextGroup>,
-    /// What to print instead of running transfers, for options such as `--help`.
+    /// The text to print instead of running transfers, for options such as `--help`.
     pub info: Option<InfoOption>,
     /// The subjects of `--help` in config files of the curl persona. Their help is printed before
     /// the transfers run.

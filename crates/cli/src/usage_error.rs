@@ -135,7 +135,7 @@ impl fmt::Display for UsageReason {
     }
 }
 
-/// Where on the command line or in a config file an error is.
+/// The position of an error on the command line or in a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgPosition {
     /// The command line as a whole.

@@ -32,7 +32,7 @@ const LEAST: usize = 50;
 /// A number of calls that no run reaches.
 const MOST: u64 = 100_000;
 
-/// What a run produced.
+/// The results of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct TortureResult {
     stdout: Vec<u8>,

@@ -94,7 +94,7 @@ pub enum ErrorKind {
     Changed,
     /// The requested interface, local address or local ports cannot be used. Exit 45.
     Interface,
-    /// There were more redirects than allowed. Exit 47.
+    /// More redirects came than are allowed. Exit 47.
     TooManyRedirects,
     /// The connection closed before the first line of a response was complete. Exit 52.
     EmptyReply,

@@ -173,7 +173,7 @@ pub enum BreakKind {
     /// The connection is closed properly, over TLS with close_notify: only the length shows that it
     /// is early.
     Close,
-    /// Nothing is sent for [`FaultPlan::stall`], then the rest. Other streams of an HTTP/2
+    /// The server sends nothing for [`FaultPlan::stall`], then the rest. Other streams of an HTTP/2
     /// connection continue.
     Stall,
     /// RST_STREAM with INTERNAL_ERROR, after all bytes before the break. Over HTTP/1 this, `GoAway`

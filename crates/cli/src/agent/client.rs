@@ -70,7 +70,7 @@ pub struct CallOutcome {
     pub moved: u64,
     /// The response that the body belongs to, if one began.
     pub began: Option<ResponseStart>,
-    /// How the call ended.
+    /// The way in which the call ended.
     pub end: CallEnd,
 }
 
@@ -80,7 +80,7 @@ impl CallOutcome {
     }
 }
 
-/// How a call to the agent ended.
+/// The way in which a call to the agent ended.
 #[derive(Debug)]
 pub enum CallEnd {
     /// The agent finished the transfer, with success or an error.

@@ -117,7 +117,7 @@ impl<'a> RequestedFile<'a> {
     }
 }
 
-/// What a response's head means for a requested file.
+/// The meaning of a response's head for a requested file.
 enum ResponseMeaning {
     /// The content follows, from the offset `start` of the file.
     Content {

@@ -36,7 +36,7 @@ pub struct FlagSpec {
     pub see_also: &'static [&'static str],
 }
 
-/// Whether a flag takes a value, and in which form.
+/// The form of the value of a flag, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagSyntax {
     /// No value; `--no-` turns the flag off.

@@ -195,7 +195,7 @@ pub struct Operation {
     pub create_dirs: bool,
     /// `-J`: the name in `Content-Disposition` replaces that of [`OutputArg::RemoteName`].
     pub remote_header_name: bool,
-    /// What happens to an output file that already exists.
+    /// The treatment of an output file that already exists.
     pub existing: ExistingFile,
     /// `--remove-on-error`: removes the file of a failed transfer.
     pub remove_on_error: bool,
@@ -301,7 +301,7 @@ fn has_placeholder(name: &[u8], by_value: bool) -> bool {
     name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")
 }
 
-/// What happens to an output file that already exists.
+/// The treatment of an output file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingFile {
     /// Replaces the file; but if its name came from `Content-Disposition`, the transfer fails (exit
@@ -337,7 +337,7 @@ pub struct StageArgs {
     pub transfer: TransferArgs,
     /// The proxy settings. Inherited from the previous stage.
     pub proxy: ProxyArgs,
-    /// What is printed besides the body. Not inherited.
+    /// The output besides the body. Not inherited.
     pub report: ReportArgs,
     /// The destination of pages in a stage after `--then`. The first stage uses the operation's
     /// outputs.
@@ -493,7 +493,7 @@ impl std::fmt::Debug for FieldArg {
     }
 }
 
-/// What a stage prints besides bodies.
+/// The output of a stage besides bodies.
 #[derive(Clone, Debug, Default)]
 pub struct ReportArgs {
     /// `-i`: prints header fields before the body.

@@ -64,7 +64,7 @@ impl Default for ProxyArgs {
     }
 }
 
-/// Which proxy to use.
+/// The choice of a proxy.
 #[derive(Clone)]
 pub enum ProxyChoice {
     /// The proxy that environment variables name for the URL's scheme.

@@ -36,7 +36,7 @@ impl CookieArgs {
     }
 }
 
-/// Where HSTS or Alt-Svc entries are kept.
+/// The place where HSTS or Alt-Svc entries are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StateFileArg {
     /// The entries are not used.

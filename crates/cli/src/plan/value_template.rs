@@ -13,7 +13,7 @@ use haul_policy::urlencode;
 /// The placeholder of the extracted value.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// How a value is encoded where it replaces a placeholder.
+/// The encoding of a value where it replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueEncoding {
     /// Percent-encoding, with `+` for a blank: for a field of a form.

@@ -389,7 +389,7 @@ fn killing_the_caller_cancels_its_request() {
     eventually("so the server sees the end of it", || origin.open_connections() == 0);
 }
 
-/// When the reader stops, the rest of the first range is still being received.
+/// The rest of the first range is still being received when the reader stops.
 #[test]
 fn reader_stopping_within_first_part_keeps_the_connection() {
     const OPENING: usize = 147_456;

@@ -25,7 +25,7 @@ use origin::{RequestBytes, ScriptedOrigin};
 /// The least number of cases, so that a lost file of cases is noticed.
 const LEAST: usize = 400;
 
-/// What a run of one case produced.
+/// The results of a run of one case.
 #[derive(Debug, PartialEq, Eq)]
 struct CaseResult {
     requests: Vec<(usize, String)>,

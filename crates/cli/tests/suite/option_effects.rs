@@ -34,7 +34,7 @@ enum FetchMode {
 
 const EACH: &[FetchMode] = &[FetchMode::One, FetchMode::List, FetchMode::Stage, FetchMode::Serial, FetchMode::Agent];
 
-/// How the effect of an option is shown.
+/// The way in which the effect of an option is shown.
 enum OptionEffect {
     /// Adding `options` to the options `beside` changes the result for a URL with this path.
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [FetchMode] },
@@ -338,7 +338,7 @@ fn options_make_a_difference_in_every_mode() {
     assert!(unused.is_empty(), "no effect: {unused:#?}");
 }
 
-/// What a run produced.
+/// The results of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct ObservedRun {
     code: i32,

@@ -20,7 +20,7 @@ pub enum WorkerMessage {
     Resume(usize),
     /// The name that this connection slot waits for is resolved.
     Resolved(usize),
-    /// There may be new transfers, or the run may be over.
+    /// New transfers may be ready, or the run may be over.
     CheckWork,
     /// The transfer with this tag is cancelled.
     Cancel(u64),

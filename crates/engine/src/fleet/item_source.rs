@@ -27,7 +27,7 @@ pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 /// The result of reading an item source.
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
-    /// There is no item at present. The source wakes the fleet when it has one.
+    /// No item is ready at present. The source wakes the fleet when it has one.
     Later,
     End,
 }

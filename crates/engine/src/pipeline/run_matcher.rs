@@ -44,7 +44,7 @@ pub(super) struct RunMatcher {
 #[derive(Debug)]
 pub(super) enum HitResult {
     Match(ValueMatch),
-    /// There is no match around this hit. The number of bytes that were examined to find that out.
+    /// No match stands around this hit. The number of bytes that were examined to find that out.
     Nothing(usize),
 }
 

@@ -36,7 +36,7 @@ use super::{BodyInfo, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
-/// Whether an output accepts more bytes.
+/// The readiness of an output for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputRoom {
     /// The output accepts more bytes.

@@ -42,7 +42,7 @@ pub(super) struct DeliveryRange {
     requests_last_byte: bool,
 }
 
-/// How a response relates to the requested range.
+/// The relation of a response to the requested range.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeVerdict {
     /// Ranges do not matter for this response; its status decides.

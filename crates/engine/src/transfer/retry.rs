@@ -23,7 +23,7 @@ use crate::{Error, ErrorKind, Result};
 /// transfer are available again.
 const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
 
-/// What a transfer needs after the end of an exchange.
+/// The next step of a transfer after the end of an exchange.
 #[derive(Debug)]
 pub enum TransferStep {
     /// The transfer is finished, with this result.

@@ -50,7 +50,7 @@ impl MinSpeed {
     }
 }
 
-/// How many bytes may be received now.
+/// The number of bytes that may be received now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveCredit {
     /// At most this number of bytes, which is at least one.

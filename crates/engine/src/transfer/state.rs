@@ -42,7 +42,7 @@ impl ResumeState {
     }
 }
 
-/// Whether a transfer may use ranges, and the existing content that it extends.
+/// The permission of a transfer to use ranges, and the existing content that it extends.
 pub(super) struct RangeState {
     pub(super) mode: RangeMode,
     /// The offset of the first byte to fetch: 0, or the length of an earlier file that is extended.
@@ -113,7 +113,7 @@ impl AttemptState {
     }
 }
 
-/// What was decided about the response of the current exchange. Each request resets it to the
+/// The decisions about the response of the current exchange. Each request resets them to the
 /// default.
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
@@ -124,7 +124,7 @@ pub(super) struct ResponseDecisions {
     pub(super) host_pause: Option<Duration>,
 }
 
-/// What happens to the body of the current response.
+/// The use of the body of the current response.
 #[derive(Default)]
 pub(super) enum BodyDisposition {
     /// Not decided, because no head has arrived yet.

@@ -16,7 +16,7 @@ pub(super) struct TargetState {
     pub(super) method: Cow<'static, str>,
     /// The request has the caller's content.
     pub(super) with_body: bool,
-    /// Which of the caller's secrets may be sent to the target.
+    /// The caller's secrets that may be sent to the target.
     pub(super) secrets: SecretHandling,
     /// The target has the origin of the caller's target.
     pub(super) same_origin: bool,

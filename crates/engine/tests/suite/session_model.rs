@@ -225,7 +225,7 @@ struct Http2Request {
 
 #[derive(Clone, Copy)]
 enum RequestedBody {
-    /// This many bytes of the pattern with this seed.
+    /// The given number of bytes of the pattern with this seed.
     Content(u64, usize),
     /// An echo of the request's body, which is made from this number.
     Echo(u64, UploadPlan),

@@ -103,7 +103,7 @@ pub enum FrameFault {
     Interleaved,
     /// CONTINUATION without HEADERS before it.
     StrayContinuation,
-    /// As much padding as payload, or more.
+    /// Padding that is as large as the payload, or larger.
     Padding,
     /// DATA before the head.
     DataBeforeHead,

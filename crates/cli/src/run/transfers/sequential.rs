@@ -162,7 +162,7 @@ fn ends_all(operation: &Operation, index: usize, upload: &UrlUpload, error: &Err
     error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
 }
 
-/// What is uploaded to the URLs of a source.
+/// The content that is uploaded to the URLs of a source.
 enum UrlUpload {
     Nothing,
     Stdin,

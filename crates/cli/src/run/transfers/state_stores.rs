@@ -28,7 +28,7 @@ pub(crate) struct StateStores {
     host: Option<String>,
 }
 
-/// How long a save waits for another process's lock before the user is notified.
+/// The time that a save waits for another process's lock before the user is notified.
 const NOTICE_AFTER: Duration = Duration::from_secs(5);
 
 /// Saves a file whose lock another process may hold. Waits for the lock until the deadline.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload};
 
-/// If a source takes longer than this and gives less than requested, its bytes are sent before the
-/// next read.
+/// The time of a read from which on the bytes of a source that gave less than requested are sent
+/// before the next read.
 const SLOW: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.

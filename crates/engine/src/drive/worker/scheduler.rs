@@ -103,10 +103,10 @@ pub trait Scheduler: Send + Sync {
 
 /// The decision about a free host slot.
 pub enum SlotUse {
-    /// This transfer uses it.
+    /// The transfer uses it.
     Transfer(Box<Transfer>),
     /// Another worker gets the slot and its connection: see [`Scheduler::slot_given_away`].
     GiveAway,
-    /// Nothing uses it for now.
+    /// No transfer uses it for now.
     Nothing,
 }

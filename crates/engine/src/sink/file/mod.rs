@@ -66,7 +66,7 @@ pub struct FileSink {
     is_guarded: bool,
     /// The path that [`FileOptions::name_check`] has accepted.
     taken: Option<PathBuf>,
-    /// This run has opened the file in place, and it is not complete.
+    /// The file was opened in place by this run, and is not complete.
     is_begun: bool,
     /// The response has an error status, but its content is delivered.
     is_failure: bool,

@@ -12,7 +12,7 @@ use crate::transfer::ReceiveCredit;
 /// The decision whether the kernel moves the rest of the body in progress to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZeroCopyDecision {
-    /// Nothing is decided yet.
+    /// The decision is still open.
     Undecided,
     /// The kernel moves the bytes.
     Moved(ZeroCopyRoute),
