@@ -146,7 +146,8 @@ impl<'a> Lease<'a> {
         }
     }
 
-    /// Keeps the bytes beyond the call. They are not copied if they fill enough of a read buffer.
+    /// Keeps the bytes beyond the sink's call. They are not copied if they fill enough of a read
+    /// buffer.
     #[must_use]
     pub fn keep(self) -> Chunk {
         match self.held {
@@ -179,7 +180,8 @@ impl Chunk {
         }
     }
 
-    /// Returns the number of bytes of memory that it uses, which counts towards memory limits.
+    /// Returns the number of bytes of memory that the chunk uses, which counts towards memory
+    /// limits.
     #[must_use]
     pub fn cost(&self) -> usize {
         match self {

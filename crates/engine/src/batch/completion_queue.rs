@@ -21,7 +21,7 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::Sink;
 use crate::transfer::TransferOutcome;
 
-/// Maximum time for which results are gathered before the program is notified.
+/// The longest time for which the event loop gathers results before it notifies the program.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
 /// The queue of a batch's finished requests.
@@ -35,17 +35,18 @@ pub(super) struct CompletionQueue {
 /// The state of a completion queue, under its lock.
 #[derive(Default)]
 pub(super) struct CompletionState {
-    /// Results that must wait for earlier ones, if the order is that of the input.
+    /// Results that finished before the result of an earlier request did, by the request's number.
+    /// Used only with `BatchOrder::Input`.
     out_of_order: BTreeMap<u64, FinishedRequest>,
     /// Results that the program can take.
     ready: VecDeque<FinishedRequest>,
-    /// The number of the next result in the order of the input.
+    /// The number of the request whose result is returned next, with `BatchOrder::Input`.
     next: u64,
     /// The number of requests whose results the program has not taken yet.
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
-    /// The time since when there has been a result of which the program was not notified.
+    /// The time when the oldest result was added of which the program was not notified yet.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
 }
@@ -147,7 +148,8 @@ impl CompletionQueue {
         }
     }
 
-    /// Drops all results. Returns the number of the next result in the order of the input.
+    /// Drops all results. Returns the number of the request whose result would have been returned
+    /// next, with `BatchOrder::Input`.
     pub(super) fn clear(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;

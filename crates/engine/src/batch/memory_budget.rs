@@ -18,7 +18,7 @@ use crate::buffer::Lease;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::{BodyInfo, PartialContent, Sink, TransferWaker};
 
-/// A value that is no request's number.
+/// The value of `first` and `head` if there is no such request.
 const NONE: u64 = u64::MAX;
 /// The minimum budget, in bytes.
 const LEAST: u64 = 16 << 10;
@@ -125,7 +125,7 @@ pub(super) struct BudgetedSink {
     holds: BudgetShare,
 }
 
-/// The number of bytes that a sink uses of a budget. They are returned when it is dropped.
+/// The number of bytes that a sink uses of a budget. Dropping the share releases them.
 struct BudgetShare {
     bytes: u64,
     budget: Arc<MemoryBudget>,

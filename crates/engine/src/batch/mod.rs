@@ -188,7 +188,7 @@ impl Batch {
         self.try_bunch(1).pop()
     }
 
-    /// Returns the finished requests that can be taken now, at most `most`.
+    /// Returns the finished requests that can be taken now, at most `most`. Never waits.
     pub fn try_bunch(&self, most: usize) -> Vec<FinishedRequest> {
         if self.is_inherited() { Vec::new() } else { self.take(&mut self.queue.lock(), most) }
     }
@@ -197,13 +197,14 @@ impl Batch {
     /// returned.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost. [`ErrorKind::Receive`] in a
-    /// forked child.
+    /// [`ErrorKind::Interrupted`] if the interrupt hook ended the wait; a later call continues it,
+    /// and no result is lost. [`ErrorKind::Receive`] in a forked child.
     pub fn next(&self) -> Result<Option<FinishedRequest>> {
         self.next_by(None)
     }
 
-    /// Waits like [`next`](Self::next), but at most until `deadline`. Returns `None` then.
+    /// Waits like [`next`](Self::next), but not beyond `deadline`. Returns `None` if no request
+    /// finishes by then.
     ///
     /// # Errors
     /// The errors of [`next`](Self::next).
@@ -251,7 +252,7 @@ impl Batch {
     /// call.
     ///
     /// # Errors
-    /// The system has no descriptors left.
+    /// The process or the system has no file descriptors left.
     pub fn fd(&self) -> io::Result<OwnedFd> {
         self.queue.fd()
     }

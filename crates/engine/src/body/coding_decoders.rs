@@ -26,7 +26,8 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     /// holds no further output.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep>;
 
-    /// Returns true if the input may end here.
+    /// Returns true if the bytes decoded so far are complete coded content, so that the input may
+    /// end after them.
     fn is_complete(&self) -> bool;
 
     /// Returns the coding's name.
@@ -38,7 +39,8 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
         0
     }
 
-    /// Returns the largest window that input with this beginning may need.
+    /// Returns the largest window in bytes that input beginning with `_first` may need. Returns 0
+    /// if every window of the coding is small.
     fn expected_window(&self, _first: &[u8]) -> u64 {
         0
     }
@@ -188,8 +190,8 @@ fn inflate(
 }
 
 /// The decoder of deflate: the zlib format (RFC 1950), or the raw format (RFC 1951) that some
-/// servers send under this name (RFC 9110 section 8.4.1.2). The first two bytes decide: a zlib
-/// header has method 8 and is a multiple of 31.
+/// servers send under this name (RFC 9110 section 8.4.1.2). The first two bytes tell them apart: in
+/// a zlib header, the method is 8, and both bytes as one number are a multiple of 31.
 enum DeflateDecoder {
     Empty,
     /// The first byte; the second has not arrived yet.

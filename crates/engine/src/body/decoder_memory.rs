@@ -6,8 +6,8 @@
 //! arrived with its head are kept, and no more are read until an admitted body ends. If the kept
 //! bytes are the whole body, it is decoded at once, since it needs its window only for a moment.
 //!
-//! A body is admitted even without room if no other one is admitted, or if the output waits for it.
-//! Thus at least one body can always continue.
+//! A body is admitted even without room if no other one is admitted, or if the ordered output
+//! cannot continue without it. Thus at least one body can always continue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,7 +22,8 @@ pub(super) const SMALL_WINDOW: u64 = 128 << 10;
 #[derive(Default)]
 pub struct DecoderMemory {
     limit: u64,
-    /// The bytes in use by all decoders; a copy that is read without the lock.
+    /// The number of bytes that all decoders use: a copy of the number in the state, readable
+    /// without the lock.
     used: AtomicU64,
     state: Mutex<DecoderMemoryState>,
 }

@@ -147,8 +147,8 @@ impl BodyDelivery {
         if self.search.is_some() { None } else { self.sink.partial(target) }
     }
 
-    /// Moves on to the next missing range once the current one is filled. Returns the missing
-    /// range, or `None` if there is no other.
+    /// Moves on to the next range that the sink's file still lacks, once the current range is
+    /// filled. Returns that range, or `None` if the file lacks nothing more.
     pub fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }
@@ -158,12 +158,14 @@ impl BodyDelivery {
         if self.is_plain() { self.sink.partial_file() } else { None }
     }
 
-    /// Returns the counter of bytes that do not pass through the sink.
+    /// Returns the sink's counter for body bytes that reach its file without passing through the
+    /// sink.
     pub fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.sink.counter()
     }
 
-    /// Returns the number of received bytes that may be pushed now.
+    /// Returns the number of received bytes that may be pushed now, or `u64::MAX` if there is no
+    /// limit. If it is 0, `waker` is later woken with `token`.
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let credit = self.sink.credit(waker, token);
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
@@ -184,7 +186,7 @@ impl BodyDelivery {
         (self.decoder, self.share, self.pending) = (None, None, Vec::new());
     }
 
-    /// Returns true if all other bodies wait for the end of this one.
+    /// Returns true if the output of all other bodies waits for the end of this one.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.sink.is_awaited()
@@ -208,8 +210,8 @@ impl BodyDelivery {
         if self.decoder.is_some() || self.search.is_some() { None } else { self.sink.direct() }
     }
 
-    /// Receives into the memory of the sink, unless the decoder or the extractor needs the bytes.
-    /// Returns `None` then, or if the sink cannot receive.
+    /// Receives from the socket into the memory of the sink. Returns `None` if the sink cannot
+    /// receive, or if the decoder or the extractor needs the bytes.
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
@@ -299,8 +301,8 @@ impl BodyDelivery {
         sink.finish()
     }
 
-    /// Keeps the bytes received so far, if the sink can continue after them. Returns true if it
-    /// can.
+    /// Keeps the bytes received so far for another attempt that continues after them. Returns false
+    /// if the sink cannot continue after them.
     pub fn keeps(&mut self) -> bool {
         self.is_plain() && self.sink.keeps()
     }

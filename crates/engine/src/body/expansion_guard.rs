@@ -39,8 +39,8 @@ pub struct DecodeLimits {
     /// The maximum number of codings of one body. Default 5, as in curl; each needs a decoder and a
     /// buffer.
     pub max_codings: usize,
-    /// Ignore bytes after the end of gzip or deflate content that begin no further member, as
-    /// browsers and urllib3 do. Default no: they are an error, as in curl.
+    /// True to ignore bytes after the end of gzip or deflate content that begin no further member,
+    /// as browsers and urllib3 do. By default, they are an error, as in curl.
     pub passes_over_rest: bool,
 }
 

@@ -82,7 +82,7 @@ struct DecoderStage {
     coding: Box<dyn CodingDecoder>,
     buffer: Vec<u8>,
     decoded: u64,
-    /// The size of the coding's window in bytes, as far as known.
+    /// The size of the coding's window in bytes; 0 before the coded content has announced it.
     window: u64,
 }
 
@@ -136,7 +136,7 @@ impl BodyDecoder {
         self.stages.iter().enumerate().map(|(at, stage)| stage.coding.expected_window(first_of(at))).sum()
     }
 
-    /// Returns whether the decoder has received any bytes.
+    /// Returns true if the decoder has received any bytes.
     pub(crate) fn has_begun(&self) -> bool {
         self.guard.received() > 0
     }

@@ -114,7 +114,7 @@ impl TextReader {
         !(may_declare && is_markup) || start.len() >= PRESCAN || declared_in(start).is_some()
     }
 
-    /// Determines the charset from the beginning of the body.
+    /// Determines the charset from the beginning of the body, `start`.
     fn open(&mut self, start: &[u8]) {
         let in_page = || self.may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
         let encoding = mark(start).or(self.declared).or_else(in_page);
@@ -208,7 +208,7 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
     }
 }
 
-/// Passes on what replaces invalid bytes: U+FFFD, or their conversion from windows-1252.
+/// Passes on the replacement for invalid bytes: U+FFFD, or their conversion from windows-1252.
 fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());

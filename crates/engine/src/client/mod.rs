@@ -142,7 +142,8 @@ impl ClientCore {
         parts
     }
 
-    /// Returns the state of this process, if it has used the client.
+    /// Returns the state of this process. `None` in a forked child that has not used the client
+    /// yet.
     fn existing_parts(&self) -> Option<&ProcessState> {
         let generation = fork::generation();
         let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));

@@ -8,7 +8,8 @@ pub(crate) trait Admission: Send + Sync {
     /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
 
-    /// Sets the lowest number of all requests in progress.
+    /// Reports the lowest number of all requests in progress, or `None` if no request is in
+    /// progress.
     fn set_first(&self, id: Option<u64>);
 
     /// Notes that all events of a wake-up are handled, so that readers of results may be woken.
@@ -25,7 +26,7 @@ pub(crate) struct ExecutorLoad {
     pub(crate) running: usize,
 }
 
-/// The part of a request's wait before its start that counts towards its timeout.
+/// The part of a request's wait before its start that counts towards the request's timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimedWait {
     /// The whole wait counts.

@@ -66,7 +66,8 @@ impl ExecutorState {
         }
     }
 
-    /// Removes and returns a waiting request. It is then no longer in the queue.
+    /// Removes the waiting request with this number from the queue and returns it. Returns `None`
+    /// if no such request waits.
     pub(super) fn withdraw(&mut self, id: u64) -> Option<WaitingRequest> {
         let job = self.take(id)?;
         self.queue.remove(id);
@@ -88,8 +89,8 @@ impl ExecutorState {
         Some(job)
     }
 
-    /// Starts no request to a host for the time `pause`. From now on, the timeouts of requests that
-    /// wait for it can expire.
+    /// Delays all requests to a host for the time `pause`, because the server asked for it. From
+    /// now on, the timeouts of requests that wait for this host can expire.
     pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
         let until = clock::after(now, pause);

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload};
 
-/// The time of a read from which on the bytes of a source that gave less than requested are sent
-/// before the next read.
+/// The duration from which on a read counts as slow. If a slow read gave less than requested, its
+/// bytes are sent before the next read.
 const SLOW: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.
@@ -76,7 +76,8 @@ impl PieceUpload {
         Self { pieces, at: 0, done: 0, open: OpenPiece::Nothing, waker: None }
     }
 
-    /// Returns true if the current piece is a source of known length that has more bytes to give.
+    /// Returns true if the current piece is a source of known length, and some of its bytes are not
+    /// sent yet.
     fn is_amid_source(&self) -> bool {
         match &self.pieces[self.at] {
             BodyPiece::Source(source) => source.length.is_some_and(|length| self.done < length),
@@ -141,7 +142,7 @@ fn open_at(path: &Path, offset: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns an error if a read returned no bytes although more are expected.
+/// Returns `n`, or an error if it is 0: a read returned no bytes although more are expected.
 fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
     if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
 }

@@ -19,8 +19,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A read waits for its source, unless the sender has [set a waker](BodyUpload::set_waker), as an
-//! event loop does that serves other transfers, too.
+//! A read waits for its source, unless the sender has [set a waker](BodyUpload::set_waker). An
+//! event loop sets one, since it serves other transfers, too.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -116,8 +116,8 @@ pub trait BodyUpload: Send {
     /// Returns the total number of bytes, or `None` if it is not known before the end.
     fn length(&self) -> Option<u64>;
 
-    /// Reads the next bytes; 0 means the end. Reads fewer bytes than fit at the end of the body,
-    /// and if reading more would wait.
+    /// Reads the next bytes and returns their number; 0 means the end. Fills `buffer` only partly
+    /// at the end of the body, and if reading more would wait.
     ///
     /// # Errors
     /// The error of the source, after which nothing more can be read. `WouldBlock` if no bytes are
@@ -224,7 +224,8 @@ impl RequestBody {
         })
     }
 
-    /// Returns the length in bytes, or `None` if a reader decides it.
+    /// Returns the length in bytes, or `None` if a piece has no known length (the output of a
+    /// reader or a stream).
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
@@ -297,7 +298,8 @@ impl BodyPiece {
         Ok(Self::Once(OneShotSource::file(file)))
     }
 
-    /// Returns the length in bytes, or `None` if a reader decides it.
+    /// Returns the length in bytes, or `None` if it is not known (the output of a reader or a
+    /// stream).
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
@@ -308,8 +310,8 @@ impl BodyPiece {
         }
     }
 
-    /// Returns true if a read of this piece may wait. A source of known length is read like memory:
-    /// its reader has no way to avoid waiting.
+    /// Returns true if a read of this piece may have to wait. False for a source of known length:
+    /// its reader cannot report that it would wait, so it is read like memory.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,

@@ -204,7 +204,8 @@ fn waits_for(file: &File) -> bool {
     waited.is_ok()
 }
 
-/// Makes an error of the `WouldBlock` of a source that has not arranged a wake-up.
+/// Replaces the error `WouldBlock` of a source that cannot wake the sender: the sender would wait
+/// for ever.
 fn no_wait(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
