@@ -1,15 +1,15 @@
-//! The client's end of a call: one request that this process sends to the agent, and whose body the
-//! agent writes to this process's output. When the agent dies, the client knows to the byte how
-//! much of the body was written.
+//! The caller's side of a call: this process sends one request to the agent, and the agent writes
+//! the body of the response to this process's output. If the agent dies, this process knows exactly
+//! how many bytes of the body were written, so that it can resume the download.
 //!
 //! ```text
 //!  a file      agent ──▶ the file itself                    how far: the descriptor's position, which both share
 //!  all else    agent ──▶ a pipe of ours ──splice──▶ it      how far: what we moved, nobody else writes there
 //! ```
 //!
-//! Handing a pipe's own descriptor to the agent was the alternative. It saves a copy of each block.
-//! But if the agent is killed, no one can count the bytes that it wrote to the pipe without
-//! reporting them, and the body could not resume.
+//! The alternative was to hand the output to the agent even if it is a pipe. This saves a copy of
+//! each block. But if the agent is killed, no one can count the bytes that it wrote to the pipe
+//! without reporting them, and the body could not resume.
 //!
 //! ```no_run
 //! use std::os::fd::AsFd;
@@ -45,21 +45,24 @@ use super::request::AgentRequest;
 use super::socket::AgentRefusal;
 use super::spawn;
 
-/// The longest body without a validator that stays in the pipe until it is complete: every pipe can
-/// hold this much, and the request can be repeated from the start if the agent dies.
+/// The greatest length, 64 KiB, of a body without a validator that stays in the pipe until it is
+/// complete. Every pipe can hold this much. If the agent dies first, no byte has reached the
+/// output, and the request can be repeated from the start.
 const HELD_BACK: u64 = 64 << 10;
 
-/// The most bytes that one system call moves: the capacity of a pipe at its largest.
+/// The most bytes that one call of splice(2) moves: the default maximum of a pipe's capacity on
+/// Linux.
 #[cfg(target_os = "linux")]
 const PIECE: usize = 1 << 20;
 
-/// The destination of a body.
+/// The descriptor that receives the body of a response, and the process that writes to it.
 #[derive(Debug, Clone, Copy)]
 pub enum OutputDescriptor<'a> {
     /// A regular file that no other process has open, and that is not open for appending. The agent
     /// writes to it.
     File(BorrowedFd<'a>),
-    /// Any other descriptor: this process copies the body to it from a pipe.
+    /// Any other descriptor. The agent writes the body to a new pipe, from which this process
+    /// copies it.
     Relayed(BorrowedFd<'a>),
 }
 
@@ -68,9 +71,9 @@ pub enum OutputDescriptor<'a> {
 pub struct CallOutcome {
     /// The number of body bytes that were written to the output.
     pub moved: u64,
-    /// The response that the body belongs to, if one began.
+    /// The head and the length of the response; `None` if the agent has not reported a response.
     pub began: Option<ResponseStart>,
-    /// The way in which the call ended.
+    /// Success, a refusal, or the error that ended the call.
     pub end: CallEnd,
 }
 
@@ -80,7 +83,7 @@ impl CallOutcome {
     }
 }
 
-/// The way in which a call to the agent ended.
+/// The end of a call to the agent: success, a refusal or an error.
 #[derive(Debug)]
 pub enum CallEnd {
     /// The agent finished the transfer, with success or an error.
@@ -115,8 +118,8 @@ impl AgentConnection {
         Self { socket, frames: FrameBuffer::default() }
     }
 
-    /// Sends a request to the agent and delivers its response. Returns `None`, without any effect,
-    /// if the request cannot go through the agent.
+    /// Sends a request to the agent, which writes the body of the response to `goal`. Returns
+    /// `None`, without any effect, if the agent does not support the request's options.
     pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<CallOutcome> {
         let bytes = request.to_bytes()?;
         let order = CallMessage::Call { request: bytes, files: files_of(&request.options)? };
@@ -129,7 +132,8 @@ impl AgentConnection {
     /// Sends a message that the agent answers at once (status or stop), and returns the answer.
     ///
     /// # Errors
-    /// The error of the socket, or [`io::ErrorKind::UnexpectedEof`] if the agent closes it.
+    /// The error of the socket, or [`io::ErrorKind::UnexpectedEof`] if the agent closes the
+    /// connection.
     pub fn ask(&mut self, order: &CallMessage) -> io::Result<AgentMessage> {
         self.send(order, None)?;
         loop {
@@ -220,7 +224,8 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Receives bytes once. Returns `false` at the end of the stream.
+    /// Reads the bytes that the agent has sent, with one system call. Returns `false` if the agent
+    /// has closed the connection.
     fn receive(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 16 << 10];
         loop {
@@ -243,7 +248,7 @@ impl AgentConnection {
     }
 }
 
-/// Copies a body from the pipe that the agent writes to the output.
+/// Copies a body to the output. It reads the body from a pipe to which the agent writes.
 struct PipeRelay<'a> {
     session: &'a mut AgentConnection,
     pipe: OwnedFd,
@@ -254,12 +259,13 @@ struct PipeRelay<'a> {
     done: Option<Box<AgentCallResult>>,
     /// True while the agent may still send messages.
     is_alive: bool,
-    /// True after the end of the pipe was read.
+    /// True once the pipe has reached its end.
     is_drained: bool,
 }
 
 impl PipeRelay<'_> {
-    /// Copies the body and reads the agent's messages, until both have ended.
+    /// Copies the body and reads the agent's messages until the pipe has ended and the agent has
+    /// sent the result or died.
     fn run(&mut self) -> CallEnd {
         let mut mover = PipeMover::default();
         while !self.is_drained || (self.done.is_none() && self.is_alive) {
@@ -284,8 +290,9 @@ impl PipeRelay<'_> {
         self.done.take().map_or(CallEnd::Died, CallEnd::Done)
     }
 
-    /// Returns true while the body must stay in the pipe: before the response has begun, and for a
-    /// short body without a validator until the agent reports that it is complete.
+    /// Returns true while no byte may be moved from the pipe to the output: before the response has
+    /// begun, and for a body of at most [`HELD_BACK`] bytes without a validator until the agent
+    /// reports that it is complete.
     fn is_held_back(&self) -> bool {
         let may_begin_anew =
             |began: &ResponseStart| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
@@ -296,10 +303,11 @@ impl PipeRelay<'_> {
         !self.is_drained && !self.is_held_back()
     }
 
-    /// Waits for the agent, and for bytes if they are to be moved.
+    /// Waits for a message of the agent. Unless the body is held back
+    /// ([`PipeRelay::is_held_back`]), bytes in the pipe end the wait too.
     ///
     /// # Errors
-    /// The reader of the output has closed it, so that the rest of the body cannot be written.
+    /// [`io::ErrorKind::BrokenPipe`] if the reader of the output has closed it.
     fn wait(&self) -> io::Result<()> {
         let mut fds = [
             PollFd::from_borrowed_fd(self.out, PollFlags::empty()),
@@ -342,8 +350,9 @@ impl PipeRelay<'_> {
     }
 }
 
-/// Returns the identities of the files that the agent must see as this process does. Returns `None`
-/// if the agent cannot act like this process.
+/// Returns the identities of haul's executable and of the TLS files, which the agent compares with
+/// its view of these files. Returns `None` if `SSLKEYLOGFILE` is set or a path is relative, because
+/// the agent cannot handle these.
 fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if std::env::var_os("SSLKEYLOGFILE").is_some() {
@@ -368,8 +377,8 @@ fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     Some(files)
 }
 
-/// Returns the options in the form that the agent needs: absolute paths, and the trust settings of
-/// the environment.
+/// Returns the options with absolute paths, because the agent has another working directory, and
+/// with the CA files that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
 #[must_use]
 pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
     let absolute = |path: &mut std::path::PathBuf| {
@@ -390,7 +399,8 @@ pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns true if the agent can write to the descriptor itself, as [`OutputDescriptor::File`].
+/// Returns true if the descriptor is a regular file that is not open for appending, so that the
+/// agent can write to it ([`OutputDescriptor::File`]).
 #[must_use]
 pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
@@ -398,15 +408,16 @@ pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
     is_file && fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::APPEND))
 }
 
-/// Moves the bytes of a pipe to their destination, without a copy in user space where the system
-/// can.
+/// Moves bytes from a pipe to the output, with splice(2) if the system and the output support it,
+/// and through a buffer if they do not.
 #[derive(Debug, Default)]
 struct PipeMover {
     buffer: Option<Vec<u8>>,
 }
 
 impl PipeMover {
-    /// Moves bytes once. Returns their number, 0 at the end of the pipe.
+    /// Moves the bytes that the pipe holds, or waits for the first one. Returns the number of moved
+    /// bytes, which is 0 at the end of the pipe.
     fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
         #[cfg(target_os = "linux")]
         while self.buffer.is_none() {
@@ -437,8 +448,8 @@ impl PipeMover {
     }
 }
 
-/// Waits until the descriptor is writable: another process that shares it may have made it
-/// non-blocking.
+/// Waits until the descriptor is writable. It may be non-blocking, because another process that
+/// shares it can change this.
 fn wait_for_room(out: BorrowedFd<'_>) -> io::Result<()> {
     match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

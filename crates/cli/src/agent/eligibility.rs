@@ -17,7 +17,7 @@ use crate::plan::{GlobalArgs, Operation, append_query};
 /// used for this request.
 ///
 /// # Errors
-/// `--agent` gives no path of a socket, and there is no default path.
+/// `--agent` names no socket, and there is no default path because `XDG_RUNTIME_DIR` is not set.
 pub(crate) fn fetch(
     client: &Client,
     global: &GlobalArgs,

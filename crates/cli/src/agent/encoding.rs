@@ -1,4 +1,4 @@
-//! The encoding of values in messages to and from the agent: a number is eight bytes, a text is
+//! The encoding of values in messages to and from the agent. A number is eight bytes, and a text is
 //! preceded by its length.
 //!
 //! ```
@@ -13,13 +13,13 @@
 //! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
 //! ```
 //!
-//! A struct is encoded by a table of its fields (`frame_fields!`), which both writes and reads
-//! them: a field is named once, and cannot be forgotten on one side.
+//! The macro `frame_fields!` encodes a struct by a table of its fields, from which it generates
+//! both the writer and the reader. So each field is named once, and neither side can forget it.
 //!
-//! Both ends are one program of one version, so that there are no field numbers and nothing is
-//! optional: bytes that do not fit are [`MalformedFrame`], and the call goes on without the agent.
-//! (A serialiser's derive on the engine's types was the alternative; it would make their private
-//! layout a contract, and cost each build of the engine.)
+//! Caller and agent are the same program in the same version. So there are no field numbers and no
+//! optional fields: bytes that do not fit are [`MalformedFrame`], and the caller fetches without
+//! the agent. (Deriving a serialiser for the engine's types was the alternative. It would make
+//! their private layout a contract, and lengthen each build of the engine.)
 
 use std::ffi::OsString;
 use std::fmt;
@@ -48,13 +48,13 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Returns the bytes written so far.
+    /// Returns the bytes of all values that were written.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Appends the number of bytes, then the bytes.
+    /// Appends the number of `bytes`, then `bytes` themselves.
     pub fn put_bytes(&mut self, bytes: &[u8]) {
         (bytes.len() as u64).put(self);
         self.bytes.extend_from_slice(bytes);
@@ -80,10 +80,10 @@ impl<'a> FrameReader<'a> {
         Ok(taken)
     }
 
-    /// Reads bytes that are preceded by their number.
+    /// Reads a byte string, which is preceded by its length.
     ///
     /// # Errors
-    /// [`MalformedFrame`] if there are fewer bytes.
+    /// [`MalformedFrame`] if the frame ends before the string does.
     pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedFrame> {
         let count = usize::get(self)?;
         self.take(count)
@@ -92,7 +92,7 @@ impl<'a> FrameReader<'a> {
     /// Checks that all bytes were read.
     ///
     /// # Errors
-    /// [`MalformedFrame`] if bytes are left.
+    /// [`MalformedFrame`] if unread bytes remain.
     pub fn end(self) -> Result<(), MalformedFrame> {
         if self.rest.is_empty() { Ok(()) } else { Err(MalformedFrame) }
     }
@@ -100,7 +100,7 @@ impl<'a> FrameReader<'a> {
 
 /// A value that a frame can hold.
 pub trait FrameValue: Sized {
-    /// Appends the value.
+    /// Appends the encoding of this value to the frame.
     fn put(&self, writer: &mut FrameWriter);
 
     /// Reads the value that [`FrameValue::put`] wrote.
@@ -112,9 +112,9 @@ pub trait FrameValue: Sized {
 
 /// Implements [`FrameValue`] for a struct by a table of the fields that are sent.
 ///
-/// `unsent` lists all other fields: once read, they have the values of the struct after `from`. A
-/// new field fails to compile until it is in one of both lists. A struct that hides its fields
-/// (`non_exhaustive`) is declared `as open` and has no list of unsent fields.
+/// `unsent` lists all other fields. The decoded struct has the values of the struct after `from` in
+/// these fields. A new field fails to compile until it is in one of the two lists. A
+/// `non_exhaustive` struct is declared `as open` and has no list of unsent fields.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl crate::agent::encoding::FrameValue for $type {
@@ -173,9 +173,9 @@ macro_rules! frame_fields {
 }
 pub(crate) use frame_fields;
 
-/// Implements [`FrameValue`] for an enum without data by a table of its numbers. An enum that hides
-/// variants (`non_exhaustive`) is declared `as open`: a variant that is not in the table is written
-/// as a number that cannot be read.
+/// Implements [`FrameValue`] for an enum without data by a table of its variants and their numbers.
+/// A `non_exhaustive` enum is declared `as open`: a variant that is not in the table is encoded as
+/// a number that fails to decode.
 macro_rules! frame_numbers {
     ($type:ty { $($variant:ident = $number:literal),+ $(,)? }) => {
         frame_numbers!(@impl $type { $($variant = $number),+ } {});
@@ -206,10 +206,10 @@ macro_rules! frame_numbers {
 }
 pub(crate) use frame_numbers;
 
-/// Encodes each field of a struct separately. Only for tests, which check every field.
+/// Encodes each field of a struct separately, so that tests can compare structs field by field.
 #[cfg(test)]
 pub(crate) trait FrameFields {
-    /// Returns the name and the encoding of each field of the table.
+    /// Returns the name and the encoding of each field that `frame_fields!` lists.
     fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)>;
 }
 

@@ -1,5 +1,5 @@
-//! Fetches a URL through the agent if possible, and by this process otherwise. The output is the
-//! same in both cases.
+//! Fetches a URL through the agent if possible. If not, this process fetches it itself. The output
+//! is the same in both cases.
 //!
 //! ```text
 //!  AgentFetcher ─▶ piece ─┬─ agent ─────── the agent died: resume at the exact byte ─┐
@@ -40,13 +40,14 @@ use super::request::AgentRequest;
 use super::socket::AgentRefusal;
 use crate::ftp::signify_blocks;
 
-/// The longest wait for a reader, which has read everything, to close the pipe before more is
-/// fetched. In that time it checks the block that it has read.
+/// The wait after the reader of a pipe has read everything, before more is fetched. In that time
+/// the reader checks what it has read, and may close the pipe.
 const GRACE: Duration = Duration::from_millis(10);
-/// The longest interval between checks whether the pipe is empty: no event reports this.
+/// The longest interval between two checks for an empty pipe, which must be polled because no event
+/// reports it.
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
 
-/// Fetches URLs through the agent if there is one, and by this process otherwise.
+/// Fetches URLs through the agent if it can be used, and with `client` if not.
 pub(crate) struct AgentFetcher<'a> {
     client: &'a Client,
     session: Option<AgentConnection>,
@@ -60,14 +61,14 @@ struct FetchedPiece {
 }
 
 impl<'a> AgentFetcher<'a> {
-    /// Creates a fetcher that uses no agent.
+    /// Creates a fetcher that never uses the agent.
     pub(crate) fn alone(client: &'a Client) -> Self {
         Self { client, session: None }
     }
 
-    /// Makes a fetcher that uses the agent, and starts the agent if necessary. A call with a limit
-    /// on file sizes (`ulimit -f`) uses no agent: the agent, which would write its files, has no
-    /// such limit, or has inherited it from the call that started it and would apply it to all.
+    /// Creates a fetcher that uses the agent, and starts the agent if none is running. If this
+    /// process has a limit on file sizes (`ulimit -f`), the fetcher does not use the agent: the
+    /// limit does not apply to files that the agent writes.
     ///
     /// # Errors
     /// The reason why the agent cannot be used.
@@ -130,9 +131,9 @@ impl<'a> AgentFetcher<'a> {
         outcome
     }
 
-    /// Fetches a further range from the mirror that sent the first one: the caller's URL may
-    /// redirect to another mirror by now, whose content may differ. If the first mirror does not
-    /// have the content any more, the fetcher requests the caller's URL again.
+    /// Fetches a further range from the mirror that sent the first range. The caller's URL may by
+    /// now redirect to another mirror, whose content may differ. If the fetch from the first mirror
+    /// fails before any byte, the fetcher requests the caller's URL again.
     fn next_piece(
         &mut self,
         url: &str,
@@ -151,7 +152,8 @@ impl<'a> AgentFetcher<'a> {
         self.piece(url, options, Some(span), out)
     }
 
-    /// Fetches to a file, which gets its name when its content is complete.
+    /// Fetches to a file. The content goes to a temporary file, which is renamed when it is
+    /// complete.
     pub(crate) fn fetch_to_file(
         &mut self,
         url: &str,
@@ -238,7 +240,7 @@ impl<'a> AgentFetcher<'a> {
         self.directly(url, &options, out, None)
     }
 
-    /// Fetches the rest of the content by this process after the agent has died.
+    /// Fetches the missing rest of the content without the agent, after the agent has died.
     fn resume_without_agent(
         &self,
         url: &str,
@@ -331,8 +333,9 @@ impl<'a> AgentFetcher<'a> {
     }
 }
 
-/// Returns the URL of the mirror that redirects have led to. Returns `None` if the request holds
-/// secrets, whose origin the mirror would then be.
+/// Returns the URL of the last redirect, which is the mirror that sent the content. Returns `None`
+/// without a redirect, and for a request with header fields, cookies or credentials, which only the
+/// origin of `url` may receive.
 fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> Option<String> {
     let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
     let is_open = fields.is_empty()
@@ -347,8 +350,8 @@ fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> 
     may.then(|| outcome.target.to_url())
 }
 
-/// Returns the options with the remaining part of the overall time limit. Returns `None` if no time
-/// remains.
+/// Returns the options with `total_time` reduced by the time since `began`. Returns `None` if that
+/// time limit has passed.
 fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOptions> {
     let total_time = match options.total_time {
         Some(limit) => Some(limit.checked_sub(began.elapsed()).filter(|left| !left.is_zero())?),
@@ -366,7 +369,7 @@ fn nowhere() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }
 
-/// Converts the result that the agent sent to the outcome of a transfer.
+/// Converts the result that the agent sent to a [`TransferOutcome`].
 fn finished(mut done: AgentCallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
@@ -377,7 +380,8 @@ fn finished(mut done: AgentCallResult, began: Option<ResponseStart>, started: In
     TransferOutcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Returns the outcome of a call that the agent did not finish, from what this process knows.
+/// Returns the outcome of a call that the agent did not finish. It has the response head, if the
+/// agent reported one, and the number of delivered bytes.
 fn broken(
     url: &str,
     options: &RequestOptions,
@@ -397,7 +401,8 @@ fn broken(
     TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Adds the times and counts of a further request for the same content.
+/// Adds the byte counts, the numbers of requests and the time of a further request for the same
+/// content to `facts`.
 fn add(facts: &mut Facts, more: &Facts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;
@@ -407,7 +412,7 @@ fn add(facts: &mut Facts, more: &Facts) {
     facts.total = facts.started.elapsed();
 }
 
-/// Returns true if the path is the null device.
+/// Returns true if the path is `/dev/null` or another name of this device.
 fn is_null(path: &Path) -> bool {
     stat(path).is_ok_and(|stat| {
         stat.st_rdev == makedev(1, 3) && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
@@ -418,8 +423,8 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
     fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
-/// Waits until the reader of a pipe has read everything, and then [`GRACE`]. Returns `false` if it
-/// closes the pipe.
+/// Waits until the reader of a pipe has read everything, and then for [`GRACE`]. Returns `false` if
+/// the reader closes the pipe in that time.
 fn reader_wants_more(pipe: BorrowedFd<'_>) -> bool {
     let mut look = Duration::from_millis(1);
     let mut was_empty = false;

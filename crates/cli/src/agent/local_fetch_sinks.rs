@@ -1,5 +1,5 @@
-//! The sinks for bodies that this process fetches without the agent. They count the written bytes,
-//! skip bytes that were already delivered, and keep a file whose content has not changed.
+//! The sinks for bodies that this process fetches without the agent. They count written bytes, skip
+//! bytes that the agent already delivered, and keep a file whose content has not changed.
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -20,7 +20,7 @@ use super::protocol::ResponseStart;
 /// The status 304 (Not Modified): the existing file is up to date (RFC 9110 section 15.4.5).
 pub(crate) const NOT_MODIFIED: u16 = 304;
 
-/// The complete length and the validator of a response's content.
+/// The complete length and the validator of a response's content; both are `None` if unknown.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ContentInfo {
     pub(super) total: Option<u64>,
@@ -37,14 +37,15 @@ pub(super) fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
-/// The number of bytes to skip because they were delivered before, and the validator of their
-/// content. The fetch fails if the content has another validator.
+/// The number of bytes to skip because the output already has them, and the validator of their
+/// content. The fetch fails if the new response has another validator.
 pub(super) struct DeliveredBytes {
     pub(super) left: u64,
     pub(super) of: Validator,
 }
 
-/// A sink that records the length, the validator and the number of written bytes.
+/// A sink that passes the body on to an output. It records the content's length and validator, and
+/// the number of written bytes, in `noted`.
 pub(super) struct TrackingSink {
     pub(super) sink: BlockingOutputSink,
     pub(super) noted: Arc<Mutex<(ContentInfo, u64)>>,
@@ -108,7 +109,7 @@ impl Sink for TrackingSink {
     }
 }
 
-/// A file sink that keeps the file if the server reports unchanged content.
+/// A file sink that leaves the existing file as it is if the status is 304 (Not Modified).
 pub(super) struct NotModifiedSink {
     sink: FileSink,
     is_unchanged: bool,

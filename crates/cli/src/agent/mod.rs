@@ -35,7 +35,7 @@ pub mod spawn;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The default time that an agent waits for the next call before it ends.
+/// The default time, one minute, that an agent waits for the next call before it exits.
 pub const IDLE: Duration = Duration::from_secs(60);
 
 /// The options `--agent` and `--agent-idle`.
@@ -43,8 +43,8 @@ pub const IDLE: Duration = Duration::from_secs(60);
 pub struct AgentArgs {
     /// The path of the agent's socket; `None` is the default path under `XDG_RUNTIME_DIR`.
     pub socket: Option<PathBuf>,
-    /// The time after which an idle agent that this run starts ends. Whole seconds, at least 1;
-    /// default [`IDLE`].
+    /// The time without a call after which the agent exits, if this run starts it. Whole seconds,
+    /// at least 1; default [`IDLE`].
     pub idle: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! The path of the agent's socket, and the rules by which both sides trust its directory and each
-//! other.
+//! The path of the agent's socket, and the checks by which the caller and the agent trust its
+//! directory and each other.
 //!
 //! | checked | requirement |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | socket | a socket of this user (no link to one), mode `0600` or less |
 //! | peer | a process of this user |
 //!
-//! The agent is refused if a requirement is not met. A socket on which no process listens is
-//! replaced.
+//! If a requirement is not met, the caller does not use the agent. A socket on which no process
+//! listens is replaced.
 //!
 //! ```
 //! use haul_cli::agent::socket::SocketPath;
@@ -33,21 +33,21 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
-/// The name of the socket in its default directory.
+/// The file name of the socket in its default directory.
 const NAME: &str = "agent";
-/// The longest wait for another process that is starting the agent.
+/// The longest wait for the [`StartLock`] while another process holds it.
 const STUCK: Duration = Duration::from_secs(10);
-/// The default directory under `XDG_RUNTIME_DIR`.
+/// The name of the socket's default directory, which is below `XDG_RUNTIME_DIR`.
 const DIRECTORY: &str = "haul";
 
 /// The reason why the agent is not used.
 #[derive(Debug)]
 pub enum AgentRefusal {
-    /// `XDG_RUNTIME_DIR`, the parent of the default socket, is not set.
+    /// `XDG_RUNTIME_DIR`, which contains the default directory, is not set.
     NoPlace,
-    /// The path cannot be that of a socket.
+    /// The path cannot be that of a socket: it has no parent directory or no file name.
     NoSocketPath(PathBuf),
-    /// Another user could reach the directory or the socket.
+    /// Another user could reach the directory or the socket, or owns it.
     Unsafe {
         /// The unsafe file or directory.
         path: PathBuf,
@@ -102,7 +102,8 @@ impl SocketPath {
     /// Returns the default path, `haul/agent` under `XDG_RUNTIME_DIR`, which must be absolute.
     ///
     /// # Errors
-    /// [`AgentRefusal::NoPlace`] if the variable is not set: every user can write to `/tmp`.
+    /// [`AgentRefusal::NoPlace`] if `runtime`, the value of `XDG_RUNTIME_DIR`, is `None` or
+    /// relative. `/tmp` is no alternative, because every user can write to it.
     pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, AgentRefusal> {
         let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentRefusal::NoPlace)?;
         Self::at(runtime.join(DIRECTORY).join(NAME))
@@ -114,7 +115,7 @@ impl SocketPath {
         &self.socket
     }
 
-    /// Connects to the agent. Returns `None` if none is running.
+    /// Connects to the agent. Returns `None` if no agent is running.
     ///
     /// # Errors
     /// [`AgentRefusal`] if the directory, the socket or the peer cannot be trusted.
@@ -134,13 +135,13 @@ impl SocketPath {
         }
     }
 
-    /// Waits for the lock that allows this process to start the agent: of many simultaneous
-    /// callers, one starts it, and the others connect to it. The lock is held only for a moment.
-    /// The wait fails after ten seconds, in case the holder has stopped. Creates the directory if
-    /// it does not exist.
+    /// Waits for the [`StartLock`], which lets this process start the agent. If many callers come
+    /// at once, one of them starts the agent and the others connect to it. Creates the directory if
+    /// it does not exist. The wait ends with an error after ten seconds, in case the holder of the
+    /// lock is suspended.
     ///
     /// # Errors
-    /// [`AgentRefusal`] if the directory cannot be trusted, or the wait fails.
+    /// [`AgentRefusal`] if the directory cannot be trusted, or the wait times out.
     pub fn lock(&self) -> Result<StartLock, AgentRefusal> {
         self.lock_within(STUCK)
     }
@@ -162,10 +163,10 @@ impl SocketPath {
         }
     }
 
-    /// Takes the lock without waiting. Returns `None` while another process holds it.
+    /// Acquires the lock without waiting. Returns `None` while another process holds it.
     ///
     /// # Errors
-    /// The errors of [`SocketPath::lock`].
+    /// [`AgentRefusal`] if the directory cannot be trusted, or a system call fails.
     pub fn try_lock(&self) -> Result<Option<StartLock>, AgentRefusal> {
         self.make_directory()?;
         let mut name = self.socket.clone().into_os_string();
@@ -183,8 +184,8 @@ impl SocketPath {
         }
     }
 
-    /// Binds the socket, in place of a stale one. Only the holder of the [`StartLock`] may call it,
-    /// after [`SocketPath::connect`] found no agent.
+    /// Binds the socket and listens on it; replaces a socket on which no process listens. Only the
+    /// holder of the [`StartLock`] may call this, after [`SocketPath::connect`] found no agent.
     ///
     /// # Errors
     /// [`AgentRefusal`] if the directory cannot be trusted, or the socket cannot be bound.
@@ -199,7 +200,7 @@ impl SocketPath {
         Ok(listener)
     }
 
-    /// Removes the socket file if it still has this inode.
+    /// Removes the socket file, but only if it has this inode: another agent may have replaced it.
     pub fn remove(&self, inode: u64) {
         if fs::symlink_metadata(&self.socket).is_ok_and(|metadata| metadata.ino() == inode) {
             // Where it cannot be removed it is stale, and the next call replaces it.
@@ -207,7 +208,8 @@ impl SocketPath {
         }
     }
 
-    /// Returns the inode of the socket file, by which [`SocketPath::remove`] recognises it.
+    /// Returns the inode of the socket file, to be passed to [`SocketPath::remove`]. Returns `None`
+    /// if there is no such file.
     #[must_use]
     pub fn inode(&self) -> Option<u64> {
         fs::symlink_metadata(&self.socket).ok().map(|metadata| metadata.ino())
@@ -225,7 +227,7 @@ impl SocketPath {
         Ok(())
     }
 
-    /// Checks the directory. Returns false if it does not exist.
+    /// Checks that only this user can enter the directory. Returns false if it does not exist.
     fn check_directory(&self) -> Result<bool, AgentRefusal> {
         let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.directory.clone(), why });
         let metadata = match fs::symlink_metadata(&self.directory) {
@@ -241,7 +243,7 @@ impl SocketPath {
         }
     }
 
-    /// Checks the socket file. Returns false if it does not exist.
+    /// Checks that the socket file belongs to this user. Returns false if it does not exist.
     fn check_socket(&self) -> Result<bool, AgentRefusal> {
         let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.socket.clone(), why });
         let metadata = match fs::symlink_metadata(&self.socket) {
@@ -262,8 +264,9 @@ impl SocketPath {
     }
 }
 
-/// The lock that allows its holder to start or end the agent, until it is dropped. Its file is
-/// never removed: other processes may wait for it, and would then hold a lock on a removed file.
+/// The lock that a process holds while it starts or ends the agent; dropping it releases it. The
+/// lock file is never removed: another process that waits for the lock would then get a lock on the
+/// removed file.
 #[derive(Debug)]
 pub struct StartLock {
     _file: rustix::fd::OwnedFd,
@@ -273,11 +276,12 @@ fn our_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Checks that the peer runs as our user. On a system that does not report the peer's user, the
-/// permissions of the directory have to suffice.
+/// Checks that the process at the other end runs as this user. On a system that does not report the
+/// user of a peer, nothing is checked here: the permissions of the directory already exclude other
+/// users.
 ///
 /// # Errors
-/// [`AgentRefusal::Unsafe`].
+/// [`AgentRefusal::Unsafe`] if the peer is another user's process.
 pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), AgentRefusal> {
     #[cfg(target_os = "linux")]
     {

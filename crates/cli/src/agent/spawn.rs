@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The caller itself binds the socket. So it can connect before the agent accepts connections, and
-//! need not wait for it to start. The lock ensures that simultaneous callers start only one agent.
+//! need not wait until the agent has started. The lock ensures that simultaneous callers start only
+//! one agent.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -33,12 +34,12 @@ use std::time::Duration;
 
 use super::socket::{AgentRefusal, SocketPath};
 
-/// The first argument of the agent's process. It is not for users: standard input must be the
-/// listening socket.
+/// The first argument with which a caller starts the agent's process. It is not for users: standard
+/// input must be the listening socket.
 pub const SERVE: &str = "--agent-serve";
 
-/// Connects to the agent, and starts it if none listens. The new agent ends after it was idle for
-/// `idle`.
+/// Connects to the agent, and starts it if none is running. `idle` is the time without a call after
+/// which the new agent exits.
 ///
 /// # Errors
 /// [`AgentRefusal`] if the agent cannot be used. The caller then fetches without it.
@@ -66,8 +67,7 @@ pub fn connect_or_start(place: &SocketPath, idle: Duration) -> Result<UnixStream
     stream.ok_or_else(|| failed(io::ErrorKind::ConnectionRefused.into()))
 }
 
-/// Returns the path of the running executable. Its name may differ from the one on the command
-/// line, for which the agent has no use.
+/// Returns the path of the running executable, from which the agent is started.
 ///
 /// # Errors
 /// The error of the system call.

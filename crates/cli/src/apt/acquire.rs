@@ -28,24 +28,24 @@ use super::message::AptMessage;
 use crate::date;
 use crate::usage_error::one_line;
 
-/// The most files that are fetched at once from one host, each on its own connection. apt itself
-/// would pipeline up to ten requests on one connection.
+/// The maximum number of parallel fetches from one host, each on its own connection. apt's own
+/// method would pipeline up to ten requests on one connection instead.
 const PARALLEL_MAX: usize = 4;
-/// The most bytes of an error response's content that are read so that its connection can be
-/// reused.
+/// The maximum length, 64 KiB, of an error response's content that is read and discarded, so that
+/// its connection can be reused.
 const DRAIN_MAX: u64 = 64 << 10;
-/// Characters of a path that some stores misread, with their percent-encoded form: S3 reads `+` as
-/// a space.
+/// The characters of a path that some servers misread, with their percent-encoded form. For
+/// example, S3 reads `+` as a space.
 const AMBIGUOUS: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 
-/// Fetches files as apt's configuration says.
+/// Fetches files with the options of apt's configuration.
 pub(super) struct Acquirer {
     client: Client,
     config: AptConfig,
     credentials: AptCredentials,
 }
 
-/// The reason for which apt is sent `400 URI Failure`.
+/// The failure to fetch a file, which is sent to apt as `400 URI Failure`.
 struct AcquireFailure {
     message: String,
     /// The value of the field `FailReason`, such as `HttpError404`.
@@ -61,7 +61,7 @@ impl From<String> for AcquireFailure {
 }
 
 impl AcquireFailure {
-    /// Returns the failure for a file with an unexpected size.
+    /// Returns the failure for a file whose size differs from the one that apt expects.
     fn of_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
         Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }
@@ -117,21 +117,22 @@ impl<'a> RequestedFile<'a> {
     }
 }
 
-/// The meaning of a response's head for a requested file.
+/// The way in which a response is handled, from its status and header fields.
 enum ResponseMeaning {
-    /// The content follows, from the offset `start` of the file.
+    /// The response has the content of the file from the offset `start` on.
     Content {
         start: u64,
     },
-    /// The existing file is already complete.
+    /// The existing file is already complete; its size is `size`.
     Whole {
         size: u64,
     },
-    /// The existing file is not the beginning of the server's content.
+    /// The existing partial file is no prefix of the server's content, so that the whole content
+    /// must be requested again.
     Changed,
-    /// The existing file is up to date.
+    /// The server's content has not changed since the date of apt's copy (status 304).
     Unchanged,
-    /// A redirect that apt has to follow itself.
+    /// A redirect, which apt has to follow itself.
     Elsewhere,
     Refused,
 }
@@ -140,7 +141,7 @@ impl Acquirer {
     /// Reads apt's credentials, gives up root's rights, and creates the HTTP client.
     ///
     /// # Errors
-    /// The reason for apt's user why one of these steps failed.
+    /// A message for apt's user that says which of these steps failed.
     pub(super) fn new(config: AptConfig) -> Result<Self, String> {
         let credentials = AptCredentials::read(&config);
         drop_privileges::enter(config.value("apt::sandbox::user"))?;
@@ -148,8 +149,8 @@ impl Acquirer {
         Ok(Self { client: Client::new(), config, credentials })
     }
 
-    /// Returns how many files may be fetched at once from the host of this one: 1 if a rate limit
-    /// is set or pipelining is off, at most [`PARALLEL_MAX`].
+    /// Returns the number of parallel fetches allowed from the host of the requested URI: 1 if a
+    /// rate limit is set or pipelining is off, else at most [`PARALLEL_MAX`].
     pub(super) fn at_once(&self, asked: &AptMessage) -> usize {
         let Ok(wanted) = RequestedFile::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else {
             return 1;
@@ -249,7 +250,7 @@ impl Acquirer {
         Ok(done.with_any("Last-Modified", modified))
     }
 
-    /// Returns the meaning of a response's head, given the existing part of the file.
+    /// Decides how a response is handled. `partial` is the existing part of the file.
     fn verdict(
         &self,
         response: &Response,
@@ -279,7 +280,8 @@ impl Acquirer {
         }
     }
 
-    /// Returns the value of Authorization, if apt has credentials for a URI that contains no login.
+    /// Returns the value of the field `Authorization` if apt has credentials for the URI. Returns
+    /// `None` if the URI itself contains credentials.
     fn authorization(
         &self,
         target: &Target,
@@ -297,7 +299,7 @@ impl Acquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
     }
 
-    /// Returns true if a configuration item is on, which is the default.
+    /// Returns true if a boolean item of apt's configuration is on. Its default is on.
     fn is_on(&self, wanted: &RequestedFile<'_>, name: &str) -> bool {
         self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
     }
@@ -375,7 +377,8 @@ impl Acquirer {
         options
     }
 
-    /// Returns the message that sends apt to another URI, whose method is one that can fetch it.
+    /// Returns the message `103 Redirect`, which makes apt request the target of a redirect. Its
+    /// URI names the apt method that can fetch it, such as `https` or `tor+https`.
     fn redirect(&self, wanted: &RequestedFile<'_>, response: &Response) -> Result<AptMessage, AcquireFailure> {
         let RequestedFile { uri, method, target, .. } = wanted;
         let location = response.head().get("location").unwrap_or_default();
@@ -410,8 +413,8 @@ impl Acquirer {
         Ok(AptMessage::new(103, "Redirect").with("URI", uri).with("New-URI", to))
     }
 
-    /// Returns the failure for an error status, with the wording that users search apt's output
-    /// for.
+    /// Returns the failure for an error status. Its message has the same form as that of apt's own
+    /// method, because users search apt's output for it.
     fn refusal(&self, response: &Response) -> AcquireFailure {
         let status = response.status();
         let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
@@ -425,12 +428,12 @@ impl Acquirer {
     }
 }
 
-/// Returns true if a method or a scheme uses TLS.
+/// Returns true if an apt method or URL scheme uses TLS, such as `https` or `tor+https`.
 fn is_tls(method: &str) -> bool {
     method.rsplit('+').next() == Some("https")
 }
 
-/// Returns true if apt has closed its end of standard input, even if unread messages remain in it.
+/// Returns true if apt has closed the pipe to standard input. Unread messages may remain in it.
 fn apt_is_gone() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
@@ -451,7 +454,8 @@ fn already_complete(
     Ok(with_digests(done.with("Resume-Point", &size), digests))
 }
 
-/// Returns an environment variable. As in apt, `http_proxy` replaces a missing `https_proxy`.
+/// Returns the value of an environment variable; `None` if it is unset or empty. As in apt,
+/// `http_proxy` replaces a missing `https_proxy`.
 fn variable(name: &str) -> Option<Vec<u8>> {
     let of = |name| std::env::var_os(name).map(OsString::into_vec).filter(|value| !value.is_empty());
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
@@ -470,7 +474,7 @@ fn last_modified(response: &Response) -> Option<SystemTime> {
     response.header("last-modified").and_then(|time| date::of_http(time.as_bytes()))
 }
 
-/// Formats a time as apt does: an HTTP date with `+0000` for `GMT`.
+/// Formats a time as apt does: an HTTP date with `+0000` instead of `GMT`.
 fn apt_date(time: SystemTime) -> String {
     date::http(seconds(time)).replace("GMT", "+0000")
 }
@@ -479,8 +483,8 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Returns the header fields that request the rest of the existing part, or the content only if it
-/// has changed.
+/// Returns the header fields that make the request conditional: `Range` and `If-Range` to resume
+/// the partial file, or `If-Modified-Since`.
 fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {
@@ -497,7 +501,7 @@ fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(Str
     }
 }
 
-/// Returns the failure for a file whose request got no response.
+/// Returns the failure for a request that failed without a response.
 fn request_failure(wanted: &RequestedFile<'_>, error: &Error) -> AcquireFailure {
     match error.kind() {
         ErrorKind::TooLarge => download_file::leave(wanted.path),
@@ -537,7 +541,8 @@ fn with_digests(done: AptMessage, digests: Vec<(String, String)>) -> AptMessage 
     digests.into_iter().fold(done, |done, (name, value)| done.with(&name, value))
 }
 
-/// Reads the rest of a short response, so that its connection can be reused.
+/// Reads and discards at most [`DRAIN_MAX`] bytes of a response, so that the connection of a short
+/// response can be reused.
 fn drain(response: &mut Response) {
     let _ = io::copy(&mut response.take(DRAIN_MAX), &mut io::sink());
 }

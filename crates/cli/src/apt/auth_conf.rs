@@ -1,7 +1,7 @@
-//! Users and passwords of apt_auth.conf(5): entries as in netrc, whose `machine` may name a scheme,
-//! a port and a path.
+//! Users and passwords from apt_auth.conf(5). Its entries are those of netrc, but a `machine` may
+//! also contain a scheme, a port and a path.
 //!
-//! They are read before the process gives up root's rights, because only root may read them.
+//! They are read while the process is still root, because only root may read them.
 //!
 //! ```
 //! use haul_cli::apt::auth_conf::{CredentialMatch, find};
@@ -20,7 +20,7 @@ use haul::Target;
 
 use super::config::AptConfig;
 
-/// The contents of the files with credentials.
+/// The paths and texts of the files with credentials.
 #[derive(Default)]
 pub struct AptCredentials {
     files: Vec<(PathBuf, String)>,
@@ -33,13 +33,14 @@ pub enum CredentialMatch {
     Nothing,
     /// The user and the password.
     Login(String, String),
-    /// An entry matches this machine name, but the URL is plain http and the entry does not say
-    /// that it may be used for http.
+    /// An entry without a scheme matches, but the URL is not https. apt uses such an entry only for
+    /// https, so that no password is sent in the clear. The value is the entry's machine name.
     InTheClear(String),
 }
 
 impl AptCredentials {
-    /// Reads `auth.conf`, and the files of `auth.conf.d` in order. Most systems have neither.
+    /// Reads `auth.conf`, then the files of `auth.conf.d` in alphabetical order. Files that do not
+    /// exist or cannot be read are ignored.
     #[must_use]
     pub fn read(config: &AptConfig) -> Self {
         let mut paths: Vec<PathBuf> = config.path("dir::etc::netrc").into_iter().collect();
@@ -53,7 +54,8 @@ impl AptCredentials {
         Self { files: paths.into_iter().filter_map(text).collect() }
     }
 
-    /// Returns the user and password for a target, and warnings to show.
+    /// Returns the user and password of the first matching entry, and warnings for apt's user about
+    /// entries that may not be used for this target.
     #[must_use]
     pub fn find(&self, target: &Target) -> (Option<(String, String)>, Vec<String>) {
         let mut warnings = Vec::new();
@@ -72,7 +74,8 @@ impl AptCredentials {
     }
 }
 
-/// Returns true if apt reads a file with this name in `auth.conf.d`.
+/// Returns true if apt reads a file of this name in `auth.conf.d`: it has no extension or ends in
+/// `.conf`.
 fn is_part(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
@@ -80,7 +83,8 @@ fn is_part(path: &Path) -> bool {
     is_plain && !name.starts_with('.') && extension.is_none_or(|extension| extension == "conf") && path.is_file()
 }
 
-/// Returns the first entry of a text that matches the target.
+/// Searches the text of one file for the first entry that matches the target and may be used for
+/// it.
 #[must_use]
 pub fn find(text: &str, target: &Target) -> CredentialMatch {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
@@ -111,8 +115,8 @@ pub fn find(text: &str, target: &Target) -> CredentialMatch {
     clear
 }
 
-/// Returns true if a target matches the name of a machine: a host, optionally with a port and the
-/// beginning of a path.
+/// Returns true if a target matches the machine name of an entry: a host, optionally with a port
+/// and the beginning of a path.
 fn is_at(place: &str, target: &Target) -> bool {
     let host = target.host_text();
     let with_port = format!("{host}:{}", target.port());

@@ -22,7 +22,7 @@ pub struct AptConfig {
 }
 
 impl AptConfig {
-    /// Reads the configuration from a message.
+    /// Reads the items of a `601 Configuration` message.
     #[must_use]
     pub fn of(message: &AptMessage) -> Self {
         let pair = |item: &str| {
@@ -32,16 +32,17 @@ impl AptConfig {
         Self { items: message.all("Config-Item").filter_map(pair).collect() }
     }
 
-    /// Returns the value of an item, whose full name is given in lower case. Returns `None` for an
-    /// empty value too.
+    /// Returns the value of the item with this full name, in lower case, such as
+    /// `acquire::http::proxy`. Returns `None` if the item is missing or empty.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.items.iter().rev().find(|(item, _)| item == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the value of a method's item. An item for the host takes precedence. The methods are
-    /// tried in order: for `tor+https` they are `tor+https`, `tor`, `https` and `http`.
+    /// Returns the value of an item of an apt method, such as `timeout` of `https`. An item for
+    /// this host takes precedence. For `tor+https`, the items of `tor+https`, `tor`, `https` and
+    /// `http` are tried in this order.
     #[must_use]
     pub fn get(&self, method: &str, name: &str, host: &str) -> Option<&str> {
         let ways: [fn(&str, &str, &str) -> String; 3] = [
@@ -54,20 +55,22 @@ impl AptConfig {
         ways.iter().find_map(|way| names.iter().find_map(|method| self.value(&way(method, name, host))))
     }
 
-    /// Returns true if an item of a method is on. `usual` is its default.
+    /// Returns the boolean value of an item of an apt method, found as by [`AptConfig::get`].
+    /// `usual` is its default.
     #[must_use]
     pub fn is_on(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
         parse_bool(self.get(method, name, host), usual)
     }
 
-    /// Returns true if an item is on. `name` is its full name in lower case, `usual` its default.
+    /// Returns the boolean value of an item. `name` is its full name in lower case, `usual` its
+    /// default.
     #[must_use]
     pub fn is_set(&self, name: &str, usual: bool) -> bool {
         parse_bool(self.value(name), usual)
     }
 
-    /// Returns a path of the section `Dir`. A relative path is relative to the value of the parent
-    /// item.
+    /// Returns a path from the section `Dir`. A relative path is resolved against the value of the
+    /// enclosing item, and an absolute one against `RootDir` if it is set.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let mut path = PathBuf::from(self.value(name)?);

@@ -1,5 +1,6 @@
-//! Writes a download directly to apt's file name, so that apt can show the progress. The file has
-//! the server's date from its first byte on, so that an interrupted download can be resumed.
+//! Writes a download directly to the file that apt names, so that apt can show the progress. The
+//! file has the server's modification time from its first byte on, so that an interrupted download
+//! can be resumed.
 
 use std::fs::{File, FileTimes, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -13,13 +14,13 @@ use md5::{Digest as _, Md5};
 
 use super::message::AptMessage;
 
-/// The digests by which apt can check a file.
+/// The names of the digests that apt knows, in its message fields `Expected-NAME`.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
-/// The digests that are safe against forgery.
+/// The digests that no one can forge, unlike MD5 and SHA-1.
 const TRUSTED: [&str; 2] = ["SHA256", "SHA512"];
 
-/// The size and date of a file that an earlier run has downloaded in part.
+/// The size and modification time of a partial file from an earlier, interrupted download.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartialDownload {
     pub(super) size: u64,
@@ -34,33 +35,34 @@ impl PartialDownload {
     }
 }
 
-/// Returns the fields with the digests of a file.
+/// Returns the message fields with the size and digests of the file at `path`. `asked` is apt's
+/// request, which says which digests apt expects.
 pub(super) fn digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String, String)>> {
     let mut hashers = FileHashers::new(asked);
     let size = io::copy(&mut File::open(path)?, &mut hashers)?;
     Ok(hashers.fields(size))
 }
 
-/// Returns true if the existing file has the expected size and digests, so that no request is
-/// needed.
+/// Returns true if the existing file has the size and digests that apt expects, so that no request
+/// to the server is needed.
 pub(super) fn is_all(path: &Path, size: u64, asked: &AptMessage) -> bool {
     expected_size(asked) == Some(size) && is_wanted(path, asked)
 }
 
-/// Returns true if the existing file has the digests in [`TRUSTED`] that apt expects. Returns false
-/// if apt expects none of them.
+/// Returns true if the file at `path` has all digests that apt expects of those in [`TRUSTED`].
+/// Returns false if apt expects none of these.
 pub(super) fn is_wanted(path: &Path, asked: &AptMessage) -> bool {
     let found = digests(path, asked).unwrap_or_default();
     let expected = |name: &&str| Some((format!("{name}-Hash"), expected(asked, name)?.to_ascii_lowercase()));
     is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
 }
 
-/// Returns true if apt expects one of the digests in [`TRUSTED`].
+/// Returns true if apt expects at least one of the digests in [`TRUSTED`].
 pub(super) fn is_known(asked: &AptMessage) -> bool {
     TRUSTED.iter().any(|name| expected(asked, name).is_some())
 }
 
-/// Returns the value of the field `Expected-NAME`: the expected size or a hash of the file.
+/// Returns the value of the field `Expected-NAME` in apt's request: the expected size or digest.
 fn expected<'a>(asked: &'a AptMessage, name: &str) -> Option<&'a str> {
     asked.get(&format!("Expected-{name}"))
 }
@@ -69,30 +71,33 @@ fn expected_size(asked: &AptMessage) -> Option<u64> {
     expected(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
 }
 
-/// Returns the size that apt expects if it differs from `size`.
+/// Returns the size that apt expects, but only if it differs from `size`.
 pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }
 
-/// Creates the file if it does not exist: apt moves a rejected file aside for inspection.
+/// Creates an empty file if none exists, because apt moves the file of a failed download aside for
+/// inspection.
 pub(super) fn leave(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }
 
-/// Returns true if the response (416) says that the complete content has this many bytes.
+/// Returns true if the `Content-Range` of a 416 response says that the complete content has `size`
+/// bytes.
 pub(super) fn ends_at(response: &Response, size: u64) -> bool {
     let range = response.head().get("content-range").and_then(content_range::parse);
     range.is_some_and(|range| range.span.is_none() && range.total == Some(size))
 }
 
-/// Returns true if the response holds a range that begins at this offset.
+/// Returns true if the `Content-Range` of the response begins at the offset `first`.
 pub(super) fn begins_at(response: &Response, first: u64) -> bool {
     let range = response.head().get("content-range").and_then(content_range::parse);
     range.and_then(|range| range.span).is_some_and(|span| span.start == first)
 }
 
-/// Writes the content of a response to the file, after its first `start` bytes. Returns the fields
-/// with the digests of the whole file.
+/// Writes the content of a response to the file at `path`, after its first `start` bytes, and sets
+/// its modification time to `date`. Returns the message fields with the size and digests of the
+/// whole file.
 pub(super) fn take(
     response: &mut Response,
     path: &Path,
@@ -114,7 +119,8 @@ pub(super) fn take(
     Ok(writer.hashers.fields(start + length))
 }
 
-/// A file with a fixed date, and the digests of the bytes written to it.
+/// A file with a fixed modification time, and the digests of its content. It sets the time again
+/// after each write.
 struct DatedHashingFile {
     file: File,
     hashers: FileHashers,
@@ -187,8 +193,8 @@ impl RunningDigest {
 }
 
 impl FileHashers {
-    /// Creates the hashers for the digests that apt expects, or for all digests if apt expects none
-    /// that can be trusted.
+    /// Creates the hashers for the digests that apt expects. If apt expects none of those in
+    /// [`TRUSTED`], all digests are computed.
     fn new(asked: &AptMessage) -> Self {
         let asked_for = DIGESTS.iter().filter(|name| !is_known(asked) || expected(asked, name).is_some());
         Self(asked_for.filter_map(|name| Some((*name, RunningDigest::of(name)?))).collect())

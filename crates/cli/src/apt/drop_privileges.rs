@@ -1,5 +1,5 @@
-//! Gives up root's rights before the first message or connection, if apt runs the method as root:
-//! the process becomes the user `APT::Sandbox::User`, as apt's own methods do.
+//! Gives up root's rights before the first connection, if apt runs the method as root. The process
+//! becomes the user `APT::Sandbox::User`, as apt's own methods do.
 //!
 //! ```
 //! use haul_cli::apt::drop_privileges::ids;
@@ -11,11 +11,11 @@
 
 use rustix::process::geteuid;
 
-/// Switches to this user if the process runs as root. Does nothing for the user root or without a
-/// name. No other thread may run yet.
+/// Switches the process to this user if it runs as root. Does nothing if `user` is `None` or
+/// `root`. No other thread may run yet.
 ///
 /// # Errors
-/// A message with the reason. Nothing may be fetched then.
+/// The reason as a text. The process may still be root then, and must not fetch anything.
 pub fn enter(user: Option<&str>) -> Result<(), String> {
     let Some(user) = user.filter(|user| *user != "root" && geteuid().is_root()) else { return Ok(()) };
     let users = std::fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
@@ -23,7 +23,8 @@ pub fn enter(user: Option<&str>) -> Result<(), String> {
     become_user(uid, gid).map_err(|error| format!("cannot become {user}: {error}"))
 }
 
-/// Returns the user id and group id of a user in the text of passwd(5).
+/// Returns the user ID and group ID of a user from `users`, the text of /etc/passwd. Returns `None`
+/// if the user is not listed.
 #[must_use]
 pub fn ids(users: &str, user: &str) -> Option<(u32, u32)> {
     let mut fields = users.lines().map(|line| line.split(':')).find_map(|mut fields| {

@@ -14,26 +14,26 @@
 use std::fmt::Write;
 use std::io::{self, BufRead, Read};
 
-/// The longest accepted message, which is a configuration with some thousand items.
+/// The length limit of a message, 4 MiB: a configuration with some thousand items is the longest.
 const LONGEST: u64 = 4 << 20;
 
 /// A message of apt's method protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AptMessage {
-    /// The number that names the kind of the message.
+    /// The number of the message, which names its kind, such as 600.
     pub number: u16,
     text: String,
     fields: Vec<(String, String)>,
 }
 
 impl AptMessage {
-    /// Returns a message without fields.
+    /// Returns a message without fields. `text` follows the number on the first line.
     #[must_use]
     pub fn new(number: u16, text: &str) -> Self {
         Self { number, text: text.to_owned(), fields: Vec::new() }
     }
 
-    /// Appends a field. Line ends are removed from the value.
+    /// Appends a field. Line ends in the value are removed.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<str>) -> Self {
         let value = value.as_ref().replace(['\r', '\n'], " ");
@@ -41,7 +41,7 @@ impl AptMessage {
         self
     }
 
-    /// Appends a field if there is a value.
+    /// Appends a field if `value` is not `None`.
     #[must_use]
     pub fn with_any(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
         match value {
@@ -50,18 +50,18 @@ impl AptMessage {
         }
     }
 
-    /// Returns the first value of the field; letter case of `name` does not matter.
+    /// Returns the value of the first field with this name, in any letter case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns all values of the field, in order.
+    /// Returns the values of all fields with this name, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter_map(move |(field, value)| field.eq_ignore_ascii_case(name).then_some(value.as_str()))
     }
 
-    /// Returns the message in the form in which it is sent.
+    /// Returns the text of the message: its first line, its fields and the empty line.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{} {}\n", self.number, self.text);
@@ -72,7 +72,7 @@ impl AptMessage {
         text
     }
 
-    /// Reads the next message of a stream. Returns `None` at its end.
+    /// Reads the next message from a stream. Returns `None` at the end of the stream.
     ///
     /// # Errors
     /// The error of the stream, or [`io::ErrorKind::InvalidData`] for a malformed message.

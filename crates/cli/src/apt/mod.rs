@@ -1,5 +1,5 @@
-//! An apt method, which is the program that apt runs to fetch files: `http` and `https` in its
-//! `Dir::Bin::Methods`, or `haul apt-method`.
+//! haul as an apt method, the program that apt runs to fetch files. haul is called as `http` or
+//! `https` in apt's `Dir::Bin::Methods`, or as `haul apt-method`.
 //!
 //! ```text
 //!  method ─▶ 100 Capabilities          apt ─▶ 601 Configuration, then 600 URI Acquire, ..
@@ -9,7 +9,7 @@
 //! apt starts one process for each host, which lives as long as apt does. The process keeps its
 //! connections open, so that it needs no agent. Some files are fetched in parallel, each on its own
 //! connection; the messages to apt have the order of its requests. apt itself follows redirects,
-//! because the other host has another configuration and login.
+//! because its configuration and credentials differ for each host.
 //!
 //! ```
 //! use haul_cli::apt::is_called;
@@ -19,7 +19,7 @@
 //! assert!(!is_called(&["haul".into(), "https".into()]));
 //! ```
 //!
-//! Left out: pipelining itself, and mirror lists, which have their own method.
+//! Not supported: HTTP pipelining, and mirror lists, for which apt has another method.
 
 mod acquire;
 pub mod auth_conf;
@@ -44,7 +44,8 @@ use ordered_output::OrderedWriter;
 
 use crate::file_access::{StdIn, Stdout};
 
-/// Returns true if the program was called as an apt method.
+/// Returns true if the command line calls haul as an apt method. The first of `words` is the
+/// program's name.
 #[must_use]
 pub fn is_called(words: &[OsString]) -> bool {
     let name = words.first().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();
@@ -53,7 +54,8 @@ pub fn is_called(words: &[OsString]) -> bool {
     ["http", "https"].contains(&scheme) || words.get(1).is_some_and(|word| word == "apt-method")
 }
 
-/// Serves apt on standard input and output until the input ends. Returns the exit code.
+/// Serves apt on standard input and output until apt closes the input. Returns the exit code of the
+/// process: 0, or 100 after an error.
 #[must_use]
 pub fn run() -> u8 {
     match serve(&mut BufReader::new(StdIn::new()), Stdout) {
@@ -62,11 +64,11 @@ pub fn run() -> u8 {
     }
 }
 
-/// Serves one side of apt's protocol.
+/// Reads apt's requests from `from` and writes the answers to `to`, until `from` ends.
 ///
 /// # Errors
-/// The errors of the streams, and malformed messages. Both mean that apt has ended or the peer is
-/// not apt.
+/// The errors of the streams, and malformed messages. In both cases apt has ended, or the other
+/// program is not apt.
 pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     let turns = OrderedWriter::new(to);
     let hello = AptMessage::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");
@@ -120,8 +122,8 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     })
 }
 
-/// Reads messages up to the configuration, which apt sends first. Returns `None` at the end of
-/// input.
+/// Reads messages until the `601 Configuration` that apt sends first. Returns `None` at the end of
+/// the input.
 fn configuration(from: &mut impl BufRead) -> io::Result<Option<AptConfig>> {
     while let Some(message) = AptMessage::read(from)? {
         match message.number {
@@ -133,7 +135,8 @@ fn configuration(from: &mut impl BufRead) -> io::Result<Option<AptConfig>> {
     Ok(None)
 }
 
-/// Returns the next `600 URI Acquire` message of apt.
+/// Returns the next `600 URI Acquire` message, and skips other messages. Returns `None` at the end
+/// of the input.
 fn next_acquire(from: &mut impl BufRead) -> io::Result<Option<AptMessage>> {
     while let Some(message) = AptMessage::read(from)? {
         if message.number == 600 {

@@ -1,5 +1,5 @@
-//! Orders the messages to apt by its requests, although files are fetched in parallel. apt's own
-//! methods keep this order, and people compare their output.
+//! Sends the messages to apt in the order of apt's requests, although files are fetched in
+//! parallel. apt's own methods keep this order, and users compare their output.
 //!
 //! ```
 //! use haul_cli::apt::ordered_output::OrderedWriter;
@@ -17,18 +17,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A stream to which several requests write. The texts appear in the order of the requests'
+/// A stream to which several requests write. Their texts appear in the order of the requests'
 /// numbers, which begin at 0.
 pub struct OrderedWriter<W>(Mutex<OrderedWriterState<W>>);
 
 struct OrderedWriterState<W> {
     to: W,
-    /// The number of the first request that has not ended. Its messages are written at once.
+    /// The lowest number of a request that has not ended. Its texts are written at once; those of
+    /// later requests wait in `held`.
     turn: u64,
     held: BTreeMap<u64, PendingMessages>,
 }
 
-/// The messages of a request that waits for earlier requests.
+/// The texts of a request that waits for earlier requests to end.
 #[derive(Default)]
 struct PendingMessages {
     text: String,
@@ -36,13 +37,13 @@ struct PendingMessages {
 }
 
 impl<W: Write> OrderedWriter<W> {
-    /// Creates a writer for this stream.
+    /// Creates a writer to this stream.
     pub fn new(to: W) -> Self {
         Self(Mutex::new(OrderedWriterState { to, turn: 0, held: BTreeMap::new() }))
     }
 
-    /// Writes the text once all messages of earlier requests are written. Until then it is kept in
-    /// memory.
+    /// Writes a text of the request with this number. If an earlier request has not ended, the text
+    /// is kept in memory until it has.
     ///
     /// # Errors
     /// The errors of the stream.
@@ -52,7 +53,7 @@ impl<W: Write> OrderedWriter<W> {
         state.write_ready()
     }
 
-    /// Marks a request as ended, so that the messages of the next one can be written.
+    /// Marks the request with this number as ended, and writes the waiting texts of the next one.
     ///
     /// # Errors
     /// The errors of the stream.
@@ -62,7 +63,7 @@ impl<W: Write> OrderedWriter<W> {
         state.write_ready()
     }
 
-    /// Returns the stream.
+    /// Returns the stream. Texts that still wait are lost.
     pub fn into_inner(self) -> W {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).to
     }

@@ -35,10 +35,11 @@ use haul_policy::range::validator::Validator;
 
 use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
 
-/// The length limit of a frame, far above the limits of requests and response heads.
+/// The length limit of a frame, 1 MiB, which is far above the limits of requests and response
+/// heads.
 pub const MAX_FRAME: usize = 1 << 20;
 
-/// The number of bytes before a frame's content: its length and its kind.
+/// The number of bytes before a frame's content: four for the length and one for the kind.
 const HEADER: usize = 5;
 
 /// A message from a caller to the agent.
@@ -52,9 +53,9 @@ pub enum CallMessage {
         /// The agent must see the same files.
         files: Vec<FileIdentity>,
     },
-    /// Asks for the agent's status.
+    /// Asks for the agent's status, which [`AgentMessage::State`] answers.
     Status,
-    /// Ends the agent once its transfers are complete.
+    /// Asks the agent to exit once its transfers are complete.
     Stop,
 }
 
@@ -63,26 +64,29 @@ pub enum CallMessage {
 pub enum AgentMessage {
     /// The final response has begun.
     Began(ResponseStart),
-    /// The transfer has ended. The agent writes no more of its body.
+    /// The transfer has ended, and the agent has closed the descriptor of the body.
     Done(Box<AgentCallResult>),
-    /// The agent refuses the request; nothing was sent to the server, and nothing written.
+    /// The agent refuses the request. It has sent nothing to the server and has written nothing.
     Refused,
     /// The answer to [`CallMessage::Status`]: lines of `name: value`.
     State(String),
-    /// The answer to [`CallMessage::Stop`]: the agent will end.
+    /// The answer to [`CallMessage::Stop`]: the agent will exit.
     Stops,
 }
 
-/// The beginning of a response.
+/// The beginning of a response, which the agent reports before it writes the first byte of the
+/// body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseStart {
     /// The head of the response, [`ResponseHead::raw`].
     pub head: Vec<u8>,
-    /// The number of bytes that will be written, if it is known.
+    /// The number of body bytes that the agent will write; `None` if it is unknown.
     pub length: Option<u64>,
-    /// The complete length of the content (of which a range may be sent), if it is known.
+    /// The complete length of the content, of which the response may be only a range; `None` if it
+    /// is unknown.
     pub total: Option<u64>,
-    /// The validator by which the content can be resumed, if the response has one.
+    /// The validator with which the rest of the content can be requested; `None` if the response
+    /// has no strong one.
     pub validator: Option<Validator>,
 }
 
@@ -93,13 +97,13 @@ pub struct AgentCallResult {
     pub facts: Facts,
     /// The URL of the last request, without user and password.
     pub url: String,
-    /// The head of the last response.
+    /// The head of the final response, as received; `None` if none arrived.
     pub head: Option<Vec<u8>>,
     /// The error of the transfer; `None` if it succeeded.
     pub error: Option<CallError>,
 }
 
-/// An error as the agent sends it to the caller.
+/// The error of a transfer, in the form in which the agent sends it to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallError {
     kind: ErrorKind,
@@ -129,7 +133,7 @@ impl From<CallError> for Error {
     }
 }
 
-/// The identity of a file: its path and the metadata that show whether it has changed.
+/// The identity of a file: its path and the metadata that change with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileIdentity {
     /// The path of the file.
@@ -157,8 +161,9 @@ impl FileIdentity {
     }
 }
 
-/// The error kinds of an agent's transfers. The index of a kind is its number in a frame. Another
-/// kind is sent as the first kind with the same exit code, or as the last kind of the list.
+/// The error kinds that can be sent in a frame. The index of a kind is its number. A kind that is
+/// not listed is sent as the first listed kind with the same exit code, or as the last kind of the
+/// list if none has that exit code.
 const KINDS: [ErrorKind; 33] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,
@@ -219,7 +224,7 @@ fn frame(kind: u8, writer: FrameWriter) -> Vec<u8> {
 }
 
 impl CallMessage {
-    /// Returns the message as a frame.
+    /// Encodes the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut writer = FrameWriter::default();
@@ -238,7 +243,7 @@ impl CallMessage {
     /// Decodes a frame.
     ///
     /// # Errors
-    /// [`MalformedFrame`] for any other frame.
+    /// [`MalformedFrame`] if the kind is unknown or the content is not valid for it.
     pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, MalformedFrame> {
         let mut reader = FrameReader::new(content);
         let message = match kind {
@@ -256,7 +261,7 @@ impl CallMessage {
 }
 
 impl AgentMessage {
-    /// Returns the message as a frame.
+    /// Encodes the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut writer = FrameWriter::default();
@@ -279,10 +284,11 @@ impl AgentMessage {
         frame(kind, writer)
     }
 
-    /// Decodes a frame. Its times count from `started`.
+    /// Decodes a frame. The times in its [`Facts`] are relative to `started`, the start of the
+    /// call.
     ///
     /// # Errors
-    /// [`MalformedFrame`] for any other frame.
+    /// [`MalformedFrame`] if the kind is unknown or the content is not valid for it.
     pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedFrame> {
         let mut reader = FrameReader::new(content);
         let message = match kind {
@@ -363,7 +369,8 @@ impl FrameValue for ErrorKind {
 }
 
 impl AgentCallResult {
-    /// Takes the head out of the result, and sets the HTTP version in `facts` from it.
+    /// Removes the head from the result and decodes it. Sets the HTTP version in `facts` to that of
+    /// the head.
     #[must_use]
     pub fn take_head(&mut self) -> Option<ResponseHead> {
         let head = self.head.take().and_then(|raw| ResponseHead::from_raw(&raw));
@@ -387,10 +394,12 @@ impl FrameBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns the next complete frame: its kind and content.
+    /// Removes the next complete frame from the buffer, and returns its kind and content. Returns
+    /// `None` if more bytes are needed.
     ///
     /// # Errors
-    /// [`MalformedFrame`] for a frame that is too long: no later frame can be read.
+    /// [`MalformedFrame`] for a frame that is longer than [`MAX_FRAME`]. Later frames cannot be
+    /// read either.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and after `None` there may be more")]
     pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedFrame> {
         let Some((header, rest)) = self.bytes.split_at_checked(HEADER) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Lists, for each option type, the fields that are sent to the agent.
+//! The tables of option fields that are sent to the agent, one for each option type.
 
 use haul::RequestOptions;
 use haul::body::DecodeLimits;
@@ -253,7 +253,7 @@ impl FrameValue for NoProxy {
     }
 }
 
-/// Encodes the variables with their values.
+/// Encodes the names and values of the environment variables.
 impl FrameValue for ProxyEnvironment {
     fn put(&self, writer: &mut FrameWriter) {
         let variables: Vec<(String, String)> =

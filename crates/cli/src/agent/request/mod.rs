@@ -13,11 +13,11 @@
 //! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
 //! ```
 //!
-//! [`AgentRequest::to_bytes`] returns `None` for a request that cannot be handed over (with
-//! content, a jar, or an observer); the call then runs without the agent. So do settings that the
-//! tables of `fields.rs` do not know: a new field of a struct fails to compile until a table names
-//! it; and where a type of the engine hides its fields, the written value is read back and
-//! compared. No option is ever dropped silently.
+//! [`AgentRequest::to_bytes`] returns `None` for a request that the agent does not support (with
+//! content, a cookie jar, or an observer). The caller then fetches without the agent. The same
+//! happens if an option is set that the tables of `fields.rs` do not list. No option is ever
+//! dropped silently: a new field of a struct fails to compile until a table lists it, and if the
+//! engine's type is `non_exhaustive`, the written value is decoded again and compared.
 
 mod fields;
 
@@ -33,7 +33,7 @@ use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, fram
 /// A request that can be sent to the agent.
 #[derive(Debug, Clone)]
 pub struct AgentRequest {
-    /// The URL, absolute. May hold a user and a password.
+    /// The absolute URL. It may contain a user and a password.
     pub url: String,
     /// The engine's options for the request.
     pub options: RequestOptions,
@@ -42,7 +42,7 @@ pub struct AgentRequest {
 frame_fields!(AgentRequest { url, options });
 
 impl AgentRequest {
-    /// Encodes the request. Returns `None` if an option is set that the agent cannot carry out.
+    /// Encodes the request. Returns `None` if an option is set that the agent does not support.
     #[must_use]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         if !can_be_sent(&self.options) {
@@ -74,7 +74,7 @@ impl AgentRequest {
     }
 }
 
-/// Returns true if no option is set that the agent cannot carry out.
+/// Returns true if the agent supports all options that are set.
 fn can_be_sent(options: &RequestOptions) -> bool {
     let has_objects = options.jar.is_some()
         || options.hsts.is_some()

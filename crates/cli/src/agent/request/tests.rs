@@ -134,7 +134,7 @@ fn request() -> AgentRequest {
     AgentRequest { url: "https://h/".into(), options }
 }
 
-/// Panics if a field of the table has the same value in both structs.
+/// Panics with the name of the first field that has the same value in both structs.
 fn assert_all_differ<T: FrameFields>(sample: &T, other: &T) {
     let fields = sample.encoded_fields().into_iter().zip(other.encoded_fields());
     for ((name, ours), (_, theirs)) in fields {
@@ -142,7 +142,7 @@ fn assert_all_differ<T: FrameFields>(sample: &T, other: &T) {
     }
 }
 
-/// Panics with the name of the first field that differs.
+/// Panics with the name of the first field that differs between the structs.
 fn assert_same<T: FrameFields>(actual: &T, expected: &T) {
     for (actual, expected) in actual.encoded_fields().into_iter().zip(expected.encoded_fields()) {
         assert_eq!(actual, expected);
@@ -190,8 +190,8 @@ fn truncated_or_extended_request_is_malformed() {
     assert!(AgentRequest::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
 }
 
-/// A seed of another version cannot be decoded, and the fuzzer would never reach its fields.
-/// `UPDATE=1` writes a new seed.
+/// The fuzzer needs a seed that it can decode, or it never reaches the fields. Run the test with
+/// `UPDATE=1` to write a new seed after a change of the encoding.
 #[test]
 fn fuzz_seed_is_a_request_of_this_version() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");

@@ -1,5 +1,5 @@
-//! One call in the agent: the descriptor to which the worker writes the body, and the socket to
-//! which the result is sent.
+//! The agent's side of one call: the descriptor to which the worker thread writes the body, and the
+//! socket to which the agent sends the result.
 //!
 //! ```text
 //!   worker ──▶ AgentCallSink ──▶ AgentCall { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
@@ -24,11 +24,12 @@ use rustix::fs::{FileType, fstat};
 
 use crate::agent::protocol::{AgentCallResult, AgentMessage, ResponseStart};
 
-/// The longest response that is received to its end although its caller is gone, so that the
-/// connection can be reused. Aborting a longer one costs less than receiving it.
+/// The greatest length, 256 KiB, of a response that the agent receives to its end after the caller
+/// has disconnected, so that the connection to the server can be reused. To abort a longer response
+/// costs less than to receive it.
 const DRAIN_MAX: u64 = 256 << 10;
 
-/// A call whose transfer has not ended.
+/// A call whose result has not been sent yet.
 pub(super) struct AgentCall {
     id: u64,
     socket: Arc<UnixStream>,
@@ -38,18 +39,19 @@ pub(super) struct AgentCall {
 }
 
 struct CallOutput {
-    /// The destination of the body; `None` once it is closed.
+    /// The writer to the descriptor of the body; `None` once the descriptor is closed.
     output: Option<DescriptorWriter>,
-    /// True while the descriptor is full. Bytes that did not fit are in `output`.
+    /// True while a pipe has no room for more bytes. `output` buffers the bytes that did not fit.
     is_full: bool,
     is_watched: bool,
-    /// True if the response is at most [`DRAIN_MAX`] long, and the agent does not write it to a
-    /// file itself.
+    /// True if the response is at most [`DRAIN_MAX`] bytes long and its body goes to a pipe.
     is_short: bool,
-    /// True if the caller is gone and the agent receives the response to its end.
+    /// True if the caller has disconnected and the agent still receives the response, to discard
+    /// it.
     is_orphaned: bool,
     waiting: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// The encoded result, which is sent once the whole body is written.
+    /// The encoded result; `None` until the transfer has ended. It is sent once the whole body is
+    /// written.
     end: Option<Vec<u8>>,
 }
 
@@ -67,7 +69,7 @@ impl AgentCall {
         Self { id, socket, registry, token, output: Mutex::new(outlet) }
     }
 
-    /// Returns the number that tags the call's transfer.
+    /// Returns the number of the call, which also tags its transfer.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -76,15 +78,16 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if nothing is left to do: the caller has received the result, or it is gone and
-    /// its response need not be received to the end.
+    /// Returns true if the call needs no more work: its descriptor is closed, and the agent does
+    /// not receive the rest of the response for a caller that has disconnected.
     pub(super) fn is_settled(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned
     }
 
-    /// Records that the caller is gone. Returns `true` if the response has begun and is short
-    /// enough to be received to its end, so that the connection can be reused.
+    /// Handles the disconnection of the caller. Returns `true` if the response is short enough
+    /// ([`DRAIN_MAX`]) to be received to its end, so that the connection to the server can be
+    /// reused.
     pub(super) fn caller_left(&self) -> bool {
         let mut outlet = self.output();
         if outlet.is_short {
@@ -93,7 +96,7 @@ impl AgentCall {
         outlet.is_short
     }
 
-    /// Closes the output, so that the rest of the response is received and discarded.
+    /// Closes the output. The rest of the response is then received and discarded.
     fn drain(&self, outlet: &mut CallOutput) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
@@ -104,7 +107,8 @@ impl AgentCall {
         }
     }
 
-    /// Continues to write after the descriptor has become writable, or its reader is gone.
+    /// Writes buffered bytes after the descriptor has become writable or its reader has closed it,
+    /// and wakes the transfer when all are written.
     pub(super) fn is_writable(&self) {
         let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };
@@ -141,16 +145,15 @@ impl AgentCall {
         }
     }
 
-    /// Closes the connection to the caller without a result, because this agent cannot finish the
-    /// call.
+    /// Disconnects the caller without a result, because the agent cannot finish the call.
     pub(super) fn abort(&self) {
         self.output().end = None;
         self.close(&mut self.output());
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Closes the descriptor, then sends the result. A caller that receives the result can
-    /// therefore rely on the closed descriptor.
+    /// Closes the descriptor, then sends the result if there is one. So the agent writes nothing
+    /// more once the caller has the result.
     fn close(&self, outlet: &mut CallOutput) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched
@@ -164,8 +167,8 @@ impl AgentCall {
         }
     }
 
-    /// Sends a frame to the caller. Frames are few and small: if the socket has no room for one,
-    /// the agent closes the connection.
+    /// Sends a frame to the caller. Disconnects the caller if the socket has no room for the frame:
+    /// frames are few and small, so that a caller which reads them always leaves room.
     fn send(&self, frame: &[u8]) -> bool {
         let sent = (&*self.socket).write_all(frame).is_ok();
         if !sent {
@@ -188,8 +191,8 @@ impl AgentCall {
 /// The sink that writes the body of a call to its descriptor.
 pub(super) struct AgentCallSink {
     call: Arc<AgentCall>,
-    /// A second handle of the descriptor if it is a regular file, to which the kernel can move
-    /// bytes directly. `None` for a pipe, which may have no room.
+    /// A duplicate of the descriptor if it is a regular file, to which the kernel can move bytes
+    /// directly. `None` for a pipe, because its write would block while it is full.
     file: Option<OwnedFd>,
     written: bool,
 }
@@ -223,7 +226,7 @@ impl AgentCallSink {
     }
 }
 
-/// Returns true if the error says that the reader of a pipe has closed it.
+/// Returns true if the error is `EPIPE`: the reader of a pipe has closed it.
 fn is_broken_pipe(error: &Error) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)

@@ -1,13 +1,13 @@
-//! The agent's process. It serves callers and sleeps in between.
+//! The agent's process. It serves callers, and sleeps while there are none.
 //!
 //! ```text
 //!  main thread    listener, calls' sockets, full descriptors ─▶ orders ─▶ TransferQueue ─▶ worker thread (the engine's event loop)
 //!                 no call for `idle` seconds ─▶ end                               connections, TLS, DNS answers are kept
 //! ```
 //!
-//! An idle agent wakes up only once, at the end of the idle time, to end. The data of a call (URL,
-//! fields, credentials) is freed with its transfer. Connections, TLS sessions and DNS answers stay,
-//! and are used only for requests with the same connection settings.
+//! An idle agent wakes up only once, at the end of the idle time, and exits. The data of a call
+//! (URL, header fields, credentials) is freed when its transfer ends. Connections, TLS sessions and
+//! DNS answers are kept, and are used only for requests with the same connection settings.
 
 mod call;
 mod transfer_queue;
@@ -39,15 +39,15 @@ use transfer_queue::TransferQueue;
 
 const LISTENER: Token = Token(0);
 
-/// The most callers that are served at once. Further callers are disconnected, and fetch without
-/// the agent.
+/// The maximum number of connected callers. The agent disconnects further ones, which then fetch
+/// without the agent.
 const MAX_PEERS: usize = 256;
 
-/// The time limit for receiving the rest of a response after its caller is gone.
+/// The time limit for receiving the rest of a response after its caller has disconnected.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// Serves callers until none has come for `idle`, or until one of them stops the agent. `listener`
-/// is the listening socket at `place`.
+/// Serves callers until `idle` has passed without a call, or until a caller stops the agent.
+/// `listener` is a listening socket that is bound to `place`.
 ///
 /// # Errors
 /// The errors of the event loop. An error in one call ends only that call.
@@ -78,11 +78,12 @@ struct AgentServer {
     work: Arc<TransferQueue>,
     peers: HashMap<usize, CallerConnection>,
     outputs: HashMap<usize, Arc<AgentCall>>,
-    /// The calls whose responses are received to the end although their callers are gone, with
-    /// their deadlines, the earliest first.
+    /// The ids of the calls whose callers have disconnected but whose responses are received to the
+    /// end, with their deadlines in ascending order.
     orphaned: VecDeque<(Instant, u64)>,
-    /// The metadata of the program and of the files that TLS reads, as the first caller saw them. A
-    /// later caller that sees a changed file is refused, and the agent accepts no more callers.
+    /// The metadata of haul's executable and of the TLS files, as the first caller that named each
+    /// file saw it. If a later caller sees other metadata, its call is refused, and the agent
+    /// accepts no more callers.
     files: HashMap<PathBuf, [u64; 4]>,
     next_token: usize,
     next_call: u64,
@@ -94,7 +95,7 @@ struct CallerConnection {
     frames: FrameBuffer,
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
-    /// The event token of the descriptor that receives the body of `call`.
+    /// The event token of the descriptor that receives the body of `call`, the call in progress.
     output_token: usize,
 }
 
@@ -156,8 +157,8 @@ impl AgentServer {
         }
     }
 
-    /// Cancels the responses of absent callers whose deadline has passed. Their connections are
-    /// closed.
+    /// Cancels the transfers whose callers have disconnected and whose deadline has passed. This
+    /// closes their connections.
     fn abandon_expired(&mut self) {
         let now = Instant::now();
         while let Some(&(_, id)) = self.orphaned.front().filter(|(until, _)| *until <= now) {
@@ -166,7 +167,8 @@ impl AgentServer {
         }
     }
 
-    /// Accepts no more callers: removes the socket, so that the next caller starts another agent.
+    /// Removes the socket and accepts no more callers, so that the next caller starts another
+    /// agent.
     fn leave(&mut self) {
         // In this order: no process replaces a socket that still has a listener, so the removed one
         // is ours.
@@ -204,7 +206,8 @@ impl AgentServer {
         }
     }
 
-    /// Reads from a caller's socket that is readable or closed.
+    /// Reads and handles the messages of a caller whose socket is readable or closed. Disconnects
+    /// the caller at the end of the connection or after an invalid message.
     fn read_messages(&mut self, token: usize) {
         let Some(peer) = self.peers.get_mut(&token) else { return };
         let mut goes_on = peer.receive();
@@ -236,7 +239,7 @@ impl AgentServer {
         }
     }
 
-    /// Handles a message of a caller. Returns `false` if its connection must be closed.
+    /// Handles a message of a caller. Returns `false` if the caller must be disconnected.
     fn handle_message(&mut self, token: usize, order: CallMessage) -> bool {
         let answer = match order {
             CallMessage::Call { request, files } => match self.begin(token, &request, &files) {
@@ -253,8 +256,8 @@ impl AgentServer {
         self.peers.get(&token).is_some_and(|peer| (&*peer.socket).write_all(&answer.to_frame()).is_ok())
     }
 
-    /// Begins a transfer. Returns `Some(false)` if the agent cannot carry it out, and `None` if the
-    /// message is invalid.
+    /// Begins the transfer of a call. Returns `Some(false)` if the call is refused, and `None` if
+    /// the message is invalid.
     fn begin(&mut self, token: usize, request: &[u8], files: &[FileIdentity]) -> Option<bool> {
         let registry = self.poll.registry().try_clone().ok()?;
         let peer = self.peers.get_mut(&token)?;
@@ -299,8 +302,8 @@ impl AgentServer {
 }
 
 impl CallerConnection {
-    /// Reads the bytes and descriptors that have arrived. Returns `false` at the end of the
-    /// connection.
+    /// Reads the bytes and descriptors that have arrived. Returns `false` if the caller has closed
+    /// the connection.
     fn receive(&mut self) -> bool {
         let mut bytes = [0; 16 << 10];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];

@@ -1,4 +1,5 @@
-//! The agent's transfers: the queue from which the worker takes them, and the results for callers.
+//! The transfers of the agent's calls. The main thread queues them, the worker thread runs them,
+//! and their results are sent to the callers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use haul_policy::queue::HostId;
 
 use super::call::AgentCall;
 
-/// The transfers that the worker has not taken, and all calls that have not ended.
+/// The transfers that the worker thread has not begun, and all calls that have not ended.
 #[derive(Default)]
 pub(super) struct TransferQueue {
     state: Mutex<QueueState>,
@@ -30,7 +31,7 @@ struct QueueState {
     is_over: bool,
 }
 
-/// The statistics since the agent started.
+/// The counts since the agent started, for `--agent-status`.
 #[derive(Default)]
 pub(super) struct AgentCounters {
     /// The number of finished calls.
@@ -46,7 +47,8 @@ impl TransferQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues the transfer of a call. Returns `false` if the worker thread has ended.
+    /// Queues the transfer of a call and wakes the worker thread. Returns `false` if the worker
+    /// thread has ended.
     pub(super) fn begin(&self, call: &Arc<AgentCall>, transfer: Box<Transfer>) -> bool {
         let mut state = self.lock();
         if state.is_over {
@@ -62,7 +64,8 @@ impl TransferQueue {
         true
     }
 
-    /// Ends a call whose caller is gone: removes it from the queue, or cancels it if it has begun.
+    /// Ends a call whose caller has disconnected: removes its transfer from the queue, or cancels
+    /// the transfer if it has begun.
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|transfer| transfer.scheduling.tag == id) {
