@@ -3,7 +3,7 @@
 use crate::h2::ErrorCode;
 use core::fmt;
 
-/// The reason why a connection takes no further request.
+/// The reason why a connection accepts no further request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -11,9 +11,9 @@ pub enum CloseReason {
     ServerClose,
     /// The request said `Connection: close`.
     ClientClose,
-    /// An HTTP/1.0 response without `Connection: keep-alive`.
+    /// The response is HTTP/1.0 and lacks `Connection: keep-alive`.
     Http10,
-    /// The body lasts until the connection ends.
+    /// The response's body ends where the connection ends (RFC 9112 §6.3).
     UntilClose,
     /// The response has both Transfer-Encoding and Content-Length, which two parties may read
     /// differently (RFC 9112 §6.1).
@@ -26,13 +26,14 @@ pub enum CloseReason {
     LooseFraming,
     /// The response was complete before all of the request had been sent.
     RequestUnfinished,
-    /// Bytes arrived that no request had asked for.
+    /// Bytes arrived while no request was waiting for a response.
     UnsolicitedBytes,
     /// The peer closed the connection.
     PeerClosed,
-    /// The peer broke the protocol, closed within a response, or fell silent.
+    /// The peer broke the protocol, closed the connection within a response, or stayed silent for
+    /// longer than a timeout allows.
     Broken,
-    /// The connection became a tunnel.
+    /// The connection became a tunnel (101, or 2xx to CONNECT).
     Tunnel,
     /// HTTP/2: the peer sent GOAWAY.
     GoAway(ErrorCode),

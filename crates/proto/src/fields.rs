@@ -29,7 +29,7 @@ pub(crate) struct FieldSpan {
     pub(crate) value: (u32, u32),
 }
 
-/// A field section: names and values in the order and spelling in which they were received.
+/// A field section: names and values in the order and spelling of the wire.
 ///
 /// `Debug` prints names and the lengths of values, because a value may be a secret (`Set-Cookie`).
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -39,7 +39,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Creates a section; the spans must lie within `raw`.
+    /// Creates a section from its bytes and the positions of its fields, which must lie within
+    /// `raw`.
     pub(crate) fn new(raw: Vec<u8>, spans: Vec<FieldSpan>) -> Fields {
         Fields { raw, spans }
     }
@@ -49,13 +50,14 @@ impl Fields {
         self.spans.iter().map(|span| (name(&self.raw, span), &self.raw[range(span.value)]))
     }
 
-    /// Iterates over names as bytes and values, for callers that compare or copy them. Reads
-    /// nothing else.
+    /// Iterates over names and values, both as bytes. Cheaper than [`Fields::iter`], since no name
+    /// is converted to `str`.
     pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
-    /// Iterates over the fields with names of the wanted lengths. Checks no other property.
+    /// Iterates over the fields whose name has a length for which `is_wanted` is true. The caller
+    /// compares the names themselves.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
         spans.map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
@@ -81,8 +83,8 @@ impl Fields {
         self.spans.is_empty()
     }
 
-    /// Returns the section as received, with the empty line at its end; a folded line is joined
-    /// into one. For HTTP/2, returns the text in the syntax of HTTP/1.
+    /// Returns the bytes of the section as received, with the empty line at its end. A folded line
+    /// is joined into one. For HTTP/2, returns the text that HTTP/1 would use.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }
@@ -108,7 +110,7 @@ fn is(text: &[u8], span: &FieldSpan, name: &str) -> bool {
     text[range(span.name)].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Returns a name. Names were checked to be tokens, hence ASCII.
+/// Returns a name as text. The parser has checked that names are tokens, hence ASCII.
 fn name<'a>(text: &'a [u8], span: &FieldSpan) -> &'a str {
     core::str::from_utf8(&text[range(span.name)]).unwrap_or_default()
 }

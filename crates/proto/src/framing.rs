@@ -3,21 +3,21 @@
 
 use crate::syntax::{DecimalFault, decimal, trim_ows};
 
-/// A request on one connection; numbers rise in the order in which requests are enqueued. In HTTP/2
-/// the number is the stream's.
+/// The number of a request on one connection. Numbers rise in the order in which requests are
+/// enqueued. In HTTP/2 the number is the stream identifier.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
 /// The way in which the end of a response's body is determined (RFC 9112 §6.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyFraming {
-    /// No body: an answer to HEAD, 204, 304.
+    /// No body: the response to HEAD, or a 204 or 304.
     None,
     /// A known number of bytes.
     Length(u64),
-    /// Chunks; in HTTP/2, frames until one ends the stream.
+    /// Chunked transfer coding. HTTP/2: an unknown length, up to the frame that ends the stream.
     Chunked,
-    /// All bytes until the peer closes.
+    /// All bytes until the peer closes the connection.
     UntilClose,
 }
 
@@ -42,8 +42,8 @@ pub enum LengthFault {
     Conflicting,
 }
 
-/// Parses one value, or a list of equal ones, which some servers make of a field sent twice (RFC
-/// 9110 §8.6).
+/// Parses a Content-Length: one number, or a list of equal numbers, which some servers make of a
+/// field sent twice (RFC 9110 §8.6).
 pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
     let mut length = None;
     for element in value.split(|&byte| byte == b',') {

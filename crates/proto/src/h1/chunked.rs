@@ -25,7 +25,7 @@ use crate::response_error::ResponseError;
 use core::ops::Range;
 use memchr::memchr_iter;
 
-/// The most digits of a size, with leading zeros.
+/// The largest number of digits in a chunk size, leading zeros included.
 const MAX_DIGITS: u8 = 16;
 
 /// The result of decoding one piece of the input.
@@ -53,10 +53,11 @@ enum ChunkState {
 #[derive(Default, Debug)]
 pub(crate) struct ChunkedDecoder {
     state: ChunkState,
-    /// The chunk's size while it is being read; then the number of its bytes still to come.
+    /// While the size line is read: the chunk's size so far. After it: the number of payload bytes
+    /// of the chunk still to come.
     size: u64,
     digits: u8,
-    /// The number of bytes of the size line so far.
+    /// The number of bytes of the current size line so far.
     line: usize,
     /// The number of bytes of extensions in the body so far.
     extensions: usize,
@@ -77,7 +78,8 @@ impl ChunkedDecoder {
         self.is_loose
     }
 
-    /// Decodes the next piece; also returns the number of bytes consumed.
+    /// Decodes the start of `input` up to the next event. Also returns the number of bytes
+    /// consumed.
     pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
         let mut at = 0;
         loop {
@@ -110,7 +112,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Processes one byte of framing.
+    /// Processes one byte outside the payload.
     fn frame(&mut self, limits: &Limits, byte: u8) -> Result<(), H1Error> {
         let fault = |fault| Err(H1Error::Chunk(fault));
         if matches!(self.state, ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf) {

@@ -1,4 +1,4 @@
-//! Errors of a peer, each with its own name.
+//! Errors that a peer causes, one variant for each kind of violation.
 //!
 //! An [`H1Error`] ends the connection, since the start of the next response can no longer be known.
 //! A mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
@@ -24,8 +24,8 @@ pub enum H1Error {
     /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of
     /// another response.
     NotHttp,
-    /// The status line has another version than HTTP/1.0 and 1.1. `minor` is present if `major` is
-    /// 1.
+    /// The status line names a version other than HTTP/1.0 and HTTP/1.1. `minor` is `None` unless
+    /// `major` is 1.
     UnsupportedVersion {
         /// The digit before the dot.
         major: u8,
@@ -61,7 +61,8 @@ pub enum H1Error {
     /// Bytes arrived while no request was waiting for a response, or before any byte of the request
     /// had been sent.
     UnsolicitedBytes,
-    /// The peer closed after a complete response, without having read the request.
+    /// The peer closed after a complete response, while the rest of the request was still being
+    /// sent.
     EndedInRequest,
     /// The peer closed before a status line was complete.
     EndedInStatusLine {
@@ -85,8 +86,8 @@ pub enum H1Error {
         /// The number of payload bytes received.
         got: u64,
     },
-    /// The body lasts until the connection ends, but the transport's end mark (TLS close_notify) is
-    /// missing: an attacker may have cut the body off.
+    /// The response's body ends where the connection ends, but the transport's end mark (TLS
+    /// close_notify) is missing: an attacker may have cut the body off.
     EndedUncleanly {
         /// The number of payload bytes received.
         got: u64,
@@ -114,8 +115,8 @@ pub enum FieldLineFault {
 pub enum CodingFault {
     /// The field names no coding.
     Empty,
-    /// A coding that was not requested: other than `chunked` and `identity`, alone or beside them,
-    /// or with parameters.
+    /// A coding that was not requested: any other than `chunked` and `identity`, or one of these
+    /// two with parameters.
     Unsupported,
     /// `chunked` occurs twice.
     Repeated,
@@ -131,7 +132,7 @@ pub enum ChunkFault {
     SizeEnd,
     /// More than 16 hexadecimal digits.
     SizeOverflow,
-    /// Blanks after the size, and then neither an extension nor a line end.
+    /// Blanks after the size that neither an extension nor a line end follows.
     SizeSpaced,
     /// CR without LF.
     BareCr,
@@ -142,7 +143,7 @@ pub enum ChunkFault {
 }
 
 impl H1Error {
-    /// Returns `true` if the peer closed too early rather than send something wrong.
+    /// Returns `true` if the peer closed too early, `false` if it sent something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

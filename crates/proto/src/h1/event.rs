@@ -42,25 +42,25 @@ pub enum H1Event {
         /// The framing of the body.
         framing: BodyFraming,
     },
-    /// Payload.
+    /// Bytes of the response's body.
     Body {
         /// The request.
         id: RequestId,
-        /// The position in the buffer given to `step`, without framing.
+        /// The range of these bytes in the buffer given to `step`, without chunk framing.
         range: Range<usize>,
     },
     /// The response has been read to its end.
     Complete {
         /// The request.
         id: RequestId,
-        /// The trailer section of a chunked body, if there was one. Never merge it into the head
-        /// (RFC 9110 §6.5.1).
+        /// The trailer section of a chunked body, `None` if there was none. Never merge it into the
+        /// head (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
         /// `Ok` if the connection may take further requests, else the reason.
         reuse: Result<(), CloseReason>,
     },
     /// The connection is no longer HTTP/1, after 101 or after 2xx to CONNECT. All input after the
-    /// head belongs to the caller.
+    /// head is data of the new protocol, for the caller to read.
     Tunnel {
         /// The request.
         id: RequestId,

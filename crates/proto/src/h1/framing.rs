@@ -80,7 +80,7 @@ pub(crate) fn of_response(
     Ok((framing, faulty.or(kept)))
 }
 
-/// The last coding of a list, as far as it determines the framing.
+/// The last coding named in Transfer-Encoding, by its effect on the framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum LastCoding {
     /// The field is present but empty.
@@ -92,11 +92,12 @@ enum LastCoding {
     Other,
 }
 
-/// The list of codings read so far: those of several fields form one list (RFC 9110 §5.3).
+/// The transfer codings read so far. Several Transfer-Encoding fields form one list (RFC 9110
+/// §5.3).
 #[derive(Copy, Clone, Default)]
 struct TransferCodings {
     last: LastCoding,
-    /// True if the list contains `identity`, which RFC 9112 no longer has.
+    /// True if the list contains `identity`, which RFC 9112 removed.
     has_identity: bool,
 }
 
@@ -129,7 +130,7 @@ impl TransferCodings {
     }
 }
 
-/// The tokens of Connection that matter here.
+/// The tokens of a Connection field that decide whether the connection stays open.
 #[derive(Copy, Clone, Default)]
 pub(crate) struct ConnectionTokens {
     pub(crate) close: bool,

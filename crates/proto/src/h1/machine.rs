@@ -1,4 +1,4 @@
-//! The state machine of a connection: takes requests, returns events.
+//! The state machine of an HTTP/1 connection: accepts requests, returns events.
 //!
 //! A driver calls, in this order: [`H1Machine::enqueue`], with [`H1Machine::send_body`] and
 //! [`H1Machine::finish_body`] as [`H1Machine::body_credit`] allows; then [`H1Machine::output`], and
@@ -16,14 +16,14 @@ use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 
-/// A request without a complete response.
+/// A request whose response is not complete.
 #[derive(Debug)]
 pub(crate) struct UnansweredRequest {
     pub(crate) id: RequestId,
     pub(crate) facts: RequestProperties,
     /// The position of the request's first byte in the output.
     start: u64,
-    /// The position of the request's end in the output, once known.
+    /// The position of the request's end in the output; `None` while its body is unfinished.
     end: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct H1Machine {
 }
 
 impl H1Machine {
-    /// Creates an open connection that has transferred nothing yet.
+    /// Creates a connection on which nothing has been sent or received.
     pub fn new(mut config: H1Config) -> H1Machine {
         // Offsets in a head are 32 bits wide.
         config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
@@ -79,7 +79,8 @@ impl H1Machine {
         }
     }
 
-    /// Appends a request's head to the output. An error leaves everything unchanged.
+    /// Appends a request's head to the output, and returns the request's number. An error leaves
+    /// everything unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -98,15 +99,15 @@ impl H1Machine {
         Ok(id)
     }
 
-    /// Returns the number of bytes of the last request's body that can be taken now; `None` if no
-    /// more body bytes are expected. At most 64 KiB wait in the output.
+    /// Returns the number of bytes of the last request's body that [`H1Machine::send_body`] accepts
+    /// now; `None` if no more body bytes are expected. The output buffers at most 64 KiB.
     pub fn body_credit(&self) -> Option<u64> {
         self.sender.credit()
     }
 
     /// Appends body bytes to the output, as a chunk if the body is chunked. Returns the number of
-    /// bytes taken: all of them, or as many as [`H1Machine::body_credit`] allowed. A body of known
-    /// length ends with its last byte.
+    /// bytes accepted: all of them, or as many as [`H1Machine::body_credit`] allowed. A body of
+    /// known length ends with its last byte.
     ///
     /// Bytes given right after [`H1Machine::enqueue`] follow the head in one output slice.
     pub fn send_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
@@ -115,16 +116,16 @@ impl H1Machine {
         Ok(taken)
     }
 
-    /// Ends a chunked body, with any trailers. For a body of known length, checks that all of it
-    /// was given.
+    /// Ends a chunked body, and sends these trailers after it. For a body of known length, checks
+    /// that all bytes were given.
     pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         self.sender.finish(trailers)?;
         self.note_end();
         Ok(())
     }
 
-    /// Replaces the error by the reason to close if there is one: closing drops the body that was
-    /// being sent.
+    /// Returns the reason to close, if there is one, in place of [`RequestError::NoBodyExpected`].
+    /// Closing drops an unfinished body, so the caller could not have known better.
     fn or_closed(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
@@ -132,7 +133,8 @@ impl H1Machine {
         }
     }
 
-    /// Records the end of the last request, the only one whose body can be unfinished.
+    /// Records the end of the last request once its body is finished. No earlier request can have
+    /// an unfinished body.
     fn note_end(&mut self) {
         if self.sender.is_finished()
             && let Some(exchange) = self.exchanges.back_mut()
@@ -141,14 +143,13 @@ impl H1Machine {
         }
     }
 
-    /// Returns the bytes to send, in one piece.
+    /// Returns all bytes that are ready to send, as one slice.
     pub fn output(&self) -> &[u8] {
         self.sender.output.pending()
     }
 
-    /// Records that the transport took `n` bytes of [`H1Machine::output`]. Call it before
-    /// [`H1Machine::step`] gets the bytes that answer them: a response to an unsent request is an
-    /// error.
+    /// Records that the transport accepted `n` bytes of [`H1Machine::output`]. Call it before
+    /// passing their response to [`H1Machine::step`]: a response to an unsent request is an error.
     pub fn advance_output(&mut self, n: usize) {
         self.sender.output.advance(n);
     }
@@ -191,7 +192,8 @@ impl H1Machine {
         self.close(reason);
     }
 
-    /// Stops reading and taking requests. The first reason stays.
+    /// Closes the connection: no more input is read and no request is accepted. If it is closed
+    /// already, the first reason is kept.
     pub(crate) fn close(&mut self, reason: CloseReason) {
         self.closing.get_or_insert(reason);
         self.receiver.close();
@@ -209,32 +211,34 @@ impl H1Machine {
     }
 
     /// Returns `Some(remaining)` if the next bytes on the wire are that many bytes of payload. The
-    /// driver may move up to that many from the socket to their destination itself.
+    /// driver may then move up to that many bytes from the socket to their destination without
+    /// [`H1Machine::step`].
     ///
-    /// Pass bytes that are in the driver's buffer already to [`H1Machine::step`] first.
+    /// First pass the bytes that the driver has already read into its buffer to
+    /// [`H1Machine::step`].
     pub fn direct_body(&self) -> Option<u64> {
         self.receiver.direct()
     }
 
-    /// Records bytes moved under [`H1Machine::direct_body`]. Returns [`H1Event::Complete`] with the
-    /// last one, unless the rest of the request has to be sent first; then [`H1Machine::has_due`]
-    /// becomes true at that time.
+    /// Records payload bytes that the driver moved itself, as [`H1Machine::direct_body`] allows.
+    /// Returns [`H1Event::Complete`] with the last one. If the rest of the request has to be sent
+    /// first, returns `None`, and [`H1Machine::has_due`] becomes true when it has been sent.
     ///
-    /// To report more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
+    /// Reporting more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
     /// builds panic, others count only the allowed ones.
     pub fn advance_body(&mut self, n: u64) -> Option<H1Event> {
         let is_whole = self.receiver.advance_direct(n);
         is_whole.then(|| self.complete(None, false)).filter(|event| *event != H1Event::NeedInput)
     }
 
-    /// Returns the request of the next response.
+    /// Returns the request whose response is read next; `None` if no request is unanswered.
     pub fn current(&self) -> Option<RequestId> {
         self.exchanges.front().map(|exchange| exchange.id)
     }
 
-    /// Iterates over the requests without a complete response, in order. After the connection
-    /// broke, they may be sent again on another one; the first one only if nothing of its response
-    /// was [received](H1Machine::response_started).
+    /// Iterates over the requests without a complete response, in the order in which they were
+    /// enqueued. After the connection broke, they may be sent again on another one; the first of
+    /// them only if [`H1Machine::response_started`] is false.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
@@ -250,7 +254,8 @@ impl H1Machine {
         self.sender.hold_until()
     }
 
-    /// Ends the wait for `100 Continue` if its time is over: call [`H1Machine::body_credit`] again.
+    /// Ends the wait for `100 Continue` if `now` is past its deadline. Call
+    /// [`H1Machine::body_credit`] afterwards.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.sender.hold_until().is_some_and(|until| until <= now) {
             self.sender.release();
@@ -262,8 +267,8 @@ impl H1Machine {
         self.closing.is_none() && self.exchanges.is_empty() && self.output().is_empty()
     }
 
-    /// Returns the reason to take no further request, as soon as it is known: with the head of the
-    /// response that states it.
+    /// Returns the reason to send no further request on this connection; `None` if it can be reused
+    /// so far. The reason is known as soon as the head that states it has been read.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.closing
     }

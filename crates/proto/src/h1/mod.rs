@@ -96,11 +96,13 @@ pub struct H1Config {
     /// Default 1 s, as curl. Hazard: a server that ignores Expect costs this wait on every such
     /// request.
     pub expect_timeout: Duration,
-    /// The number of unanswered requests on the connection; 1 means no pipelining, 0 counts as 1.
+    /// The largest number of unanswered requests on the connection. 1 means no pipelining; 0 counts
+    /// as 1.
     ///
     /// Default 1. Each request costs its head in the output buffer until it is sent, and about 50
-    /// bytes until it is answered. Hazard: a slow response holds up all responses after it, and a
-    /// break leaves them unanswered; pipeline only idempotent requests (RFC 9112 §9.3.2).
+    /// bytes until it is answered. Hazard: a slow response delays all responses after it, and a
+    /// broken connection leaves them unanswered; pipeline only idempotent requests (RFC 9112
+    /// §9.3.2).
     pub max_pipeline: usize,
     /// True if the peer is a proxy that the requests are addressed to: `Proxy-Connection` in its
     /// responses counts as `Connection`.
@@ -112,7 +114,7 @@ pub struct H1Config {
     pub deviations: H1Deviations,
 }
 
-/// Deviations for a user who knows the server. All are off by default.
+/// Deviations from RFC 9112, for a user who knows what the server does. All are off by default.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct H1Deviations {
     /// Sends requests as `HTTP/1.0`, which cannot carry a body of unknown length.
@@ -123,15 +125,15 @@ pub struct H1Deviations {
     /// Ignores `Content-Length` of responses: bodies last until the peer closes. Hazard: a
     /// truncated body looks complete.
     pub ignore_length: bool,
-    /// Delivers bodies as received: chunked ones with their framing, and other transfer codings
-    /// undecoded.
+    /// Delivers bodies as received: chunked bodies include their framing, and other transfer
+    /// codings are not decoded.
     pub raw: bool,
     /// Accepts transfer codings other than chunked even if no TE asked for them (RFC 9110 section
     /// 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
     /// Transfer-Encoding names before chunked.
     pub codings: bool,
-    /// Treats a 101 to a request with an Upgrade field as a response whose content is everything
-    /// after it, until the peer closes.
+    /// Treats a 101 to a request with an Upgrade field as a final response. Its content is
+    /// everything after the head, until the peer closes.
     pub upgraded: bool,
 }
 

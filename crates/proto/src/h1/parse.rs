@@ -18,21 +18,22 @@ use core::ptr;
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 use memchr::memchr;
 
-/// The number of fields read without an allocation. A head with more is rare and takes a second
-/// pass.
+/// The number of fields that can be parsed without an allocation. A head with more fields is rare
+/// and is parsed a second time.
 const FIELDS_ON_STACK: usize = 96;
 
-/// A search for the empty line that ends a section. Each call gets the section from its first byte.
+/// An incremental search for the empty line that ends a section. Each call receives the section
+/// from its first byte.
 #[derive(Default, Debug)]
 pub(crate) struct SectionScan {
     /// The position from which to resume; the bytes before it contain no end.
     resume: usize,
     seen: usize,
-    /// True if a line was complete.
+    /// True if at least one line has ended.
     has_line: bool,
     /// True if a line begins with a space or a tab.
     folded: bool,
-    /// The number of bytes examined in all calls together.
+    /// The number of bytes examined by all calls together.
     #[cfg(test)]
     examined: usize,
 }
@@ -106,8 +107,8 @@ fn line_feed(input: &[u8]) -> Option<usize> {
     Some(8 * words.len() + place)
 }
 
-/// Checks the received part of a status line, so that another protocol is recognised at its first
-/// byte instead of at the length limit.
+/// Checks the received part of a status line. Input of another protocol is thus recognised at its
+/// first wrong byte instead of at the length limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     const NAME: &[u8] = b"HTTP/";
     let common = input.len().min(NAME.len());
@@ -139,8 +140,8 @@ pub(crate) fn head(input: &[u8], scan: &SectionScan, limit: usize) -> Result<Res
     }
 }
 
-/// Returns the head with a space in place of each fold and the blanks around it. The line after the
-/// status line cannot be a fold.
+/// Returns a copy of the head in which each fold, with the blanks around it, is replaced by one
+/// space. The line after the status line cannot be a fold.
 fn unfolded(input: &[u8]) -> Vec<u8> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let first = memchr(b'\n', input).map_or(input.len(), |line_feed| line_feed + 1);
@@ -189,7 +190,8 @@ fn is_odd_name(name: &[u8]) -> bool {
         && !spells(b"transferencoding")
 }
 
-/// Parses `text`, which is as long as `input`, to find positions in `input`.
+/// Parses the head in `text`, and returns a head with the bytes of `input`. Both have the same
+/// length, so positions in one are positions in the other.
 fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
     let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -218,7 +220,8 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Er
     Ok(ResponseHead::new(version, status, reason(input), fields(input, text, response.headers)))
 }
 
-/// Parses a head of any version from the bytes of [`ResponseHead::raw`].
+/// Parses a head of any HTTP version from the bytes of [`ResponseHead::raw`]; `None` if it is not a
+/// head.
 pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
     const HTTP2: &[u8] = b"HTTP/2 ";
     let mut scan = SectionScan::default();
@@ -249,7 +252,7 @@ pub(crate) fn trailers(input: &[u8], scan: &SectionScan, limit: usize) -> Result
     }
 }
 
-/// Returns an upper bound of the number of fields.
+/// Returns an upper bound of the number of fields in `input`: its number of lines.
 fn lines(input: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', input).count()
 }
@@ -264,8 +267,8 @@ fn syntax(error: httparse::Error, too_many: H1Error) -> H1Error {
     }
 }
 
-/// Returns the position of the reason phrase, which follows `HTTP/1.x NNN `. httparse returns none
-/// if the phrase contains bytes above 127.
+/// Returns the start and end of the reason phrase, which follows `HTTP/1.x NNN `. `httparse`
+/// returns no phrase if it contains bytes above 127.
 fn reason(input: &[u8]) -> (u32, u32) {
     let line_end = memchr(b'\n', input).unwrap_or(input.len());
     let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };

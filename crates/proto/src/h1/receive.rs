@@ -10,15 +10,15 @@ use crate::framing::ResponseTo;
 use crate::head::ResponseHead;
 use crate::response_error::ResponseError;
 
-/// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks that of servers;
-/// some servers send an extra line end after a body.
+/// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks servers to skip such
+/// a line before a request; some servers send an extra line end after a body.
 const EMPTY_LINES: usize = 4;
 
-/// The next part of the input.
+/// The part of a response that is expected next in the input.
 #[derive(Debug)]
 enum ReceiveState {
     Head(SectionScan),
-    /// Payload of known length; when no bytes remain, only the event is still to be reported.
+    /// Payload of known length. `left` is 0 if only the completion remains to be reported.
     Length {
         total: u64,
         left: u64,
@@ -35,14 +35,14 @@ enum ReceiveState {
 #[derive(Debug)]
 pub(crate) struct ResponseReceiver {
     state: ReceiveState,
-    /// True if a byte of the current response was received.
+    /// True if a byte of the current response has been received.
     started: bool,
     empty_lines: usize,
     interim: u32,
     /// The number of bytes of the current response's heads so far.
     head_bytes: usize,
-    /// True if the response is a success on a connection that stays open: its server reads the rest
-    /// of the request.
+    /// True if the response is a success on a connection that stays open: the server reads the rest
+    /// of the request after such a response.
     reads_on: bool,
 }
 
@@ -75,7 +75,7 @@ impl ResponseReceiver {
         }
     }
 
-    /// Returns `true` if the body has ended.
+    /// Records payload bytes that the driver moved itself. Returns `true` if they end the body.
     pub(crate) fn advance_direct(&mut self, n: u64) -> bool {
         let ReceiveState::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");
@@ -141,7 +141,8 @@ impl H1Machine {
         }
     }
 
-    /// Delivers a chunked body with its framing.
+    /// Returns a body event for the bytes of a chunked body including their framing
+    /// ([`H1Deviations::raw`](super::H1Deviations::raw)).
     fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
         if let ChunkEvent::End(_) = decoded {
             self.receiver.state = ReceiveState::Length { total: 0, left: 0 };
@@ -209,7 +210,8 @@ impl H1Machine {
         step(skipped + end, event)
     }
 
-    /// Determines the effect of a head on the connection (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
+    /// Decides what follows a head: an interim response, a tunnel, or a final response with its
+    /// framing (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
     fn judge(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
             return Err(H1Error::UnsolicitedBytes);
@@ -272,8 +274,8 @@ impl H1Machine {
         H1Event::Tunnel { id, head }
     }
 
-    /// Returns `true` if a response completed before its request was sent, and the request has been
-    /// sent now. Then [`H1Machine::step`] reports the completion without any input.
+    /// Returns `true` if [`H1Machine::step`] has a completion to report without any input. The
+    /// response was complete before its request was sent, and now the request has been sent too.
     ///
     /// A success on a connection that stays open does not end its request: the server reads the
     /// rest (RFC 9112 §9.3).
@@ -281,12 +283,13 @@ impl H1Machine {
         matches!(self.receiver.state, ReceiveState::Early(_)) && self.front_has_left()
     }
 
-    /// Returns `true` if the request of the next response has been sent completely.
+    /// Returns `true` if the first unanswered request has been sent completely, or if there is
+    /// none.
     fn front_has_left(&self) -> bool {
         self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange))
     }
 
-    /// Ends the current response. `more` means that bytes follow it in the input. Returns
+    /// Ends the current response. `more` is true if bytes follow it in the input. Returns
     /// [`H1Event::NeedInput`] if the rest of the request has to be sent first.
     pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
         let has_left = self.front_has_left();

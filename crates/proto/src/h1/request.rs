@@ -1,6 +1,7 @@
 //! Writes requests as HTTP/1.1 (RFC 9112), and validates them for it.
 //!
-//! The spelling of fields stays, and no field but those for the body's length and Expect is added.
+//! Fields keep the spelling and order that the caller gave. The only fields added are
+//! Content-Length, Transfer-Encoding and Expect.
 
 use super::framing::ConnectionTokens;
 use crate::framing::ResponseTo;
@@ -8,20 +9,21 @@ use crate::request::{BodyLength, RequestError, RequestHead, check_fields, has_an
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
 
-/// The properties of a request that the connection remembers.
+/// The properties of a request that the connection keeps until the response is complete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RequestProperties {
     pub(crate) response_to: ResponseTo,
-    /// True if the request asked for another protocol, so that 101 is a possible answer.
+    /// True if the request has an Upgrade field, so that 101 is a possible response.
     pub(crate) upgrade: bool,
     /// True if the request said `Connection: close`.
     pub(crate) close: bool,
-    /// True if TE names a coding, which allows the response others than chunked (RFC 9110 §10.1.4).
+    /// True if TE names a coding. The response may then use transfer codings other than chunked
+    /// (RFC 9110 §10.1.4).
     pub(crate) asks_coding: bool,
     missing: MissingFields,
 }
 
-/// The fields to add.
+/// The fields that the caller did not give and that the head needs.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct MissingFields {
     length: Option<u64>,
@@ -29,7 +31,7 @@ struct MissingFields {
     expect: bool,
 }
 
-/// Validates a request without writing anything.
+/// Validates a request without writing anything. Returns the properties that [`write()`] needs.
 pub(crate) fn check(request: &RequestHead<'_>) -> Result<RequestProperties, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
@@ -113,8 +115,8 @@ fn is_framing(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
 }
 
-/// Returns `true` if the caller's framing field agrees with the body's length (RFC 9112 §6.1,
-/// §6.2).
+/// Returns `true` if a framing field given by the caller agrees with the body's length (RFC 9112
+/// §6.1, §6.2).
 fn agrees(name: &str, value: &[u8], body: BodyLength) -> bool {
     let is_length = name.eq_ignore_ascii_case("content-length");
     match body {

@@ -7,15 +7,16 @@ use crate::output_buffer::OutputBuffer;
 use crate::time::Timestamp;
 
 /// The number of unsent bytes at which the output accepts no more body bytes. 64 KiB fill a
-/// socket's buffer for one wake-up and bound the memory of a connection.
+/// socket's buffer in one write and bound the memory of a connection.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The longest size line of a chunk that fits the buffer, with the line end after its payload.
+/// The number of bytes that a chunk adds to its payload: the longest size line possible within
+/// [`OUTPUT_LIMIT`], and the line end after the payload.
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum UnsentBody {
-    /// The end: no bytes are left to send.
+    /// There is no body, or all of it is in the output.
     #[default]
     Finished,
     Known {
@@ -28,13 +29,13 @@ enum UnsentBody {
 pub(crate) struct RequestSender {
     pub(crate) output: OutputBuffer,
     body: UnsentBody,
-    /// The time until which the body waits for `100 Continue`.
+    /// The time at which the wait for `100 Continue` ends; `None` if the body does not wait.
     hold_until: Option<Timestamp>,
 }
 
 impl RequestSender {
-    /// Starts the body after the head just written. With `hold_until`, the body waits for
-    /// `100 Continue` until that time.
+    /// Prepares for the body of the request whose head was just written. With `hold_until`, the
+    /// body waits for `100 Continue` until that time.
     pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
@@ -57,7 +58,7 @@ impl RequestSender {
         self.hold_until = None;
     }
 
-    /// Drops the rest of the body.
+    /// Drops the part of the body that the caller has not given yet.
     pub(crate) fn abandon(&mut self) {
         self.body = UnsentBody::Finished;
         self.hold_until = None;

@@ -13,9 +13,9 @@ pub(crate) struct PeerSettings {
     pub(crate) max_head: Option<u32>,
 }
 
-/// The data and header blocks that may still arrive on closed streams, counted for all of them
-/// together. Remembering every reset stream would take unbounded memory; forgetting some would end
-/// connections by mistake.
+/// An allowance for the data and header blocks that may still arrive on closed streams. One count
+/// covers all closed streams: remembering each of them would take unbounded memory, and forgetting
+/// some would end connections by mistake.
 #[derive(Default, Debug)]
 pub(crate) struct ClosedStreamAllowance {
     bytes: u64,
@@ -44,23 +44,23 @@ impl ClosedStreamAllowance {
     }
 }
 
-/// The times from which timeouts are counted.
+/// The times from which the connection's timeouts are counted.
 #[derive(Default, Debug)]
 pub(crate) struct ConnectionTimers {
-    /// The time at which our SETTINGS were sent, until they are acknowledged.
+    /// The time at which our SETTINGS were sent; `None` once they are acknowledged.
     pub(crate) settings: Option<Timestamp>,
     pub(crate) settings_done: bool,
     /// The time at which input last arrived.
     pub(crate) heard: Timestamp,
-    /// The time at which a PING was sent that has not been answered.
+    /// The time at which the unanswered PING was sent; `None` if there is none.
     pub(crate) ping: Option<Timestamp>,
     /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,
 }
 
 impl ConnectionTimers {
-    /// Returns the time since which nothing was received, or the time of an unanswered PING if that
-    /// is later.
+    /// Returns the start of the present silence: the time of the last input, or the time of the
+    /// unanswered PING if that is later.
     pub(crate) fn silent_since(&self) -> Timestamp {
         self.ping.map_or(self.heard, |ping| ping.max(self.heard))
     }

@@ -8,7 +8,7 @@ use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, Rese
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 
-/// The payload of our PINGs. There is never more than one, so all carry the same.
+/// The payload of our PINGs. At most one is unanswered at a time, so all have the same payload.
 const PING: &[u8; 8] = b"haulping";
 
 fn word(payload: &[u8], at: usize) -> u32 {
@@ -49,8 +49,8 @@ impl H2Machine {
         self.acknowledged()
     }
 
-    /// Applies a new initial window to open streams: their windows change by the difference, below
-    /// zero if need be (RFC 9113 §6.9.2).
+    /// Applies a new `SETTINGS_INITIAL_WINDOW_SIZE` to open streams. Each send window changes by
+    /// the difference and may become negative (RFC 9113 §6.9.2).
     fn shift_windows(&mut self, value: u32) -> Result<(), H2Error> {
         let difference = i64::from(value) - i64::from(self.peer.window);
         self.peer.window = value;
@@ -63,8 +63,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Counts an acknowledgement that we have written; fails if too many wait because the peer does
-    /// not read.
+    /// Counts an acknowledgement written to the output. Fails if too many are unsent because the
+    /// peer does not read.
     fn acknowledged(&mut self) -> Result<(), H2Error> {
         self.unread += 1;
         self.tally.check_absolute(FloodKind::Unread, self.unread)
@@ -149,7 +149,7 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Starts the timers at the first call with a time.
+    /// Starts the SETTINGS and keep-alive timers. Only the first call has an effect.
     pub(crate) fn start_clocks(&mut self, now: Timestamp) {
         if self.clocks.settings.is_none() && !self.clocks.settings_done {
             self.clocks.settings = Some(now);
@@ -213,8 +213,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Ends the wait for `100 Continue`, which releases the body. A final response before it means
-    /// that the body is not wanted (RFC 9110 §10.1.1).
+    /// Ends the wait for `100 Continue`. If `wanted`, the body may be sent now. A final response
+    /// instead of 100 means that the body is not wanted (RFC 9110 §10.1.1).
     pub(crate) fn stop_holding(&mut self, id: u32, wanted: bool) {
         if let Some(stream) = self.streams.get_mut(id)
             && stream.hold_until.take().is_some()
@@ -226,7 +226,7 @@ impl H2Machine {
         }
     }
 
-    /// Checks the length of a frame, as far as its type determines it, and its stream.
+    /// Checks the length and the stream of a frame against its type.
     pub(crate) fn check_header(&self, header: FrameHeader) -> Result<(), H2Error> {
         use frame::kind;
         let length = header.length;

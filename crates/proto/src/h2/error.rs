@@ -1,4 +1,4 @@
-//! Errors of a peer, each with its own name.
+//! Errors that a peer causes, one variant for each kind of violation.
 //!
 //! An [`H2Error`] returned by [`H2Machine::step`](super::H2Machine::step) ends the connection.
 //! Inside [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the
@@ -37,7 +37,7 @@ pub enum H2Error {
         /// The frame's length.
         length: u32,
     },
-    /// The frame is out of place or malformed.
+    /// The frame is malformed or not allowed at this point.
     Frame(FrameFault),
     /// The header block cannot be decoded.
     Hpack(hpack::HpackError),
@@ -59,9 +59,9 @@ pub enum H2Error {
     /// The peer sent more useless frames of one kind than [`FloodLimits`](super::FloodLimits)
     /// allows.
     Flood {
-        /// The kind.
+        /// The kind of frame.
         of: FloodKind,
-        /// The limit.
+        /// The number of frames allowed.
         limit: u32,
     },
     /// A field that makes the message malformed (RFC 9113 §8.2, §8.3).
@@ -87,27 +87,27 @@ pub enum H2Error {
     },
 }
 
-/// A mistake in a frame's place or form.
+/// A frame that is malformed or not allowed at this point.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FrameFault {
-    /// Stream 0 for a frame that belongs to a stream.
+    /// Stream 0 in a frame that must name a stream.
     StreamZero,
-    /// A stream for a frame that belongs to the connection.
+    /// A stream other than 0 in a frame about the connection.
     NotStreamZero,
-    /// A stream that nobody has opened, or one with an even number.
+    /// A stream that the client has not opened, or one with an even number.
     IdleStream,
-    /// A stream that had ended.
+    /// A stream that had ended already.
     ClosedStream,
-    /// Another frame within a header block.
+    /// A frame other than CONTINUATION within a header block.
     Interleaved,
     /// CONTINUATION without HEADERS before it.
     StrayContinuation,
     /// Padding that is as large as the payload, or larger.
     Padding,
-    /// DATA before the head.
+    /// DATA before the response's head.
     DataBeforeHead,
-    /// A second head that does not end the stream.
+    /// HEADERS within the body that do not end the stream, and so cannot be trailers.
     HeadInBody,
     /// An interim head that ends the stream.
     InterimEnd,
@@ -139,7 +139,7 @@ pub enum FieldFault {
     Status,
 }
 
-/// Frames that cost resources without progress.
+/// Kinds of frames that cost resources without making progress.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum FloodKind {
@@ -161,7 +161,7 @@ pub enum FloodKind {
     Continuation,
     /// Frames of unknown types.
     Unknown,
-    /// Frames whose acknowledgements the peer does not read.
+    /// PING and SETTINGS whose acknowledgements are unsent because the peer does not read.
     Unread,
 }
 
@@ -183,13 +183,13 @@ impl H2Error {
         }
     }
 
-    /// Returns `true` if the connection ended before anything of a response was received. An
+    /// Returns `true` if the connection ended before any byte of a response was received. An
     /// idempotent request may then be tried again on a fresh connection (RFC 9110 §9.2.2).
     pub fn is_before_response(&self) -> bool {
         matches!(self, H2Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }
 
-    /// Returns `true` if the peer closed or fell silent rather than send something wrong.
+    /// Returns `true` if the peer closed or fell silent, `false` if it sent something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,
