@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// The version that a response names.
+/// The HTTP version of a response.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ProtocolVersion {
@@ -59,8 +59,8 @@ impl ResponseHead {
         ResponseHead { version, status, reason, fields }
     }
 
-    /// Returns a head for an HTTP/0.9 response, which has none: a success without fields, of the
-    /// oldest version that has a name.
+    /// Returns a head for an HTTP/0.9 response, which has no head of its own: HTTP/1.0, status 200,
+    /// no fields.
     pub(crate) fn without_text() -> ResponseHead {
         ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
@@ -94,12 +94,12 @@ impl ResponseHead {
         self.fields.iter()
     }
 
-    /// Iterates over names as bytes and values; the length is known.
+    /// Iterates over names and values, both as bytes. The iterator knows its length.
     pub fn field_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.fields.iter_bytes()
     }
 
-    /// Iterates over the fields with names of the wanted lengths.
+    /// Iterates over the fields whose name has a length for which `is_wanted` is true.
     pub(crate) fn fields_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter_of_length(is_wanted)
     }
@@ -124,7 +124,7 @@ impl ResponseHead {
     }
 }
 
-/// Prints only the lengths of values, see [`Fields`].
+/// Prints the lengths of field values in place of the values, see [`Fields`].
 impl fmt::Debug for ResponseHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseHead")

@@ -44,8 +44,8 @@ pub struct Limits {
     pub chunk_extensions_total: usize,
     /// The number of bytes of the trailer section.
     ///
-    /// Default 65,536 (64 KiB), held in the driver's buffer until the section ends, then copied
-    /// once.
+    /// Default 65,536 (64 KiB). The bytes stay in the driver's buffer until the section ends, and
+    /// are then copied once.
     pub trailer_bytes: usize,
     /// The number of fields in the trailer section.
     ///

@@ -1,16 +1,17 @@
-//! Bytes waiting to be sent, and the number of bytes sent since the connection began.
+//! A buffer of bytes to send, and the number of bytes sent since the connection began.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The capacity that an empty buffer keeps: a connection in a pool should cost little memory.
+/// The largest capacity that an empty buffer keeps, in bytes: an idle connection should cost little
+/// memory.
 const KEPT: usize = 4 * 1024;
 
 #[derive(Default)]
 pub(crate) struct OutputBuffer {
     bytes: Vec<u8>,
-    /// The number of bytes at the front that have been sent. Moving the rest each time would make a
-    /// long output quadratic.
+    /// The number of bytes at the front that have been sent. They are not removed at once, because
+    /// moving the rest each time would make a long output quadratic.
     start: usize,
     sent: u64,
 }
@@ -20,7 +21,7 @@ impl OutputBuffer {
         &self.bytes[self.start..]
     }
 
-    /// Removes bytes that the transport has taken.
+    /// Marks the first `n` bytes as sent.
     pub(crate) fn advance(&mut self, n: usize) {
         debug_assert!(n <= self.pending().len(), "more was sent than was there");
         let n = n.min(self.pending().len());
@@ -35,7 +36,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Returns the buffer to append to. First drops bytes already sent if they are the larger part.
+    /// Returns the buffer to append to. First drops the sent bytes if they are more than half of
+    /// it.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         if self.start > self.bytes.len() / 2 {
             self.bytes.drain(..self.start);

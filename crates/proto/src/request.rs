@@ -32,12 +32,13 @@ use core::fmt;
 /// The length of a request's body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyLength {
-    /// No body, and no field about it. (For a POST without content use [`BodyLength::Known`] with
-    /// 0, see RFC 9110 §8.6.)
+    /// No body, and no Content-Length or Transfer-Encoding. (For a POST without content use
+    /// [`BodyLength::Known`] with 0, see RFC 9110 §8.6.)
     None,
     /// A known number of bytes; Content-Length is added unless the caller gave it.
     Known(u64),
-    /// An unknown number. HTTP/1.1 adds `Transfer-Encoding: chunked` unless the caller gave it.
+    /// An unknown number of bytes. HTTP/1.1 adds `Transfer-Encoding: chunked` unless the caller
+    /// gave it.
     Chunked,
 }
 
@@ -67,9 +68,9 @@ pub struct RequestHead<'a> {
     pub fields: &'a [(&'a str, &'a [u8])],
     /// The length of the body.
     pub body: BodyLength,
-    /// True to hold the body back until `100 Continue` arrives or the connection's `expect_timeout`
-    /// has passed. `Expect: 100-continue` is added unless the caller gave Expect. Has no effect
-    /// without a body.
+    /// True to delay the body until `100 Continue` arrives or the connection's `expect_timeout` has
+    /// passed. `Expect: 100-continue` is added unless the caller gave Expect. Has no effect without
+    /// a body.
     pub expect_continue: bool,
     /// Names of fields (in lower case) that must never enter a compression table, in addition to
     /// Authorization, Proxy-Authorization and a Cookie of less than 20 bytes. Lengths of encrypted
@@ -102,7 +103,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// Prints the names of fields without their values.
+/// Field names for `Debug`, which must not print values.
 struct FieldNames<'a>(&'a [(&'a str, &'a [u8])]);
 
 impl fmt::Debug for FieldNames<'_> {
@@ -123,12 +124,12 @@ impl fmt::Debug for RequestHead<'_> {
     }
 }
 
-/// A mistake of the caller, or a reason to wait. Nothing was written, and the connection is
-/// unchanged.
+/// A reason why a request was refused: a mistake of the caller, or a limit that requires waiting.
+/// Nothing was written, and the connection is unchanged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The connection takes no further request.
+    /// The connection accepts no further request.
     Closed(CloseReason),
     /// HTTP/1.1: [`max_pipeline`](crate::h1::H1Config::max_pipeline) requests are unanswered
     /// already.
@@ -146,8 +147,8 @@ pub enum RequestError {
         /// [`max_streams`](crate::h2::H2Config::max_streams).
         limit: u32,
     },
-    /// HTTP/2: windows and unreleased bytes take up all of
-    /// [`connection_window`](crate::h2::H2Config::connection_window).
+    /// HTTP/2: [`connection_window`](crate::h2::H2Config::connection_window) has no room for the
+    /// window of another response. Release received bytes, or wait for a response to end.
     NoWindow,
     /// The method is not a token.
     Method,
@@ -182,11 +183,11 @@ pub enum RequestError {
     },
     /// No open request has this id.
     UnknownRequest,
-    /// The request has no body, or all of it was sent.
+    /// The request has no body, or all of its body was given.
     NoBodyExpected,
     /// The body exceeds its announced length.
     BodyTooLong {
-        /// The number of bytes that were missing before.
+        /// The number of bytes that were still expected.
         expected: u64,
     },
     /// The body ended before its announced length.
@@ -194,7 +195,7 @@ pub enum RequestError {
         /// The number of missing bytes.
         missing: u64,
     },
-    /// Trailers need a body of unknown length.
+    /// Trailers were given for a body of known length; only a chunked body can have them.
     TrailersWithoutChunks,
     /// The body has unknown length, but HTTP/1.0 has no chunks
     /// ([`H1Deviations::http10`](crate::h1::H1Deviations)).
@@ -202,7 +203,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// Returns the index of the field in question.
+    /// Returns the index of the field that caused the error; `None` if no field did.
     #[must_use]
     pub fn field(&self) -> Option<usize> {
         match *self {
@@ -270,8 +271,8 @@ pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError>
     Ok(())
 }
 
-/// Returns `true` if a byte matches. Examines all bytes without an early exit, so that the compiler
-/// can vectorise the loop.
+/// Returns `true` if `is` is true for any byte. Examines all bytes without an early exit, so that
+/// the compiler can vectorise the loop.
 pub(crate) fn has_any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     bytes.iter().fold(false, |found, &byte| found | is(byte))
 }

@@ -1,5 +1,5 @@
-//! Errors of a peer that every HTTP version has: exceeded limits, a bad Content-Length, and early
-//! ends.
+//! Errors that a peer causes in every HTTP version: exceeded limits, a bad Content-Length, and
+//! early ends.
 
 use crate::close_reason::CloseReason;
 use crate::framing::LengthFault;
@@ -10,8 +10,8 @@ use core::fmt;
 #[non_exhaustive]
 pub enum ResponseError {
     /// All heads of this response together exceed
-    /// [`Limits::head_bytes`](crate::Limits::head_bytes). HTTP/2: or one block does before it is
-    /// decoded.
+    /// [`Limits::head_bytes`](crate::Limits::head_bytes). HTTP/2: also a single header block that
+    /// exceeds it before it is decoded.
     HeadTooLarge {
         /// The limit in bytes.
         limit: usize,
@@ -36,12 +36,12 @@ pub enum ResponseError {
         /// The limit.
         limit: usize,
     },
-    /// A Content-Length is not a length, or several differ.
+    /// Content-Length is malformed, or several values differ.
     ContentLength(LengthFault),
     /// The peer closed an idle connection, which is not a fault.
     EndedIdle,
-    /// The peer closed before the first byte of an expected response. HTTP/1.1: or after an interim
-    /// head.
+    /// The peer closed before the first byte of an expected response. HTTP/1.1: also after an
+    /// interim response, before the final one.
     EndedBeforeResponse,
     /// The connection had ended already; no more can be read from it.
     Closed(CloseReason),
@@ -60,7 +60,7 @@ impl ResponseError {
         )
     }
 
-    /// Returns `true` if the connection ended without a violation.
+    /// Returns `true` if the connection ended and the peer broke no rule.
     pub(crate) fn is_end(self) -> bool {
         matches!(self, ResponseError::EndedIdle | ResponseError::EndedBeforeResponse | ResponseError::Closed(_))
     }

@@ -39,7 +39,8 @@ pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim_ows).filter(|element| !element.is_empty())
 }
 
-/// Parses `1*DIGIT` that fits in 64 bits. Fails for anything else, such as a sign or an empty text.
+/// Parses a decimal number (`1*DIGIT`) that fits in 64 bits. Fails for anything else, such as a
+/// sign or an empty text.
 pub(crate) fn decimal(text: &[u8]) -> Result<u64, DecimalFault> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return Err(DecimalFault::NotANumber);
@@ -52,7 +53,7 @@ pub(crate) fn decimal(text: &[u8]) -> Result<u64, DecimalFault> {
     })
 }
 
-/// The reason why a text is not a [`decimal`].
+/// The reason why [`decimal`] cannot parse a text.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum DecimalFault {
     NotANumber,

@@ -55,18 +55,20 @@ pub enum H2Event {
         /// The framing of the body. `Length(0)` if the stream ended with the head.
         framing: BodyFraming,
     },
-    /// Payload. Call [`H2Machine::release`](super::H2Machine::release) when it has been consumed.
+    /// Bytes of a response's body. Call [`H2Machine::release`](super::H2Machine::release) when they
+    /// have been consumed.
     Body {
         /// The request.
         id: RequestId,
-        /// The position in the buffer given to `step`, without framing and padding.
+        /// The range of these bytes in the buffer given to `step`, without framing and padding.
         range: Range<usize>,
     },
     /// The response is complete and has its announced length. No further event has this id.
     Complete {
         /// The request.
         id: RequestId,
-        /// The trailer section, if there was one. Never merge it into the head (RFC 9110 §6.5.1).
+        /// The trailer section, `None` if there was none. Never merge it into the head (RFC 9110
+        /// §6.5.1).
         trailers: Option<Fields>,
     },
     /// The response ended early. No further event has this id; the connection continues.
@@ -90,7 +92,7 @@ pub enum H2Event {
 }
 
 impl H2Event {
-    /// Returns the request that the event is about.
+    /// Returns the request that the event is about; `None` for an event about the connection.
     pub fn id(&self) -> Option<RequestId> {
         match self {
             H2Event::NeedInput | H2Event::Settings { .. } | H2Event::GoAway { .. } => None,
@@ -157,7 +159,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// No error.
+    /// The connection or the stream ends without an error.
     NO_ERROR = 0x0;
     /// The protocol was broken in a way that no other code names.
     PROTOCOL_ERROR = 0x1;
@@ -167,22 +169,22 @@ codes! {
     FLOW_CONTROL_ERROR = 0x3;
     /// SETTINGS were not acknowledged in time.
     SETTINGS_TIMEOUT = 0x4;
-    /// A frame on a stream that was closed.
+    /// A frame arrived on a stream that was closed.
     STREAM_CLOSED = 0x5;
-    /// A frame of a wrong length.
+    /// A frame has a length that its type cannot have.
     FRAME_SIZE_ERROR = 0x6;
-    /// The request was not processed.
+    /// The peer did not process the request, so it may be sent again.
     REFUSED_STREAM = 0x7;
     /// The stream is no longer wanted.
     CANCEL = 0x8;
-    /// A header block that cannot be decoded.
+    /// A header block cannot be decoded.
     COMPRESSION_ERROR = 0x9;
-    /// The tunnel's far end broke.
+    /// The connection behind a CONNECT tunnel broke.
     CONNECT_ERROR = 0xa;
-    /// The peer sends too much.
+    /// The peer causes too much load.
     ENHANCE_YOUR_CALM = 0xb;
     /// The transport is not secure enough.
     INADEQUATE_SECURITY = 0xc;
-    /// Repeat the request over HTTP/1.1.
+    /// The peer asks for this request to be repeated over HTTP/1.1.
     HTTP_1_1_REQUIRED = 0xd;
 }

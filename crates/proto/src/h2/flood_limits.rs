@@ -15,33 +15,33 @@ use core::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// The number of frames of each kind that may arrive without progress in ten seconds.
+/// The numbers of frames of each kind that may arrive without progress in ten seconds.
 ///
 /// Such frames cost no memory, except those that [`FloodLimits::unread`] counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct FloodLimits {
-    /// PING. Default 1,000. Hazard: some servers measure with a PING each round trip.
+    /// PING frames. Default 1,000. Hazard: some servers send a PING to measure each round trip.
     pub ping: u32,
-    /// SETTINGS and their acknowledgements. Default 100.
+    /// SETTINGS frames, acknowledgements included. Default 100.
     pub settings: u32,
-    /// DATA without payload that does not end the stream. Default 1,000.
+    /// DATA frames that have no payload and do not end the stream. Default 1,000.
     pub empty_data: u32,
-    /// WINDOW_UPDATE. Default 10,000, and four more for each body frame sent.
+    /// WINDOW_UPDATE frames. Default 10,000, and four more for each body frame sent.
     pub window_update: u32,
-    /// PRIORITY. Default 1,000.
+    /// PRIORITY frames. Default 1,000.
     pub priority: u32,
-    /// RST_STREAM on streams that had ended. Default 1,000. (A reset of an open stream ends a
-    /// request and is no flood.)
+    /// RST_STREAM frames on streams that had ended. Default 1,000. A reset of an open stream is not
+    /// counted, because it ends a request.
     pub reset: u32,
-    /// GOAWAY. Default 16.
+    /// GOAWAY frames. Default 16.
     pub go_away: u32,
     /// Frames of unknown types. Default 1,000.
     pub unknown: u32,
-    /// CONTINUATION frames of one header block, in any time. Default 64: a head of 300 KiB needs
-    /// 19.
+    /// CONTINUATION frames of one header block, however long it takes. Default 64: a head of 300
+    /// KiB needs 19.
     pub continuation: u32,
-    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read,
-    /// in any time. Default 2,000, about 34 KB.
+    /// PING and SETTINGS frames whose acknowledgements are still unsent because the peer does not
+    /// read, however old they are. Default 2,000, about 34 KB.
     pub unread: u32,
 }
 
@@ -79,7 +79,7 @@ impl FloodLimits {
     }
 }
 
-/// The counts of the current period.
+/// The counts of the current period of ten seconds.
 #[derive(Debug)]
 pub(crate) struct FloodCounts {
     limits: FloodLimits,
@@ -93,7 +93,7 @@ impl FloodCounts {
         FloodCounts { limits, since: Timestamp(0), useful: 0, counts: [0; FloodKind::Unread as usize + 1] }
     }
 
-    /// Records frames that made progress.
+    /// Records frames that made progress, which lowers the counts of useless ones.
     pub(crate) fn useful(&mut self, frames: u32) {
         self.useful = self.useful.saturating_add(frames);
     }
@@ -107,7 +107,8 @@ impl FloodCounts {
         self.check(of, self.counts[of as usize], self.useful)
     }
 
-    /// Checks a count that the caller keeps, which neither time nor progress reduces.
+    /// Checks a count that the caller keeps. Unlike [`FloodCounts::count`], it does not decrease
+    /// with time or progress.
     pub(crate) fn check_absolute(&self, of: FloodKind, count: u32) -> Result<(), H2Error> {
         self.check(of, count, 0)
     }

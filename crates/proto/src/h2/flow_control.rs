@@ -11,13 +11,13 @@
 //! **Bound.** The peer can never send more than the connection's window, and only released bytes
 //! reopen it. All streams together therefore hold at most `total`, whichever of them are not read.
 //!
-//! **No starvation.** A stream's target (window and held bytes together) is its own part of
-//! `total`, and a stream begins only while its initial window is free. Streams that nobody reads
-//! therefore cannot use up the part promised to another.
+//! **No starvation.** A stream's target is the sum of its window and its delivered but unreleased
+//! bytes. Targets are reserved in `total`, and a stream begins only while its initial window is
+//! free. Streams that nobody reads therefore cannot use up the bytes reserved for another.
 //!
 //! **Batching.** A stream's window is announced when half of its target is free. The connection's
-//! window is announced when the peer has no more left than could be announced: half of the total
-//! when all is released, and less when much is held, so that a remainder is never withheld.
+//! window is announced when the released bytes are at least as many as the peer may still send.
+//! That is at half of the total if everything is released, and earlier if bytes are unreleased.
 //!
 //! **Growth.** A stream that uses up half of its window within one round trip is limited by it: its
 //! rate is W/2 in a time t < RTT, so the product of bandwidth and delay exceeds W/2, and the window
@@ -30,8 +30,8 @@ use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
 use crate::time::Timestamp;
 use core::time::Duration;
 
-/// The smallest update of the connection's window that is worth a frame, unless the peer has
-/// nothing left.
+/// The smallest increment of the connection's window that is worth a frame. It does not apply if
+/// the peer's window is 0.
 const WORTH_A_FRAME: u64 = 4 * 1024;
 
 /// The receive window of one stream.
@@ -39,22 +39,24 @@ const WORTH_A_FRAME: u64 = 4 * 1024;
 pub(crate) struct StreamReceiveWindow {
     /// The number of bytes that the peer may still send.
     pub(crate) window: i64,
-    /// The number of bytes received, or announced by a frame's header, and not released.
+    /// The number of bytes that have been received, or announced by a frame's header, but not
+    /// released.
     pub(crate) held: u64,
-    /// The target for `window` and `held` together.
+    /// The sum of `window` and `held` that updates aim for.
     target: u64,
-    /// The time of the last announcement of the window.
+    /// The time of the last WINDOW_UPDATE; `None` before the first.
     since: Option<Timestamp>,
 }
 
 impl StreamReceiveWindow {
-    /// Records a received frame of this length; returns `false` if it exceeds the window.
+    /// Subtracts a received frame of this length from the window. Returns `false` if the frame
+    /// exceeds it.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
 
-    /// Raises the window.
+    /// Raises the window and its target by this many bytes.
     pub(crate) fn widen(&mut self, difference: u32) {
         self.window += i64::from(difference);
         self.target += u64::from(difference);
@@ -68,11 +70,12 @@ pub(crate) struct ReceiveWindow {
     initial: u64,
     /// The number of bytes that the peer may still send.
     window: i64,
-    /// The number of released bytes that were not announced yet.
+    /// The number of bytes that have been released but not announced in a WINDOW_UPDATE.
     pending: u64,
-    /// The number of bytes held by streams that have ended.
+    /// The number of unreleased bytes of streams that have ended.
     orphaned: u64,
-    /// The sum of the windows of all open streams above the initial window.
+    /// The number of bytes by which the targets of open streams exceed the initial window, in
+    /// total.
     grown: u64,
     rtt: Option<Duration>,
 }
@@ -90,7 +93,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Returns the first increment, from the size that every window begins with to the total.
+    /// Returns the first increment of the connection's window. It raises the window from the size
+    /// that RFC 9113 prescribes to the configured total.
     pub(crate) fn open(&mut self) -> Option<u32> {
         self.announce()
     }
@@ -103,7 +107,7 @@ impl ReceiveWindow {
         self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
     }
 
-    /// Returns `true` if there is room for one more stream beside `open` ones.
+    /// Returns `true` if another stream fits the budget in addition to `open` streams.
     pub(crate) fn admits(&self, open: usize) -> bool {
         self.has_room(self.initial, open)
     }
@@ -112,8 +116,9 @@ impl ReceiveWindow {
         initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
     }
 
-    /// Raises the initial window, unless that is no increase or not free for all open streams and
-    /// one more. Returns the increment for open streams.
+    /// Raises the initial window of streams. Does nothing if `initial` is not larger, or if the
+    /// budget does not allow it for all open streams and one more. Returns the increment for each
+    /// open stream.
     pub(crate) fn widen(&mut self, initial: u32, open: usize) -> Option<u32> {
         let wider = u64::from(initial);
         let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
@@ -128,30 +133,31 @@ impl ReceiveWindow {
         StreamReceiveWindow { window: self.initial as i64, held: 0, target: self.initial, since: None }
     }
 
-    /// Records a received frame of this length; returns `false` if it exceeds the window.
+    /// Subtracts a received frame of this length from the window. Returns `false` if the frame
+    /// exceeds it.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
 
-    /// Ends a stream; the driver still has the bytes that it held.
+    /// Records that a stream has ended. The driver may still release its remaining bytes.
     pub(crate) fn end(&mut self, inbound: &StreamReceiveWindow) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
     }
 
-    /// Releases bytes that nobody holds: padding, or payload of a stream that is gone. Returns the
-    /// increment to announce, if any.
+    /// Releases bytes that belong to no open stream: padding, or payload of a stream that has
+    /// ended. Returns the increment to announce, if any.
     ///
-    /// Also called with 0 after each frame: the frame may have left the peer with less than is
-    /// pending, and without further releases the rest would never be announced.
+    /// Call it with 0 after each frame too. The frame may have reduced the peer's window so far
+    /// that released bytes are worth an announcement now, and no other release may follow.
     pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
         if self.pending >= left && (self.pending >= WORTH_A_FRAME || left == 0) { self.announce() } else { None }
     }
 
-    /// Releases bytes of a stream that had ended, at most as many as are held.
+    /// Releases bytes of a stream that has ended, at most as many as are unreleased.
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;
@@ -165,11 +171,11 @@ impl ReceiveWindow {
         if increment == 0 { None } else { Some(increment as u32) }
     }
 
-    /// Releases bytes of a stream. Returns the increments of the stream and of the connection to
-    /// announce.
+    /// Releases bytes of an open stream. Returns two increments to announce: the stream's and the
+    /// connection's.
     ///
-    /// `left` is the rest of the body, if known; `open` and `expected` are the numbers of streams
-    /// that are open and that may be.
+    /// `left` is the number of bytes of the body still to come, if known. `open` is the number of
+    /// open streams, `expected` the number that may be open at a time.
     pub(crate) fn release(
         &mut self,
         inbound: &mut StreamReceiveWindow,
@@ -215,8 +221,8 @@ impl ReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the growth allowed to a stream: at most its present size, the rest of its share of
-    /// the pool, and the rest of the pool.
+    /// Returns the number of bytes by which a stream's target may grow. It is at most the present
+    /// target, the rest of the stream's share of the pool, and the rest of the pool.
     ///
     /// The pool is the part of the budget that further streams do not need, but at least half of
     /// it.

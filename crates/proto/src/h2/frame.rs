@@ -12,7 +12,7 @@ pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The largest window, and the largest increment (RFC 9113 §6.9).
 pub(crate) const MAX_WINDOW: i64 = 0x7fff_ffff;
 
-/// The size of a window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
+/// The size of every window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
 pub(crate) const INITIAL_WINDOW: u32 = 65_535;
 
 /// The allowed values of `SETTINGS_MAX_FRAME_SIZE` (RFC 9113 §6.5.2).
@@ -114,8 +114,8 @@ pub(crate) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Puts frames around a header block written from `start` on, with room for the first frame's
-/// header before it.
+/// Splits the header block that starts at `start` into HEADERS and CONTINUATION frames. The caller
+/// has left room for the first frame's header before it.
 pub(crate) fn wrap_block(start: usize, stream: u32, end_stream: bool, max_frame: u32, out: &mut Vec<u8>) {
     let max_frame = max_frame as usize;
     let length = out.len() - start - HEADER;

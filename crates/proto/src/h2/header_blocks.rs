@@ -11,7 +11,7 @@ use crate::head::ResponseHead;
 use crate::response_error::ResponseError;
 use alloc::vec::Vec;
 
-/// An incomplete header block.
+/// A header block that continues in further CONTINUATION frames.
 #[derive(Debug)]
 pub(super) struct PartialBlock {
     pub(super) id: u32,

@@ -1,4 +1,4 @@
-//! The state machine of a connection: takes requests, returns events.
+//! The state machine of an HTTP/2 connection: accepts requests, returns events.
 //!
 //! A driver calls, in this order: [`H2Machine::enqueue`], with [`H2Machine::send_body`] and
 //! [`H2Machine::finish_body`] as [`H2Machine::body_credit`] allows; then [`H2Machine::output`], and
@@ -26,11 +26,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// The number of streams that a peer is assumed to accept before its SETTINGS arrive. RFC 9113
-/// §6.5.2 advises peers to allow at least that.
+/// The number of parallel streams assumed before the peer's SETTINGS arrive. RFC 9113 §6.5.2
+/// advises peers to allow at least that many.
 const STREAMS_ASSUMED: u32 = 100;
 
-/// The size of the compression table for requests. A larger one would help only with very many
+/// The size in bytes of the HPACK table for requests. A larger table would help only with very many
 /// different cookies.
 const ENCODER_TABLE: u32 = 4096;
 
@@ -47,25 +47,25 @@ pub struct H2Machine {
     pub(crate) tally: FloodCounts,
     pub(crate) peer: PeerSettings,
     pub(crate) clocks: ConnectionTimers,
-    /// Events to report before more is read.
+    /// Events to report before more input is read.
     pub(crate) due: VecDeque<H2Event>,
-    /// The send window of the connection.
+    /// The number of bytes that the peer allows us to send on the connection.
     pub(crate) send_window: i64,
     pub(crate) next_id: u32,
     pub(crate) closing: Option<CloseReason>,
-    /// The last stream that the peer's GOAWAY allows.
+    /// The highest stream number that the peer's GOAWAY allows.
     pub(crate) last_allowed: u32,
-    /// The number of acknowledgements since the output was empty.
+    /// The number of acknowledgements written to the output since it was last empty.
     pub(crate) unread: u32,
-    /// The bytes that the peer may still send on streams that were reset locally, since they may
-    /// cross the RST_STREAM.
+    /// An allowance for frames on streams that were reset locally: the peer may have sent them
+    /// before our RST_STREAM arrived.
     pub(crate) stale: ClosedStreamAllowance,
     pub(crate) name: Vec<u8>,
 }
 
 impl H2Machine {
-    /// Creates an open connection that has transferred nothing yet. The output begins with the
-    /// preface and our SETTINGS; requests may follow at once (RFC 9113 §3.4).
+    /// Creates a connection whose output begins with the preface and our SETTINGS. Requests may
+    /// follow without waiting for the peer's SETTINGS (RFC 9113 §3.4).
     pub fn new(mut config: H2Config) -> H2Machine {
         // Offsets in a head are 32 bits wide.
         config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
@@ -139,15 +139,15 @@ impl H2Machine {
         }
     }
 
-    /// Returns the number of requests that may be unanswered at a time: the peer's limit (100 until
-    /// it is known) or [`H2Config::max_streams`], whichever is less.
+    /// Returns the number of requests that may be unanswered at a time: the smaller of the peer's
+    /// limit (100 until its SETTINGS arrive) and [`H2Config::max_streams`].
     pub fn max_concurrent(&self) -> u32 {
         self.peer.max_streams.min(self.config.max_streams)
     }
 
-    /// Raises the initial window of responses to this many bytes, also for open requests, if that
-    /// exceeds [`H2Config::stream_window`] and fits the connection's window. Never shrinks a
-    /// window, since the peer may be using all of it.
+    /// Raises the initial window of responses to this many bytes, also for open requests. Does
+    /// nothing if [`H2Config::stream_window`] is larger already or the connection's window is too
+    /// small. Never shrinks a window, since the peer may be using all of it.
     pub fn widen(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
@@ -157,7 +157,8 @@ impl H2Machine {
         self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
     }
 
-    /// Appends a request's head to the output. An error leaves everything unchanged.
+    /// Appends a request's head to the output, and returns the request's number. An error leaves
+    /// everything unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -199,13 +200,14 @@ impl H2Machine {
         Ok(RequestId(u64::from(id)))
     }
 
-    /// Returns the bytes to send, in one piece. Call it after every round of [`H2Machine::step`]
-    /// and [`H2Machine::release`] too: window updates and acknowledgements collect here.
+    /// Returns all bytes that are ready to send, as one slice. Call it also after every round of
+    /// [`H2Machine::step`] and [`H2Machine::release`]: both append window updates and
+    /// acknowledgements.
     pub fn output(&self) -> &[u8] {
         self.output.pending()
     }
 
-    /// Records that the transport took `n` bytes of [`H2Machine::output`].
+    /// Records that the transport accepted `n` bytes of [`H2Machine::output`].
     pub fn advance_output(&mut self, n: usize) {
         self.output.advance(n);
         if self.output.pending().is_empty() {
@@ -263,8 +265,8 @@ impl H2Machine {
         open || self.due.len() < before
     }
 
-    /// Removes a stream. With a code, the request may still be incomplete: the peer gets
-    /// RST_STREAM, and may continue to send for a while.
+    /// Removes a stream, and returns it if it was open. A `code` means that the request may be
+    /// incomplete: RST_STREAM is sent with it, and frames of the stream may still arrive.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStream> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
@@ -281,14 +283,15 @@ impl H2Machine {
         Some(stream)
     }
 
-    /// Releases received bytes that no stream holds: padding, and payload of closed streams.
+    /// Releases received bytes that belong to no open stream: padding, and payload of closed
+    /// streams.
     pub(crate) fn give_back(&mut self, bytes: u64) {
         if let Some(increment) = self.intake.give(bytes) {
             frame::window_update(0, increment, self.output.tail());
         }
     }
 
-    /// Ends the stream of a malformed response; the connection continues.
+    /// Resets the stream of a malformed response and reports the error. The connection continues.
     pub(crate) fn violated(&mut self, id: u32, error: H2Error) {
         if self.drop_stream(id, Some(error.code())).is_some() {
             let reason = ResetReason::Violation(error);
@@ -326,7 +329,8 @@ impl H2Machine {
         self.closing = Some(CloseReason::Broken);
     }
 
-    /// Sends GOAWAY once and takes no further requests. Open requests continue.
+    /// Sends GOAWAY, unless it was sent before, and accepts no further requests. Open requests
+    /// continue.
     pub fn go_away(&mut self) {
         if self.closing.is_none() {
             self.closing = Some(CloseReason::Local);
@@ -334,23 +338,24 @@ impl H2Machine {
         }
     }
 
-    /// Iterates over the requests without a complete response, in order.
+    /// Iterates over the requests without a complete response, in the order in which they were
+    /// enqueued.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.streams.ids().map(|id| RequestId(u64::from(id)))
     }
 
-    /// Returns `true` if anything of the response to this open request was received.
+    /// Returns `true` if any part of the response to this open request was received.
     pub fn response_started(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| stream.started)
     }
 
-    /// Returns `true` if a byte of this open request was sent. A request without any may use
-    /// another connection, whatever its method.
+    /// Returns `true` if a byte of this open request was sent. A request of which nothing was sent
+    /// may be sent on another connection, whatever its method.
     pub fn request_left(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
     }
 
-    /// Returns the shortest round trip measured.
+    /// Returns the shortest round trip measured; `None` before the first measurement.
     pub fn rtt(&self) -> Option<Duration> {
         self.intake.rtt()
     }
@@ -360,8 +365,9 @@ impl H2Machine {
         self.closing.is_none() && self.streams.is_empty() && self.output().is_empty()
     }
 
-    /// Returns the reason to take no further request. After [`CloseReason::GoAway`] and
-    /// [`CloseReason::Local`], close the connection when the last open request is complete.
+    /// Returns the reason to send no further request; `None` if the connection accepts more. After
+    /// [`CloseReason::GoAway`] and [`CloseReason::Local`], close the connection when the last open
+    /// request is complete.
     pub fn close_reason(&self) -> Option<CloseReason> {
         match self.closing {
             None if self.next_id > MAX_WINDOW as u32 => Some(CloseReason::StreamsExhausted),
@@ -370,7 +376,7 @@ impl H2Machine {
     }
 }
 
-/// Returns the number of a request's stream; 0, which no request has, for an id that never existed.
+/// Returns the stream number of a request. It is 0, which no request has, for an id above 2³²−1.
 pub(crate) fn number(id: RequestId) -> u32 {
     u32::try_from(id.0).unwrap_or(0)
 }

@@ -114,20 +114,21 @@ pub struct H2Config {
     /// The number of bytes that the peer may send on all streams together before anything is
     /// released: the memory budget of the connection. At least 65,535, at most 2³¹−1.
     ///
-    /// Default 33,554,432 (32 MiB), which is also the most that a driver has to hold if nobody
-    /// takes bodies.
+    /// Default 33,554,432 (32 MiB), which is also the most that a driver has to buffer if nobody
+    /// reads the bodies.
     pub connection_window: u32,
-    /// The largest frame taken, in bytes: 16,384 to 16,777,215.
+    /// The largest frame accepted, in bytes: 16,384 to 16,777,215.
     ///
     /// Default 65,536. DATA frames are never buffered, so a larger one only saves headers. Other
     /// frames that arrive in pieces are buffered, up to [`Limits::head_bytes`] for heads and this
-    /// size for the rest. Hazard: a large frame holds up other responses.
+    /// size for the rest. Hazard: a large frame delays other responses.
     pub max_frame_size: u32,
-    /// The size in bytes of the table with which the peer compresses heads.
+    /// The size in bytes of the dynamic table with which the peer compresses heads (RFC 7541
+    /// §2.3.2).
     ///
     /// Default 4,096. Worst case of memory: twice that, and as much again for offsets.
     pub header_table_size: u32,
-    /// The number of requests open at a time, if the peer allows as many. Default 1,000; each costs
+    /// The largest number of open requests, if the peer allows as many. Default 1,000; each costs
     /// about 200 bytes.
     pub max_streams: u32,
     /// The time for which a body waits for `100 Continue`, counted from [`H2Machine::enqueue`].
@@ -136,8 +137,9 @@ pub struct H2Config {
     /// The time for the peer to acknowledge our SETTINGS, counted from the first call with a time.
     /// Default 30 s, because a server may acknowledge them only when it has something to send.
     pub settings_timeout: Duration,
-    /// The time without input, while requests are open, after which a PING is sent; after the same
-    /// time again the connection is given up. Default none.
+    /// The time without input, while requests are open, after which a PING is sent. If nothing
+    /// arrives for the same time again, the connection ends with an error. Default none: no PING is
+    /// sent.
     pub keepalive: Option<Duration>,
 }
 

@@ -18,24 +18,26 @@ use crate::time::Timestamp;
 use alloc::vec::Vec;
 use core::mem;
 
-/// The next part of the input.
+/// The part of a frame that is expected next in the input.
 #[derive(Debug, Default)]
 enum FrameState {
-    /// A frame's header; `partial` holds its beginning.
+    /// A frame's header. `partial` contains the bytes of it that have arrived.
     #[default]
     Header,
-    /// The payload of this frame; `partial` holds its beginning.
+    /// The payload of a frame with this header. `partial` contains the bytes of it that have
+    /// arrived.
     Payload(FrameHeader),
-    /// The length of the padding of this DATA frame.
+    /// The padding length of a DATA frame with this header.
     PadLength(FrameHeader),
-    /// Payload of a stream, the padding after it, and whether the stream ends then.
+    /// Payload of stream `id`: `left` bytes, then `padding` bytes. `end` is true if the frame ends
+    /// the stream.
     Data {
         id: u32,
         left: u32,
         padding: u32,
         end: bool,
     },
-    /// A number of bytes to skip.
+    /// This many bytes of padding or of an unwanted frame, which are skipped.
     Skip(u32),
     Closed,
 }
@@ -53,8 +55,8 @@ impl H2FrameReader {
         *self = H2FrameReader { state: FrameState::Closed, ..H2FrameReader::default() };
     }
 
-    /// Skips the rest of the frame of a closed stream. Returns the number of payload bytes that
-    /// will not be delivered.
+    /// Skips the rest of the current frame if it belongs to `stream`, which was closed. Returns the
+    /// number of payload bytes that will not be delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
             FrameState::Data { id, left, padding, .. } if id == stream => {
@@ -99,7 +101,8 @@ impl H2Machine {
         }
     }
 
-    /// Records delivered payload; `left` is the rest of the DATA frame, before its padding.
+    /// Updates the state after payload was delivered. `left` is the number of payload bytes of the
+    /// DATA frame still to come, without its padding.
     fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
             self.reader.state = FrameState::Data { id, left, padding, end };
@@ -115,7 +118,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns the error if a body ends here with another length than announced.
+    /// Returns an error if the body of stream `id` would end here with another length than
+    /// announced.
     pub(super) fn shortfall(&self, id: u32) -> Option<H2Error> {
         match self.streams.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {
@@ -129,7 +133,7 @@ impl H2Machine {
         self.reader.state = if bytes > 0 { FrameState::Skip(bytes) } else { FrameState::Header };
     }
 
-    /// Consumes bytes other than payload from input that is not empty; returns their number.
+    /// Consumes bytes other than payload and returns their number. `input` must not be empty.
     fn advance(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
         match self.reader.state {
             FrameState::Header => self.header(now, input),
@@ -187,7 +191,8 @@ impl H2Machine {
         Ok(take)
     }
 
-    /// Sets the state after a header whose payload is incomplete, or need not be complete.
+    /// Sets the state for the payload of a frame whose header has been read, unless the frame was
+    /// processed at once.
     fn begin(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H2Error> {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(H2Error::Frame(FrameFault::Padding)),
@@ -301,7 +306,7 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Ends a response.
+    /// Ends a response, and reports its completion if the request was sent too.
     pub(super) fn complete(&mut self, id: u32, trailers: Option<response::DecodedSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(response::DecodedSection::into_fields);
@@ -316,7 +321,8 @@ impl H2Machine {
         self.due.push_back(H2Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
-    /// Completes a response that ended before its request, once all of the request was given.
+    /// Reports the completion of a response that ended before its request, once the caller has
+    /// given all of the request.
     pub(super) fn complete_early(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended)
             && let Some(stream) = self.drop_stream(id, None)
@@ -331,7 +337,7 @@ impl H2Machine {
     }
 }
 
-/// Returns `true` if a frame of this type must be complete before it is decoded.
+/// Returns `true` if a frame of this type is buffered until it is complete.
 fn is_gathered(of: u8) -> bool {
     matches!(
         of,

@@ -11,22 +11,23 @@ use crate::request::{BodyLength, RequestError, RequestHead, check_fields, push_d
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
 
-/// A validated request.
+/// A request that passed [`check`], with the values that [`write()`] needs.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct CheckedRequest<'a> {
     pub(crate) response_to: ResponseTo,
     scheme: &'a str,
     path: &'a str,
     authority: &'a [u8],
-    /// The Content-Length to add.
+    /// The value of the Content-Length to add; `None` to add none.
     length: Option<u64>,
     /// True if Expect has to be added.
     expect: bool,
-    /// True if there is a Connection field, whose tokens exclude other fields.
+    /// True if the caller gave a Connection field, whose tokens name fields to leave out.
     nominates: bool,
 }
 
-/// Validates a request without writing anything. `room` is the largest head that the peer accepts.
+/// Validates a request without writing anything. `room` is the peer's limit on the size of a head;
+/// `None` means no limit.
 pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<CheckedRequest<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
@@ -176,7 +177,8 @@ pub(crate) fn write_trailers(
     write_fields(trailers, &[], false, encoder, name, out);
 }
 
-/// Returns `true` for fields that HTTP/2 must not carry, and for Host, which became `:authority`.
+/// Returns `true` for fields that HTTP/2 must not carry, and for Host, which is sent as
+/// `:authority`.
 fn is_dropped(name: &str, value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
@@ -191,7 +193,8 @@ fn is_dropped(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a Connection field names this field. TE must be named there and is kept.
+/// Returns `true` if a Connection field names this field. TE is an exception: HTTP/1 requires its
+/// name there, but the field is kept.
 fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
     !name.eq_ignore_ascii_case("te")
         && fields

@@ -1,7 +1,7 @@
 //! Decodes a header block into a head or trailers (RFC 9113 §8.1 to §8.3).
 //!
 //! Lines are decoded straight into the buffer of the result. A malformed block is still decoded to
-//! its end, to keep the table in step, but none of it is kept.
+//! its end, so that the dynamic table stays the same as the peer's, but its fields are dropped.
 
 use super::error::{FieldFault, H2Error};
 use crate::Limits;
@@ -15,17 +15,19 @@ use alloc::vec::Vec;
 /// The kind of a header block, which determines the rules for its fields.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SectionKind {
-    /// A head; `before` counts the bytes of earlier heads of this response.
+    /// A head. `before` is the number of bytes in earlier heads of this response.
     Head {
         before: usize,
     },
     Trailers,
-    /// A block of a closed stream, decoded only to keep the table in step.
+    /// A block of a closed stream. It is decoded only to keep the dynamic table the same as the
+    /// peer's.
     Unwanted,
 }
 
 /// The factor by which a block may exceed the head's size limit before the connection is ended. Up
-/// to there it is decoded, only to keep the table in step. A block of 300 KiB can name a gigabyte.
+/// to this size a block is decoded only to keep the dynamic table the same as the peer's. A limit
+/// is needed because a block of 300 KiB can expand to a gigabyte.
 const FOLLOWED: usize = 16;
 
 /// A well-formed section.
@@ -50,8 +52,8 @@ impl DecodedSection {
     }
 }
 
-/// The size of the last section: the next one is likely to be similar, and then takes two
-/// allocations.
+/// The size of the last section decoded. The next one is likely to be similar, so its buffers are
+/// allocated in this size.
 #[derive(Debug)]
 pub(crate) struct SizeHint {
     bytes: usize,
@@ -64,7 +66,7 @@ impl Default for SizeHint {
     }
 }
 
-/// Decodes a block. The outer error ends the connection, the inner one the stream.
+/// Decodes a header block. The outer error ends the connection, the inner one only the stream.
 pub(crate) fn decode(
     decoder: &mut HpackDecoder,
     block: &[u8],
@@ -206,7 +208,7 @@ impl SectionReader<'_> {
     }
 }
 
-/// The bytes allowed in a value, as in HTTP/1.
+/// The bytes allowed in a field value, as in HTTP/1: true at the index of each.
 static VALUE: [bool; 256] = {
     let mut allowed = [true; 256];
     let mut byte = 0;
@@ -218,7 +220,7 @@ static VALUE: [bool; 256] = {
     allowed
 };
 
-/// The bytes allowed in a name.
+/// The bytes allowed in a field name: true at the index of each.
 static NAME: [bool; 256] = {
     let mut allowed = [false; 256];
     let mut byte = 0;

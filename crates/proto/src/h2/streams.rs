@@ -11,30 +11,30 @@ use crate::head::Fields;
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 
-/// The part of a request's body that is not sent yet.
+/// The part of a request's body that the caller has not given to the machine yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum UploadState {
-    /// All of it was passed to the machine, including the end of the stream.
+    /// Nothing is missing: the caller gave all of the body and END_STREAM is in the output.
     Finished,
     Known {
         left: u64,
     },
     Open,
-    /// The rest is not wanted; END_STREAM was not sent.
+    /// The rest of the body is not wanted by the server; END_STREAM was not sent.
     Abandoned,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ResponsePhase {
     Head,
-    /// The body. `expected` is the Content-Length; `none` means that the response cannot have a
-    /// body.
+    /// The body. `expected` is the Content-Length, if the head has one. `none` is true if the
+    /// response cannot have a body.
     Body {
         expected: Option<u64>,
         got: u64,
         none: bool,
     },
-    /// The response is complete, but its request is not: the peer continues to read.
+    /// The response is complete, but its request is not: the server continues to read it.
     Ended,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum ResponsePhase {
 pub(crate) struct RequestStream {
     pub(crate) response_to: ResponseTo,
     pub(crate) upload: UploadState,
-    /// The time until which the body waits for `100 Continue`.
+    /// The time at which the wait for `100 Continue` ends; `None` if the body does not wait.
     pub(crate) hold_until: Option<Timestamp>,
     /// The number of bytes that the peer allows us to send.
     pub(crate) send_window: i64,
@@ -50,18 +50,18 @@ pub(crate) struct RequestStream {
     pub(crate) phase: ResponsePhase,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
-    /// True if something of the response was received.
+    /// True if any part of the response was received.
     pub(crate) started: bool,
-    /// True if the response is a success, whose end does not end the request.
+    /// True if the response is a success: the server continues to read the request after it.
     pub(crate) reads_on: bool,
-    /// The trailers of a response that has ended.
+    /// The trailers of a response that ended before its request.
     pub(crate) trailers: Option<Fields>,
     /// The position of the request's first byte in the output.
     pub(crate) start: u64,
 }
 
 impl RequestStream {
-    /// Returns the rest of the body, if known.
+    /// Returns the number of body bytes still to come; `None` if unknown.
     pub(crate) fn left(&self) -> Option<u64> {
         match self.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
@@ -74,7 +74,7 @@ impl RequestStream {
 pub(crate) struct OpenStreams {
     slots: Vec<Option<RequestStream>>,
     free: Vec<u32>,
-    /// The streams' numbers in rising order, each with its index in `slots`.
+    /// The stream numbers in rising order, each with its index in `slots`.
     index: Vec<(u32, u32)>,
 }
 
@@ -117,7 +117,7 @@ impl OpenStreams {
         self.index.is_empty()
     }
 
-    /// Iterates over the numbers, in rising order.
+    /// Iterates over the stream numbers, in rising order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.index.iter().map(|&(id, _)| id)
     }

@@ -1,32 +1,32 @@
-//! Decodes blocks into lines (RFC 7541 §3, §6).
+//! Decodes header blocks into field lines (RFC 7541 §3, §6).
 
 use super::dynamic_table::DynamicTable;
 use super::{HpackError, huffman, integer, static_table};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A block being decoded.
+/// A header block, and the position up to which it has been decoded.
 #[derive(Clone, Debug)]
 pub struct HeaderBlock<'a> {
     rest: &'a [u8],
-    /// True if a field was read, after which the table's size may not change.
+    /// True if a field was decoded. The table's size may not change after that.
     begun: bool,
 }
 
 impl<'a> HeaderBlock<'a> {
-    /// Creates a decoder state for a whole block: the fragments of HEADERS and its CONTINUATIONs,
-    /// joined.
+    /// Creates the state for decoding a whole block: the joined fragments of HEADERS and its
+    /// CONTINUATION frames.
     pub fn new(bytes: &'a [u8]) -> HeaderBlock<'a> {
         HeaderBlock { rest: bytes, begun: false }
     }
 }
 
-/// The position of one field in the buffer that it was written to.
+/// The positions of one decoded field in the output buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecodedLine {
-    /// The name.
+    /// The range of the name.
     pub name: Range<usize>,
-    /// The value.
+    /// The range of the value.
     pub value: Range<usize>,
     /// True if the field must never enter a table, not even an intermediary's (RFC 7541 §7.1.3).
     pub sensitive: bool,
@@ -48,17 +48,18 @@ impl HpackDecoder {
         HpackDecoder { table: DynamicTable::new(limit as usize), limit }
     }
 
-    /// Sets another limit, which the peer has acknowledged. If it is lower than the present size of
-    /// the table, the next block must begin with the change.
+    /// Sets another limit, which the peer has acknowledged. If the table is larger now, the next
+    /// block must begin with an instruction that reduces it (RFC 7541 §4.2).
     pub fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
     }
 
-    /// Appends the next field to `out` as `name: value` and CR LF, and returns the position of its
-    /// parts; `None` at the block's end.
+    /// Decodes the next field of the block. Appends it to `out` as `name: value` and CR LF, and
+    /// returns the positions of its parts; `None` at the end of the block.
     ///
     /// Checks only the coding. Decode every block of a connection to its end, in order, even if its
-    /// fields are not wanted; otherwise the tables differ from then on.
+    /// fields are not wanted. If a block is skipped, the tables of the two ends differ from then
+    /// on.
     pub fn line(&mut self, block: &mut HeaderBlock<'_>, out: &mut Vec<u8>) -> Result<Option<DecodedLine>, HpackError> {
         loop {
             let Some(&first) = block.rest.first() else { return Ok(None) };

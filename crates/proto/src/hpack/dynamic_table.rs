@@ -44,7 +44,7 @@ impl DynamicTable {
         self.evict(max);
     }
 
-    /// Returns name and value by age.
+    /// Returns the name and value of the entry with this index; 0 is the newest entry.
     pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         self.entries.get(index).map(|entry| self.parts(entry))
     }
@@ -79,8 +79,8 @@ impl DynamicTable {
         }
     }
 
-    /// Drops the bytes of removed entries once they are the larger part: on average each byte moves
-    /// at most once.
+    /// Drops the bytes of removed entries once they make up more than half of the buffer. On
+    /// average each byte is moved at most once.
     fn compact(&mut self) {
         let gone = self.entries.back().map_or(self.bytes.len(), |oldest| (oldest.at - self.base) as usize);
         if gone > self.bytes.len() / 2 {

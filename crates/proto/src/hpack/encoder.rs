@@ -4,16 +4,16 @@ use super::dynamic_table::DynamicTable;
 use super::{huffman, integer, static_table};
 use alloc::vec::Vec;
 
-/// The indexing of a field in the table.
+/// The use of the dynamic table for a field.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Indexing {
-    /// Add the field: it will occur again.
+    /// Adds the field to the table, because it will occur again.
     Add,
-    /// Do not add the field: it would only evict others. (If a table has it already, its index is
-    /// sent.)
+    /// Does not add the field, because it would only evict others. If a table contains it already,
+    /// its index is sent.
     Skip,
-    /// Do not add the field, and forbid intermediaries to: it is a secret that the lengths of
-    /// blocks could reveal (RFC 7541 §7.1).
+    /// Does not add the field, and forbids intermediaries to add it. For secrets, which the lengths
+    /// of compressed blocks could reveal (RFC 7541 §7.1).
     Never,
 }
 
@@ -21,15 +21,15 @@ pub enum Indexing {
 #[derive(Debug)]
 pub struct HpackEncoder {
     table: DynamicTable,
-    /// The largest size of the table, whatever the peer allows.
+    /// The largest size of the table that we want, even if the peer allows more.
     own: u32,
-    /// The smallest size since the last block, and whether a change must be announced (RFC 7541
-    /// §4.2).
+    /// The smallest table size set since the last block, and whether the next block must announce a
+    /// change (RFC 7541 §4.2).
     lowest: u32,
     changed: bool,
 }
 
-/// The size of a table before any SETTINGS (RFC 9113 §6.5.2).
+/// The size in bytes of a table before any SETTINGS (RFC 9113 §6.5.2).
 const INITIAL: u32 = 4096;
 
 impl HpackEncoder {

@@ -27,10 +27,10 @@ const LENGTHS: [u8; 257] = [
 
 const EOS: usize = 256;
 const LONGEST: usize = 30;
-/// The number of bits looked up at once.
+/// The number of bits decoded by one table look-up.
 const PEEK: u32 = 10;
 
-/// Tables computed from the lengths.
+/// Tables computed from the code lengths at compile time.
 struct HuffmanTables {
     /// The code of each symbol, in the low bits.
     codes: [u32; 257],
@@ -84,13 +84,13 @@ const fn tables() -> HuffmanTables {
     tables
 }
 
-/// Returns the length in bytes of `text` once coded.
+/// Returns the number of bytes that `text` occupies in Huffman code.
 pub(crate) fn encoded_len(text: &[u8]) -> usize {
     let bits: u64 = text.iter().map(|&byte| u64::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8) as usize
 }
 
-/// Appends `text`, coded, with the last byte padded with ones.
+/// Appends `text` in Huffman code. The last byte is padded with ones.
 pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut held) = (0u64, 0u32);
     for &byte in text {
@@ -113,7 +113,7 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the decoded text. On an error `out` holds a part of it.
+/// Appends the decoded text to `out`. After an error, `out` contains the part decoded before it.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     // The shortest code has five bits.
     out.reserve(coded.len() * 8 / 5);
@@ -148,7 +148,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
     }
 }
 
-/// Decodes the last bits: symbols, then fewer than eight ones.
+/// Decodes the last bits of a string: symbols, then at most seven ones as padding.
 fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackError> {
     while held > 0 {
         let padding = u64::MAX << (64 - held);
@@ -166,7 +166,7 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackEr
     Ok(())
 }
 
-/// Returns the symbol at the top, and the length of its code.
+/// Returns the symbol whose code is in the highest bits, and the length of its code.
 fn symbol(bits: u64) -> Result<(u8, u32), HpackError> {
     let entry = TABLES.short[(bits >> (64 - PEEK)) as usize];
     if entry != 0 {

@@ -3,7 +3,8 @@
 use super::HpackError;
 use alloc::vec::Vec;
 
-/// Appends `value` after a pattern that leaves the low `prefix` bits (1 to 8) of its byte free.
+/// Appends `value` in a prefix of `prefix` bits (1 to 8). `pattern` contains the high bits of the
+/// first byte.
 pub(super) fn encode(value: u32, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     let full = (1u32 << prefix) - 1;
     if value < full {

@@ -65,7 +65,7 @@ pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// The number of pseudo-fields, which are the first entries.
+/// The number of pseudo-header entries, which come first.
 const PSEUDO: usize = 14;
 
 /// A match for a field in the static table.
