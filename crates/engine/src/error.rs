@@ -29,10 +29,10 @@ struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
-    /// The requested URL, if a redirect has changed it to `url`.
+    /// The URL that the program requested, if a redirect has led from it to `url`.
     asked: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
-    /// The peer rejected this side's TLS identity or parameters by an alert.
+    /// True if the peer rejected this side's TLS certificate or parameters by an alert.
     is_tls_rejection: bool,
     stage: ErrorStage,
     status: Option<u16>,
@@ -41,13 +41,13 @@ struct ErrorDetails {
 /// The stages of a transfer, in order. An error stores the last stage that the transfer reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ErrorStage {
-    /// The stage is not known. As far as is known, nothing was sent.
+    /// The stage is not known. As far as haul knows, no request was sent.
     Unknown,
     /// A connection was being made.
     Connecting,
     /// A request was sent.
     Sent,
-    /// The response is a redirect that is not followed.
+    /// The request was redirected, and the redirect cannot be followed.
     Redirected,
 }
 
@@ -221,14 +221,14 @@ impl Error {
         Self::new(ErrorKind::Interrupted, "it was cancelled")
     }
 
-    /// Changes the kind, and puts `what` before the message.
+    /// Changes the kind, and puts the text `what` before the message.
     #[must_use]
     pub(crate) fn into_kind(mut self, kind: ErrorKind, what: &str) -> Self {
         self.details.kind = kind;
         self.about(what)
     }
 
-    /// Puts `what` before the message.
+    /// Puts the text `what` before the message.
     #[must_use]
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.details.message = format!("{what}: {}", self.details.message);
@@ -242,7 +242,7 @@ impl Error {
         self
     }
 
-    /// Sets the requested URL of a transfer that a redirect has led to the error's URL.
+    /// Sets the URL that the program requested, if a redirect has led from it to the error's URL.
     #[must_use]
     pub fn asked_as(mut self, url: impl Into<String>) -> Self {
         self.details.asked.get_or_insert_with(|| url.into());
@@ -298,7 +298,7 @@ impl Error {
         self.details.url.as_deref()
     }
 
-    /// Returns the requested URL, if a redirect has changed it to [`Error::url`].
+    /// Returns the URL that the program requested, if a redirect has led from it to [`Error::url`].
     #[must_use]
     pub fn asked_url(&self) -> Option<&str> {
         self.details.asked.as_deref()
@@ -339,8 +339,7 @@ impl Error {
     }
 
     /// Returns true if the connection was refused, closed or reset, or the response ended too
-    /// early. The same request may succeed next time. Whether it may be repeated is another
-    /// question.
+    /// early. The same request may succeed next time, but the server may have processed it already.
     #[must_use]
     pub fn is_connection(&self) -> bool {
         matches!(
@@ -354,7 +353,7 @@ impl Error {
         )
     }
 
-    /// Returns true if the error is the status of a response (400 or above).
+    /// Returns true if the request failed because of the status of its response (400 or above).
     #[must_use]
     pub fn is_status(&self) -> bool {
         self.kind() == ErrorKind::Status
@@ -432,7 +431,7 @@ impl Error {
         self.details.is_tls_rejection
     }
 
-    /// Returns the message and its cause, without the URL.
+    /// Returns the message with the text of the underlying cause, without the URL.
     #[must_use]
     pub fn cause(&self) -> String {
         match &self.details.source {
@@ -443,7 +442,8 @@ impl Error {
 }
 
 /// Wraps an [`Error`] for programs that read a [`Response`](crate::Response) by [`io::Read`];
-/// `get_ref` and `downcast` return it. The resulting kind never makes a reader try again.
+/// `get_ref` and `downcast` return it. The [`io::ErrorKind`] is never `Interrupted` or
+/// `WouldBlock`, so that no reader repeats the read.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
-/// The facts about one transfer. If a retry starts the transfer again, they are those of the last
-/// attempt. Times are measured from [`Facts::started`].
+/// The facts about one transfer. After a retry, they are those of the last attempt. A `Duration`
+/// that is described as a time is measured from [`Facts::started`].
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The method of the last request, if redirects have changed it.
+    /// The method of the last request, if a redirect has changed it; otherwise `None`.
     pub method: Option<Box<str>>,
-    /// The Referer field of the last request, if a redirect has set it.
+    /// The `Referer` field of the last request, if a redirect has set it; otherwise `None`.
     pub referer: Option<Box<str>>,
     /// The time when the transfer started.
     pub started: Instant,
@@ -49,7 +49,7 @@ pub struct Facts {
     /// The number of the connection that carried the last request. The connections of a process are
     /// numbered from 0.
     pub connection: Option<u64>,
-    /// The peer's address.
+    /// The address and port of the peer: the server, or the proxy.
     pub peer: Option<SocketAddr>,
     /// The reason why the last server's certificate is not valid, if it was accepted nevertheless
     /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
@@ -57,11 +57,11 @@ pub struct Facts {
     /// The certificate chain of the last server, beginning with its own certificate, in DER. Only
     /// set with [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
     pub certificates: Option<Arc<[Vec<u8>]>>,
-    /// The local address of the connection.
+    /// The local address and port of the connection.
     pub local: Option<SocketAddr>,
-    /// The time when the name was resolved.
+    /// The time when the host's name was resolved.
     pub resolved: Duration,
-    /// The time when the connection was established.
+    /// The time when the TCP connection was established.
     pub connected: Duration,
     /// The time when the TLS handshake was complete; zero without TLS.
     pub secured: Duration,
@@ -81,7 +81,7 @@ pub struct Facts {
     pub phase_began: Instant,
 }
 
-/// The time that a transfer spent in each phase, by all its exchanges.
+/// The time that a transfer spent in each phase, summed over all its exchanges.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseTimes {
     /// Time spent on name lookups.
@@ -199,7 +199,8 @@ impl Facts {
         *sum += now.saturating_duration_since(began);
     }
 
-    /// Moves the number of this attempt's redirects to [`EarlierAttempts`].
+    /// Moves the number of this attempt's redirects to [`EarlierAttempts`], because the next
+    /// attempt counts from zero.
     pub(crate) fn forget_redirects(&mut self) {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
@@ -233,7 +234,8 @@ impl Facts {
         self.version = Some(head.version());
     }
 
-    /// Records the end of the transfer. The phase stays, and shows how far the last exchange came.
+    /// Records the end of the transfer. The phase does not change: it shows how far the last
+    /// exchange came.
     pub(crate) fn on_finished(&mut self, now: Instant) {
         self.end_phase(now);
         self.total = now.saturating_duration_since(self.started);

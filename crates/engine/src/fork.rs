@@ -37,8 +37,8 @@ pub(crate) fn watch() {
     });
 }
 
-/// Returns how many forks lie between the process that loaded this code and this one: 0 in the
-/// first process.
+/// Returns the number of forks between the process that loaded this code and the current process: 0
+/// in the first process.
 #[must_use]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)

@@ -1,13 +1,13 @@
-//! Poisoned locks: how the engine treats a lock whose holder panicked.
+//! The treatment of poisoned locks: locks whose holder panicked.
 //!
 //! The engine uses the lock as if its holder had returned. A panic in the program's code (a sink, a
 //! stream, a callback) must not make every later request of the same client panic, too.
 
 use std::sync::{LockResult, PoisonError};
 
-/// Locks a mutex even if an earlier holder panicked.
+/// Locks a mutex or a read-write lock even if an earlier holder panicked.
 pub(crate) trait IgnorePoison<G> {
-    /// Returns the guard, whether or not the lock is poisoned.
+    /// Returns the guard of the lock, even if the lock is poisoned.
     fn ignore_poison(self) -> G;
 }
 

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum time of a wait without a call of the callback.
+/// The interval at which a wait calls the callback, unless a signal arrives earlier.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// A callback that decides whether to stop waiting. No lock is held during the call, so it may
@@ -53,7 +53,7 @@ impl fmt::Debug for Interrupt {
     }
 }
 
-/// A timer that calls the callback at intervals, if there is one.
+/// A timer that calls the interrupt callback at intervals. It does nothing if there is no callback.
 #[derive(Debug)]
 pub(crate) struct InterruptTimer {
     hook: Option<Interrupt>,
@@ -101,7 +101,7 @@ impl InterruptTimer {
         if self.is_due(now) { self.on_signal(now) } else { Ok(()) }
     }
 
-    /// Sleeps until the time `until`, with calls of the callback.
+    /// Sleeps until the time `until`. Calls the callback meanwhile.
     ///
     /// # Errors
     /// The error of [`InterruptTimer::on_signal`].

@@ -302,7 +302,7 @@ impl BodyDelivery {
     }
 
     /// Keeps the bytes received so far for another attempt that continues after them. Returns false
-    /// if the sink cannot continue after them.
+    /// if the sink cannot continue after them, or if the body is decoded or searched.
     pub fn keeps(&mut self) -> bool {
         self.is_plain() && self.sink.keeps()
     }

@@ -41,7 +41,8 @@ use crate::split::{self, SplitMonitor, SplitOutcome};
 use crate::transfer::{ExchangeFailure, Transfer, TransferOutcome, TransferStep};
 use crate::{Error, ErrorKind, Result};
 
-/// A waker that wakes nothing. Without a driver to wake, a sink itself blocks until it has room.
+/// The waker of a connection without an event loop: it wakes nothing, since a sink itself blocks
+/// this thread until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
 
 /// The number of remaining body bytes from which on the driver waits in `poll`.
@@ -52,7 +53,7 @@ pub fn run(client: &Client, transfer: Box<Transfer>) -> TransferOutcome {
     run_to_end(client, transfer).into_outcome().0
 }
 
-/// Runs a transfer to its end. The result also gives access to the body's sink.
+/// Runs a transfer to its end. Unlike [`run`], returns the body's sink, too.
 pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> FinishedTransfer {
     let split = transfer.options().split;
     let mut exchanges = BlockingTransfer::new(transfer, split);
@@ -68,17 +69,17 @@ pub(crate) struct BlockingTransfer {
     state: BlockingState,
     split: SplitOptions,
     timer: InterruptTimer,
-    /// The current time, if it has just been read.
+    /// The current time, if the clock has just been read; `None` if it must be read again.
     now: Option<Instant>,
 }
 
 enum BlockingState {
-    /// No exchange is in progress. The next one runs this transfer over a connection from this
-    /// source, at this time if one is given.
+    /// No exchange is in progress. The fields say how the next one starts: its transfer, the source
+    /// of its connection, and the current time if it has just been read.
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
     /// An exchange is in progress.
     Live(ActiveExchange),
-    /// The transfer is over, and its outcome has been handed out.
+    /// The transfer is over, and its outcome has been returned to the caller.
     Over,
 }
 
@@ -141,15 +142,15 @@ impl FinishedTransfer {
 }
 
 impl BlockingTransfer {
-    /// Starts a transfer that was made just now. `split` sets into how many parts its body may be
-    /// split.
+    /// Starts a transfer that was made just now. `split` limits the number of parts into which its
+    /// body may be split.
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitOptions) -> Self {
         let timer = InterruptTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
         Self { state: BlockingState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
     }
 
-    /// Returns the transfer until it is over.
+    /// Returns the transfer, or `None` once it is over.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match &self.state {
             BlockingState::Next(transfer, ..) => Some(transfer),
@@ -165,8 +166,8 @@ impl BlockingTransfer {
         }
     }
 
-    /// Drives the transfer until it is over, and returns it. Returns `None` as soon as `is_enough`
-    /// returns true; it is called whenever input has arrived.
+    /// Drives the transfer until it is over, and returns it. Calls `is_enough` whenever input has
+    /// arrived, and returns `None` as soon as that returns true.
     pub(crate) fn advance(&mut self, client: &Client, mut is_enough: impl FnMut() -> bool) -> Option<FinishedTransfer> {
         loop {
             let mut live = match std::mem::replace(&mut self.state, BlockingState::Over) {
@@ -254,7 +255,8 @@ impl BlockingTransfer {
     }
 }
 
-/// Ends a transfer with this result: completes an error's message, and counts the transfer.
+/// Ends a transfer with this result: completes an error's message, and adds the transfer to the
+/// client's statistics.
 fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> FinishedTransfer {
     let result = result.map_err(|error| transfer.annotate(error));
     if transfer.facts.total.is_zero() {
@@ -351,7 +353,7 @@ impl ActiveExchange {
         ConnectionSource::Fresh
     }
 
-    /// Sends and receives until something stops it.
+    /// Sends and receives until the exchange stops, and returns the reason.
     fn drive(
         &mut self,
         client: &Client,
@@ -405,8 +407,7 @@ impl ActiveExchange {
         }
     }
 
-    /// Sends pending output. Limits the time that blocking sends and receives may take to the time
-    /// until `until`.
+    /// Sends pending output. Makes blocking sends and receives fail at the time `until`.
     fn send(&mut self, until: Option<Instant>, now: Instant) {
         if self.send_error.is_some() {
             return;
@@ -523,7 +524,7 @@ fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer
     open(client, key, transfer, timer)
 }
 
-/// Makes a connection. Meanwhile, the thread waits in `poll` or for the resolver.
+/// Opens a connection. Blocks this thread until the connection is open or has failed.
 fn open(
     client: &Client,
     key: ConnectionKey,

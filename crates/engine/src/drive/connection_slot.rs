@@ -28,7 +28,7 @@ use crate::transfer::Transfer;
 
 /// A connection of a worker, being made or open, with the transfers that wait for it.
 pub(crate) struct ConnectionSlot {
-    /// The state of its connection.
+    /// The state of the slot's connection.
     pub(crate) state: ConnectionState,
     /// The key of the connection: it decides which requests the connection may carry.
     pub(crate) key: Arc<ConnectionKey>,
@@ -40,19 +40,19 @@ pub(crate) struct ConnectionSlot {
     waiting_deadline: Option<Instant>,
     /// True while a sink has no credit, so that the connection is not read.
     pub(crate) paused: bool,
-    /// The rank of the next waiting transfer, if it waits for its sink to have room. The sink then
-    /// wakes this slot.
+    /// The rank (position in the output order) of the next waiting transfer, if that waits for room
+    /// in its sink. The sink then wakes this slot.
     waits_for_room: Option<u64>,
-    /// The peer has closed its side, but received bytes are still unread. The event is not
-    /// repeated.
+    /// True if the peer has closed its side, but received bytes are still unread. The event loop
+    /// reports the close only once.
     pub(crate) peer_closed: bool,
     /// The number of the slot's last idle period; 0 while it is busy. It distinguishes the slot
     /// from an earlier one with the same token.
     pub(crate) idle_stamp: u64,
     /// The time when the slot last became idle.
     pub(crate) idle_since: Instant,
-    /// The peer has shown that it needs one request at a time: the next one is sent after the
-    /// response.
+    /// True if the peer has shown that it needs one request at a time: the next request is sent
+    /// after the response to the last.
     pub(crate) is_serial: bool,
     /// True if the connection, once open, is expected to carry concurrent transfers (HTTP/2), so
     /// other transfers wait for it. Only used before the connection is open.
@@ -188,9 +188,9 @@ impl ConnectionSlot {
         self.depth() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Queues a transfer. On a shared connection, transfers are ordered by rank, since the output
-    /// may wait for a transfer that is repeated after a refusal. Returns true if the transfer is
-    /// first in the queue.
+    /// Queues a transfer. On a shared connection, transfers are ordered by rank (position in the
+    /// output order), since the output may wait for a transfer that the server has refused and that
+    /// is sent again. Returns true if the transfer is first in the queue.
     pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
@@ -265,7 +265,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns the time of the next timeout.
+    /// Returns the time of the slot's next timeout, if it has one.
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let waiting = self.waiting_deadline;

@@ -40,7 +40,7 @@ impl WorkerInbox {
     /// Makes an inbox that wakes the event loop of this registry.
     ///
     /// # Errors
-    /// When the system has no descriptor left for the inbox.
+    /// The system has no descriptor left for the inbox.
     pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let waker = mio::Waker::new(registry, token)?;
         Ok(Self { messages: Mutex::new(Vec::new()), asleep: AtomicBool::new(false), waker })

@@ -19,18 +19,18 @@
 
 use std::time::{Duration, Instant};
 
-/// The mark for bytes that the kernel moves without copying them into this process
-/// (`docs/design/data-path.md` has the measurements). A mark of twice the size gains little, and
-/// bytes that wait in the kernel take memory, too.
+/// The low-water mark in bytes for a body that the kernel moves without copying it into this
+/// process (`docs/design/data-path.md` has the measurements). A mark of twice the size gains
+/// little, and bytes that wait in the kernel take memory, too.
 pub const MOVED: usize = 512 << 10;
-/// The mark for bytes that are received to be decrypted. It is twice [`MOVED`], which saves an
-/// eighth of the time.
+/// The low-water mark in bytes for a body that is received to be decrypted. It is twice [`MOVED`],
+/// which saves an eighth of the time.
 pub const RECEIVED: usize = 1 << 20;
-/// The mark for the bodies of many HTTP/2 streams. Each has its own flow-control window, so the
-/// peer need not wait for window updates.
+/// The low-water mark in bytes for the bodies of many HTTP/2 streams. Each stream has its own
+/// flow-control window, so the peer need not wait for window updates.
 pub const SHARED: usize = 2 << 20;
-/// The mark for small bodies of many HTTP/2 streams. Without it, client and server would wake each
-/// other for every few records.
+/// The low-water mark in bytes for small bodies of many HTTP/2 streams. Without it, client and
+/// server would wake each other for every few records.
 pub const SMALL: usize = 128 << 10;
 /// The number of bytes that must arrive within [`WITHIN`] for a body to count as bulk.
 pub const PROOF: usize = 512 << 10;
@@ -39,10 +39,10 @@ pub const PROOF: usize = 512 << 10;
 pub const WITHIN: Duration = Duration::from_millis(25);
 /// The longest wait for the socket to reach the mark.
 pub const PATIENCE: Duration = Duration::from_millis(50);
-/// The number of pieces that must still be to come for the mark to be raised.
+/// The number of pieces of the mark's size that must still be to come for the mark to be raised.
 const WORTH: u64 = 4;
-/// The number of remaining pieces below which the mark is lowered. Two, since over TLS a part of
-/// the rest may have been received already, in an incomplete record.
+/// The number of remaining pieces of the mark's size below which the mark is lowered. It is two,
+/// since over TLS a part of the rest may have been received already, in an incomplete record.
 const NEAR_END: u64 = 2;
 
 /// The low-water mark of one socket, decided by the measured speed of its body.

@@ -46,12 +46,12 @@ pub enum ZeroCopyRoute {
     Nowhere,
 }
 
-/// The result of one step: the number of bytes that were moved, and why it stopped.
+/// The result of one step: the number of bytes that were moved, and why the step stopped.
 #[derive(Debug)]
 pub struct ZeroCopyStep {
     /// The number of bytes that have reached the sink's descriptor.
     pub moved: u64,
-    /// The reason why it stopped; `None` if the next step can follow at once.
+    /// The reason why the step stopped; `None` if the next step can follow at once.
     pub stop: Option<ZeroCopyStop>,
 }
 
@@ -72,9 +72,9 @@ pub enum ZeroCopyStop {
 /// The reasons why a wait ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitResult {
-    /// The socket, or the other descriptor, is ready.
+    /// The socket or the [`SideDescriptor`] is ready.
     Ready,
-    /// The time limit passed without input.
+    /// The time limit `quiet` passed without input.
     Quiet,
     /// The deadline has passed.
     Late,
@@ -114,7 +114,8 @@ pub enum SideDescriptor<'a> {
 }
 
 /// Waits until the socket is readable (or writable, if `sends`), or until the other descriptor, if
-/// there is one, is ready. `quiet` limits the wait in addition to the deadline.
+/// there is one, is ready. The wait ends after the time `quiet` or at the deadline, whichever comes
+/// first.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
@@ -175,7 +176,7 @@ mod sys {
     use crate::sink::null_device::is_null;
     use crate::sink::pipe_capacity::widen;
 
-    /// The maximum number of bytes for one call of `splice`. A pipe takes less.
+    /// The maximum number of bytes for one call of `splice`. A pipe has room for fewer.
     const PIECE: u64 = 1 << 30;
     /// The maximum number of bytes that one call discards.
     const FORGOTTEN: usize = 4 << 20;
@@ -291,7 +292,7 @@ mod sys {
         came(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS)))
     }
 
-    /// Converts the result of a `splice` from the socket, or of a discarding receive.
+    /// Converts the result of a `splice` from the socket, or of a receive that discards the bytes.
     fn came(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
         match answer {
             // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to
@@ -312,8 +313,8 @@ mod sys {
         }
     }
 
-    /// Waits until a descriptor is writable. Another process that shares it has made it
-    /// non-blocking.
+    /// Waits until a descriptor is writable. Needed if another process that shares the descriptor
+    /// has made it non-blocking.
     fn await_room(output: BorrowedFd<'_>) {
         // A failure shows again in the write.
         let _ = poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::OUT)], None);

@@ -25,10 +25,10 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::file::FileOptions;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of transfers to which the queue is filled from the input.
+/// The number of waiting transfers up to which the queue is filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers from which on a stage accepts no more values, until half of them
-/// have started.
+/// The number of waiting transfers from which on a stage accepts no more values of the previous
+/// stage. It accepts values again when half of these transfers have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
 
 /// The destination of a transfer's body.
@@ -52,8 +52,8 @@ pub struct FleetJob {
     pub url: String,
     /// The number of the transfer in its stage, from 0.
     pub number: u64,
-    /// The position in the input, as a path: the numbers of the transfers whose values led to this
-    /// one, and its own number last.
+    /// The position in the output order: the numbers of the transfers of earlier stages whose
+    /// values led to this one, and the transfer's own number last.
     pub order: Arc<[u64]>,
     /// The stage that the transfer belongs to, from 0.
     pub stage: usize,
@@ -68,7 +68,8 @@ pub struct FleetJob {
 pub(super) struct QueuedJob {
     job: FleetJob,
     target: Target,
-    /// The value from which its URL was made, if the stage has a value mapper.
+    /// The value of the previous stage from which the URL was made, if the stage has a value
+    /// mapper.
     value: Option<Box<[u8]>>,
 }
 
@@ -103,33 +104,34 @@ pub(super) struct DispatchState {
     queue: JobQueue<Box<QueuedJob>>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
-    /// The values that each stage passes on only at its end; `None` before its end, and once all
-    /// are used.
+    /// The values that each stage passes to the next one only at its end. `None` before the stage's
+    /// end, and once all values are used.
     final_values: Vec<Option<FinalValues>>,
     /// The number of transfers in the queue, for each stage.
     waiting: Vec<usize>,
-    /// The number of transfers that wait, run, or are invalid and not yet reported, for each stage.
+    /// The number of transfers of each stage that are waiting, running, or invalid and not yet
+    /// reported.
     outstanding: Vec<usize>,
     invalid: VecDeque<InvalidJob>,
-    /// True for each stage whose queue is full: it accepts no values, and the stage before it may
-    /// have to wait.
+    /// True for each stage whose queue is full. The stage accepts no values then, and the previous
+    /// stage may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The origin of the very first URL.
+    /// The origin of the first URL of the input.
     first_origin: Option<Origin>,
     /// The origin of the last URL. The next URL probably has the same.
     last_origin: Option<Origin>,
     pipeline: usize,
-    /// The number of transfers that wait for a paused host and whose slot in the total limit
-    /// another transfer uses meanwhile.
+    /// The number of transfers that wait because their host is paused, and in whose place another
+    /// transfer runs meanwhile.
     lent: usize,
-    /// The maximum of `lent`. It bounds the number of waiting transfers that are kept in memory.
+    /// The maximum of `lent`, which bounds the number of delayed transfers in memory.
     lendable: usize,
     /// The number of waiting transfers from which on a stage accepts no more values.
     max_backlog: usize,
 }
 
-/// The windows and the settings of a fleet's stages, as the dispatcher uses them.
+/// The windows (output queues) and the settings of a fleet's stages, as the dispatcher uses them.
 pub(super) struct StageView<'a> {
     pub(super) windows: &'a [Arc<OrderedWindow>],
     pub(super) stages: &'a [FleetStage],
@@ -173,13 +175,14 @@ impl Dispatcher {
         self.state.lock().ignore_poison()
     }
 
-    /// Returns the priority of a transfer in the queue. A lower number comes first, and later
-    /// stages have lower numbers.
+    /// Returns the priority of a transfer in the queue: the lowest number starts first. Transfers
+    /// of later stages have lower numbers.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a transfer to the stage `number`. It is made from a value of the stage before.
+    /// Adds a transfer to the stage `number`, made from a value that the previous stage has
+    /// extracted.
     pub(super) fn feed(
         &self,
         number: usize,
@@ -232,11 +235,11 @@ impl Dispatcher {
         !state.full[stage] && state.invalid.len() < state.max_backlog
     }
 
-    /// Fills the queue with URLs from the input, or from the values that a stage passes on at its
-    /// end.
+    /// Fills the queue with URLs from the input, or from the values that a stage passes to the next
+    /// one only at its end.
     ///
     /// # Errors
-    /// When a value cannot be read back from disk.
+    /// A value cannot be read back from disk.
     fn fill(&self, state: &mut DispatchState, view: &StageView<'_>) -> Result<()> {
         while state.queue.len() + state.invalid.len() < QUEUE_TARGET * state.pipeline {
             if let Some(stage) = state.final_values.iter().rposition(Option::is_some) {
@@ -291,7 +294,8 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Returns the next job that may start, and the host slot that it uses.
+    /// Returns the next job that may start, and the host slot (a permit for one transfer to a host)
+    /// that it uses.
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill`].
@@ -308,8 +312,8 @@ impl Dispatcher {
         Ok(Some((host, state.started(*waiting))))
     }
 
-    /// Returns another job for a host slot that a finished transfer leaves free. Releases the slot
-    /// if there is none.
+    /// Returns another job for a host slot (a permit for one transfer to a host) that a finished
+    /// transfer leaves free. Releases the slot if there is no such job.
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill`].
@@ -340,8 +344,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the permission to start a transfer, by the rules of
-    /// [`progress_rule`](super::progress_rule); `None` if the queue is empty or no transfer may
+    /// Returns the permission to start a transfer: which one may exceed the limits. Returns `None`
+    /// if the queue is empty, or if the [`progress_rule`](super::progress_rule) lets no transfer
     /// start.
     fn permission(&self, state: &DispatchState, view: &StageView<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
@@ -370,12 +374,13 @@ impl Dispatcher {
         state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant)
     }
 
-    /// Removes and returns a job that could not be started, to be reported.
+    /// Removes a job that could not be started from the list of invalid jobs, and returns it, so
+    /// that it is reported as failed.
     pub(super) fn take_invalid(&self) -> Option<InvalidJob> {
         self.lock().invalid.pop_front()
     }
 
-    /// Releases a host slot.
+    /// Releases a host slot: the permit of a finished transfer for its host.
     pub(super) fn release(&self, host: HostId) {
         self.lock().queue.release(host);
     }
@@ -414,12 +419,13 @@ impl DispatchState {
         StartedJob { key: self.running.insert(job), stage, slot, order, destination, target, value }
     }
 
-    /// Removes a finished job, and returns it.
+    /// Removes a finished job from the jobs in progress, and returns it.
     pub(super) fn remove_running(&mut self, key: usize) -> FleetJob {
         self.running.remove(key)
     }
 
-    /// Notes that a job has been reported, and that its slot in the window is finished.
+    /// Notes that a job of this stage has been reported, and that its slot in the stage's window is
+    /// finished.
     pub(super) fn job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }
@@ -432,14 +438,14 @@ impl DispatchState {
         &mut self.queue
     }
 
-    /// Returns the origin of the first URL. The user has given that URL, so its origin may also
-    /// receive the secrets of a later stage.
+    /// Returns the origin of the first URL. Since the user has given that URL, its origin may also
+    /// receive the credentials of a later stage.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
         self.first_origin.as_ref()
     }
 
-    /// Lets another transfer run while one waits for its paused host. Returns false if too many
-    /// wait already.
+    /// Lets another transfer run in the place of one that waits for its paused host. Returns false
+    /// if too many transfers wait like this already.
     pub(super) fn lend(&mut self) -> bool {
         let may = self.lent < self.lendable;
         if may {
@@ -461,14 +467,14 @@ impl DispatchState {
         self.queue.len()
     }
 
-    /// Stops reading the input.
+    /// Stops the reading of the input, so that no further jobs are added from it.
     pub(super) fn stop(&mut self) {
         self.source = None;
     }
 }
 
-/// Returns the URL that a stage makes from a value, its target, and the destination of the page;
-/// `None` if the page need not be fetched.
+/// Returns the URL that a stage makes from a value, its target, and the destination of its page.
+/// Returns `None` if the page need not be fetched.
 fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");
     let url = template

@@ -20,11 +20,11 @@ pub struct FleetItem {
     pub destination: BodyDestination,
 }
 
-/// The items of a fleet. An item that cannot be read is an error, and is reported as a failed
+/// The items of a fleet. An item that cannot be read is an `Err`, and is reported as a failed
 /// transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
-/// The result of reading an item source.
+/// The result of [`ItemSource::pull`].
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
     /// No item is ready at present. The source wakes the fleet when it has one.
@@ -46,10 +46,10 @@ impl ItemSource for ImmediateSource {
     }
 }
 
-/// The number of items that are read ahead.
+/// The maximum number of items that the reading thread is ahead of the fleet.
 const AHEAD: usize = 512;
 
-/// A source whose iterator may wait, and therefore has its own thread.
+/// A source whose iterator may wait. A separate thread reads it.
 pub(super) struct ReadAheadSource {
     items: Receiver<Result<FleetItem>>,
 }
@@ -76,7 +76,8 @@ impl ReadAheadSource {
     }
 }
 
-/// Sends all items to the source, and wakes the fleet after each.
+/// Sends all items of the iterator to the source, and wakes the fleet after each one. Runs in the
+/// source's thread.
 fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, waker: &InputWaker) {
     for item in items {
         if sender.send(item).is_err() {

@@ -62,7 +62,7 @@ pub struct FleetStage {
     /// The pattern whose matches are extracted from pages. Without it, a stage outputs the pages
     /// themselves. Every stage but the last needs one.
     pub extract: Option<ExtractPattern>,
-    /// The form of a page against which the pattern is matched. Default: text.
+    /// The form of a page in which the pattern is searched for. Default: text.
     pub search_in: SearchInput,
     /// The template that makes a URL of this stage from a value of the previous one. Every stage
     /// but the first needs one.
@@ -70,9 +70,9 @@ pub struct FleetStage {
     /// A mapping from a value to options of its request and the destination of its page. Default:
     /// none.
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
-    /// Output each value once. Values that feed another stage are always used once only.
+    /// True to output each value once. Values that feed another stage are always used once only.
     pub unique: bool,
-    /// Output values in bytewise order.
+    /// True to output the values in bytewise order.
     pub sort: bool,
 }
 
@@ -95,18 +95,18 @@ pub struct FleetOptions {
     /// Maximum number of bytes for bodies that wait to be output in order, values to be sorted, and
     /// windows of decoders. Default 64 MiB.
     pub max_memory: u64,
-    /// Output each body when it is complete, instead of in the order of the input.
+    /// True to output each body when it is complete, instead of in the order of the input.
     pub unordered: bool,
-    /// Stop at the first failure.
+    /// True to stop at the first failed transfer.
     pub fail_early: bool,
-    /// The limit on how often a transfer may start. All stages share it. Retries do not count.
-    /// Default: none.
+    /// The limit on how often a transfer may start, shared by all stages. A retry does not count as
+    /// a start. Default: none.
     pub start_rate: Option<StartRate>,
     /// A callback that is called some 20 times a second, and returns true to stop the run. The run
     /// then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<Interrupt>,
-    /// Read the input in a separate thread, because reads may block.
+    /// True to read the input in a separate thread, because reads may block.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
     /// temporary files.
@@ -148,7 +148,7 @@ impl TransferReporter for NoReport {
     }
 }
 
-/// The result of a fleet.
+/// The summary of a finished fleet: the numbers of successes and failures.
 #[derive(Debug, Default, Clone)]
 pub struct FleetSummary {
     /// The number of transfers that succeeded.
@@ -172,7 +172,7 @@ impl Fleet {
     /// Makes a fleet with these stages.
     ///
     /// # Panics
-    /// Without a stage.
+    /// There is no stage.
     #[must_use]
     pub fn new(stages: Vec<FleetStage>, options: FleetOptions) -> Self {
         assert!(!stages.is_empty(), "a run has a stage");
@@ -181,9 +181,10 @@ impl Fleet {
 
     /// Runs the fleet to its end. The calling thread is the first worker.
     ///
-    /// The fleet as a whole cannot continue: the output cannot be written, or the disk for
-    /// temporary values is full. A failed transfer is not an error here. It is counted and
-    /// reported.
+    /// # Errors
+    /// The fleet as a whole cannot continue, for example because the output cannot be written, or
+    /// because the disk for temporary values is full. A failed transfer is no such error: it is
+    /// counted and reported.
     pub fn run(
         self,
         client: &Client,

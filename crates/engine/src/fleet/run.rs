@@ -42,8 +42,8 @@ const SPARE_EXTRACTORS: usize = 64;
 /// A running fleet. It is the [`Scheduler`] of its workers.
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
-    /// The options of each stage without secrets, for URLs that come from pages and not from the
-    /// user.
+    /// The options of each stage without credentials, for URLs that come from pages and not from
+    /// the user.
     secretless: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<OrderedWindow>>,
     decoders: Arc<DecoderMemory>,
@@ -61,7 +61,7 @@ pub(super) struct FleetRun {
     over: AtomicBool,
 }
 
-/// The facts about a worker that other workers use.
+/// The state of a worker that other workers need to know.
 struct PeerWorker {
     inbox: Arc<WorkerInbox>,
     running: usize,
@@ -172,8 +172,8 @@ impl FleetRun {
         }
     }
 
-    /// Returns true if a sleeping worker has fewer transfers than this one and should get the next
-    /// transfer.
+    /// Returns true if another worker sleeps, has fewer transfers than this one, and should
+    /// therefore get the next transfer.
     fn has_idle_peer(&self, worker: usize) -> bool {
         let peers = self.peers();
         let mine = peers.get(worker).map_or(0, |peer| peer.running);
@@ -189,7 +189,8 @@ impl FleetRun {
         self.wake_workers();
     }
 
-    /// Stops the fleet if `outcome` is an error. Returns the value otherwise.
+    /// Stops the fleet if `outcome` is an error, and returns `None`. Returns the value of a
+    /// success.
     fn stop_on_error<T>(&self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
@@ -224,8 +225,9 @@ impl FleetRun {
         transfer
     }
 
-    /// Returns true if a target's origin may receive the secrets of its stage: the user has given
-    /// it, in the stage's template or as the first URL. Other URLs are made from values of pages.
+    /// Returns true if the origin of this target may receive the credentials of its stage, because
+    /// the user has given that origin: in the stage's template or as the first URL. Other URLs are
+    /// made from values of pages.
     fn is_trusted(&self, stage: usize, target: &Target) -> bool {
         let Some(template) = &self.stages[stage].template else { return true };
         let origin = target.origin();
@@ -238,7 +240,7 @@ impl FleetRun {
     }
 
     /// Counts a finished job, outputs its report after its body, and finishes its slot in the
-    /// window.
+    /// stage's window.
     fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: Option<Vec<u8>>) {
         {
             let mut tally = self.tally();
@@ -306,8 +308,8 @@ impl FleetRun {
     }
 }
 
-/// Returns a copy of the options without secrets. The user's `Host` field is removed, too, since it
-/// was meant for the user's own URL.
+/// Returns a copy of the options without credentials. The user's `Host` field is removed, too,
+/// since it was meant for the user's own URL.
 fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     let mut secretless = RequestOptions::clone(options);
     secretless.authorization = None;
@@ -538,8 +540,8 @@ impl Scheduler for FleetRun {
     }
 }
 
-/// Returns true if the transfer failed only because its file exists and such files are to be
-/// skipped.
+/// Returns true if the transfer failed only because its file exists already, and the user asked to
+/// skip such files.
 fn is_skipped(job: &FleetJob, error: &Error) -> bool {
     matches!(&job.destination, BodyDestination::File { options, .. } if options.clobber == Clobber::Skip)
         && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)

@@ -18,7 +18,7 @@ use crate::pipeline::{DeferredValues, Distinct, DistinctResult, SortedValues, So
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
 use crate::sink::match_list::MatchList;
 
-/// A sink that writes to the fleet's output.
+/// The last sink of a fleet: it writes bodies or values to the output.
 pub(super) struct PrintSink {
     output: DescriptorWriter,
 }
@@ -71,8 +71,8 @@ pub(super) struct UniqueSortSink {
 }
 
 impl UniqueSortSink {
-    /// Makes a sink for a stage's options `unique` and `sort` that uses about `memory` bytes, and
-    /// temporary files in `dir`.
+    /// Makes a sink for a stage's options `unique` and `sort`. It uses about `memory` bytes, writes
+    /// temporary files to the directory `dir`, and passes values on to the sink `next`.
     pub(super) fn new(unique: bool, sort: bool, memory: u64, dir: &Path, next: Box<dyn StageSink>) -> Self {
         Self {
             // A sorter that drops repeated values needs no other filter.
@@ -127,7 +127,7 @@ impl StageSink for UniqueSortSink {
     }
 }
 
-/// The values that a stage passes on only at its end.
+/// The values that a stage passes to the next one only at its end.
 pub(super) enum FinalValues {
     /// All values, sorted.
     Sorted(SortedValues),
@@ -150,13 +150,13 @@ pub(super) struct NextStageSink {
     /// The next stage.
     pub(super) stage: FleetStage,
     pub(super) window: Arc<OrderedWindow>,
-    /// The number of the next stage.
+    /// The index of the next stage.
     pub(super) number: usize,
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes (heads and reports of pages) to the output of the next stage. There they come
-    /// after the pages of all earlier values, and before those of later values.
+    /// Passes bytes (heads and reports of pages) to the output of the next stage. They appear there
+    /// after the pages made from earlier values, and before those made from later values.
     fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         if !bytes.is_empty() {
             let slot = self.window.reserve();
@@ -180,8 +180,8 @@ impl StageSink for NextStageSink {
         Ok(if self.dispatch.accepts_values(self.number) { OutputRoom::Free } else { OutputRoom::Full })
     }
 
-    /// Returns true: pages that wait for a later stage would hold connections that the later stage
-    /// may need, and their values are small.
+    /// Returns true. Pages that wait for a later stage would hold connections that the later stage
+    /// may need, and the values extracted from them are small.
     fn may_run_ahead(&self) -> bool {
         true
     }

@@ -6,8 +6,8 @@ use super::dispatch::BodyDestination;
 use crate::Result;
 use crate::request::RequestOptions;
 
-/// Maps a value to the request for its page, and to the destination of the page. Each method is
-/// called once for each value.
+/// Maps an extracted value to the request for its page, and to the destination of the page. Each
+/// method is called once for each value.
 pub trait ExtractedValueMapper: Send + Sync {
     /// Returns the URL to fetch; `url` is the one that the stage's template has made. Default:
     /// `url`.
@@ -15,15 +15,15 @@ pub trait ExtractedValueMapper: Send + Sync {
         url
     }
 
-    /// Returns the destination of the page, or `None` if it need not be fetched. Called in the
-    /// order of the values.
+    /// Returns the destination of the page, or `None` if the page need not be fetched. The method
+    /// is called in the order of the values.
     ///
     /// # Errors
-    /// When the value cannot be used: its page counts as failed.
+    /// The value cannot be used. Its page counts as failed.
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>>;
 
     /// Returns the options for the page's request, or `None` to use the stage's options. Default:
-    /// `None`. The given options contain no secrets if the target must not receive them.
+    /// `None`. If the target must not receive credentials, the given options contain none.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

@@ -54,7 +54,8 @@ impl Sink for WindowSink {
     }
 }
 
-/// A sink that writes a page to a file, and puts its values into the window of its stage.
+/// A sink that writes a page to a file, and puts the values extracted from the page into the window
+/// of its stage.
 pub(super) struct PageFileSink {
     values: WindowSink,
     file: FileSink,

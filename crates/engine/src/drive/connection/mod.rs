@@ -236,7 +236,7 @@ impl HttpConnection {
         }
     }
 
-    /// Limits an HTTP/1 connection to one request. If there have been more already, it takes no
+    /// Limits an HTTP/1 connection to one request. If it has already carried several, it accepts no
     /// further ones.
     pub fn limit_to_one_request(&mut self) {
         match self {
@@ -344,7 +344,8 @@ impl HttpConnection {
         either!(self, connection => connection.receive(buffer, now, waker, finished))
     }
 
-    /// Returns the time when a transfer that reached its rate limit continues; `None` if none has.
+    /// Returns the time when the transfer that reached its rate limit continues; `None` if no
+    /// transfer has reached one.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
         either!(self, connection => connection.pacing.resumes_at)
@@ -441,7 +442,8 @@ impl HttpConnection {
         }
     }
 
-    /// Closes the connection in such a way that the peer receives the last output.
+    /// Closes the connection. Before that, discards input until the peer has received the last
+    /// output.
     pub(crate) fn drain(self) {
         match self {
             Self::H1(_) => {}
@@ -467,8 +469,8 @@ impl HttpConnection {
         either!(self, connection => connection.cancel(tag, now, finished))
     }
 
-    /// Returns the transfer in progress, if there is only one. A split decides by it whether more
-    /// connections would help.
+    /// Returns the transfer in progress; `None` if there are several on HTTP/2. A split download
+    /// decides by it whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         either!(self, connection => connection.front())
     }

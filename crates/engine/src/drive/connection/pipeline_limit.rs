@@ -52,7 +52,7 @@ impl PipelineLimit {
         self.answered_when_idle = answered;
     }
 
-    /// Notes that the peer refused a request but continues with others.
+    /// Notes that the peer refused a request but still accepts others.
     pub fn note_refusal(&mut self) {
         self.has_unanswered = true;
     }
@@ -64,8 +64,9 @@ impl PipelineLimit {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
 
-    /// Returns the limit for the next connection to this peer. `answered` requests are answered,
-    /// and `unanswered` more will be.
+    /// Returns the limit for the next connection to this peer; `None` if no connection has shown
+    /// one so far. `answered` requests have been answered, and `unanswered` more are still expected
+    /// to be.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;

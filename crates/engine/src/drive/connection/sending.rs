@@ -57,8 +57,9 @@ pub trait ProtocolMachine {
     /// The request cannot be sent.
     fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
-    /// Returns the number of bytes of a request's content that the machine accepts now. `None` if
-    /// it expects no more content: the content is complete, or the response came before its end.
+    /// Returns the number of bytes of a request's content that the machine accepts now. Returns
+    /// `None` if it expects no more content: the content is complete, or the response came before
+    /// its end.
     fn content_credit(&self, id: RequestId) -> Option<u64>;
 
     /// Adds a piece of content, which must not exceed [`ProtocolMachine::content_credit`]. If the
@@ -84,10 +85,10 @@ pub trait ProtocolMachine {
 /// The result of [`feed`]: why it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeedResult {
-    /// The content is complete: no more of it is to be sent.
+    /// The content is complete: there is no more to send.
     All,
-    /// The protocol machine accepts no more now; or the source gave less than it was asked for, and
-    /// the bytes must be sent before it is read again.
+    /// The protocol machine accepts no more content now; or the source returned fewer bytes than
+    /// requested, and these must be sent before it is read again.
     Waits,
     /// The source has no bytes now. It wakes the sender when it has some, or must be read again at
     /// this time.
@@ -150,7 +151,7 @@ pub(super) fn feed(
     Ok(FeedResult::All)
 }
 
-/// Makes the error for content that cannot be read, or not in time.
+/// Makes the error for content whose source failed or missed the deadline.
 pub(super) fn unreadable(error: io::Error) -> crate::Error {
     match error.kind() {
         io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),

@@ -24,7 +24,8 @@ use crate::{Error, ErrorKind};
 const TURN: usize = 8;
 /// The time after which a transfer that found no free file descriptor is tried again.
 const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
-/// The number of such waits after which the transfer fails, if no other transfers are active.
+/// The number of waits of [`DESCRIPTOR_WAIT`] after which the transfer fails, if no other transfers
+/// are active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
 /// Returns true if the peer may support HTTP/2, and so concurrent transfers.
@@ -293,8 +294,8 @@ impl Worker {
         }
     }
 
-    /// Handles a connection that has just opened. If it turns out not to be shared, all waiting
-    /// transfers but the first go elsewhere.
+    /// Handles a connection that has just opened. If the peer does not support concurrent
+    /// transfers, all waiting transfers but the first are moved to other connections.
     fn on_open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &mut slot.state else { return };
@@ -352,8 +353,8 @@ impl Worker {
         }
     }
 
-    /// Returns true if a transfer may wait for a file descriptor: as long as other transfers are
-    /// active, whose descriptors will become free, and else for a limited time.
+    /// Returns true if a transfer may wait for a file descriptor. It may while other transfers are
+    /// active, whose descriptors will become free, and for a limited time if there are none.
     pub(super) fn may_wait_for_descriptor(&self, transfer: &Transfer) -> bool {
         let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
         !is_late
@@ -388,8 +389,8 @@ impl Worker {
         self.note_idle(token);
     }
 
-    /// Moves waiting transfers away from a shared connection that takes no more requests, since its
-    /// last responses may take long.
+    /// Moves waiting transfers from a shared connection that takes no more requests to other
+    /// connections, since its last responses may take long.
     fn requeue_evicted(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)
@@ -445,8 +446,8 @@ impl Worker {
         }
     }
 
-    /// Asks the scheduler for another transfer for a free host slot. `warm` is the slot of the
-    /// connection that became free with it.
+    /// Asks the scheduler for another transfer for a free host slot (a permit for one transfer to a
+    /// host). `warm` is the token of the connection that became free with it.
     fn use_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
             SlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),

@@ -15,19 +15,19 @@ pub(super) struct DelayQueue {
 /// A transfer that waits before it is tried again.
 pub(super) struct DelayedTransfer {
     at: Instant,
-    /// True if another transfer uses this one's host slot meanwhile
-    /// ([`Scheduler::retry_delayed`](super::Scheduler::retry_delayed)).
+    /// True if another transfer uses this one's host slot (a permit for one transfer to a host)
+    /// meanwhile: see [`Scheduler::retry_delayed`](super::Scheduler::retry_delayed).
     pub(super) is_lent: bool,
     pub(super) transfer: Box<Transfer>,
 }
 
 impl DelayQueue {
-    /// Adds a transfer that is due at `at`.
+    /// Adds a transfer that is tried again at the time `at`.
     pub(super) fn push(&mut self, at: Instant, is_lent: bool, transfer: Box<Transfer>) {
         self.heap.push(Reverse(DelayedTransfer { at, is_lent, transfer }));
     }
 
-    /// Returns the time when the next transfer is due.
+    /// Returns the time when the first delayed transfer is due, if there is one.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(delayed)| delayed.at)
     }

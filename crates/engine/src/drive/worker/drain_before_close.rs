@@ -27,7 +27,7 @@ impl Worker {
         }
     }
 
-    /// Waits until all drained connections are closed. Otherwise, the process might end before
+    /// Waits until all drained connections are closed. Without this, the process might end before
     /// that.
     pub(super) fn join_draining(&mut self) {
         for thread in self.draining.drain(..) {

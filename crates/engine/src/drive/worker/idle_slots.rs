@@ -22,8 +22,8 @@ pub(super) struct IdleSlots {
     queue: VecDeque<(usize, u64)>,
     count: usize,
     last_stamp: u64,
-    /// The number of [`Client::close_idle`](crate::Client::close_idle) calls that this worker has
-    /// followed.
+    /// The number of [`Client::close_idle`](crate::Client::close_idle) calls to which this worker
+    /// has reacted.
     close_count: u32,
 }
 
@@ -32,7 +32,7 @@ impl IdleSlots {
         Self { queue: VecDeque::new(), count: 0, last_stamp: 0, close_count }
     }
 
-    /// Adds a slot, and returns its stamp.
+    /// Adds a slot, and returns the stamp of its idle period.
     fn push(&mut self, token: usize) -> u64 {
         self.last_stamp += 1;
         self.queue.push_back((token, self.last_stamp));

@@ -73,7 +73,7 @@ const OUTPUT: Token = Token(usize::MAX - 1);
 /// Runs workers until the [`Scheduler`] has no more transfers.
 ///
 /// # Errors
-/// When the system provides no event loop, or the output is gone.
+/// The system provides no event loop, or the output cannot be written any more.
 pub fn run(client: &Client, scheduler: &Arc<dyn Scheduler>, options: WorkerOptions) -> Result<()> {
     let mut first = Worker::new(0, client, scheduler, options)?;
     let outcome = first.run();
@@ -81,8 +81,8 @@ pub fn run(client: &Client, scheduler: &Arc<dyn Scheduler>, options: WorkerOptio
     outcome
 }
 
-/// Runs one worker on the calling thread. It starts with a connection on which a transfer is in
-/// progress.
+/// Runs one worker on the calling thread, for the rest of a transfer in progress on `connection`
+/// and for all further transfers.
 ///
 /// # Errors
 /// The unchanged connection, if the system provides no event loop.
@@ -126,7 +126,7 @@ struct Worker {
     peers: PeerRecords,
     idle: IdleSlots,
     /// Transfers that need a connection, each with the token of a slot to try first. They are
-    /// queued, because a transfer that fails at once is followed by the next: a million of them
+    /// queued, because a transfer that fails at once is followed by the next one: a million of them
     /// must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayQueue,
@@ -141,18 +141,19 @@ struct Worker {
     now: Instant,
 }
 
-/// Work that is left for later in the same round of the event loop, or for the next one.
+/// Work that is left for the end of the current round of the event loop, or for the next round.
 #[derive(Default)]
 struct TurnWork {
     /// Shared slots with unsent requests. The requests of one round are sent in one write.
     unsent: Vec<usize>,
-    /// Slots that have used up their share of this round and may have more to receive.
+    /// Slots that have used up their receives in this round and may have more to receive.
     ready_again: Vec<usize>,
     /// The time when [`Scheduler::end_turn`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,
 }
 
-/// Buffers for receives, which the connections use one after the other.
+/// The buffers for receives. All connections of the worker use the same ones, one connection at a
+/// time.
 struct ReceiveScratch {
     buffer: Buffer,
     mover: ZeroCopyMover,
@@ -345,8 +346,8 @@ impl Worker {
         }
     }
 
-    /// Puts idle connections into the client's pool. Unfinished parts are returned to their split
-    /// download.
+    /// Puts idle connections into the client's pool when the worker ends. Unfinished parts are
+    /// returned to their split download.
     fn leave(&mut self) {
         self.follow_close_idle();
         for token in self.slots.tokens() {

@@ -10,16 +10,16 @@ use crate::sink::descriptor_writer::OutputRoom;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum time for which small bodies are gathered before they are written. In a busy run, one
-/// call writes many, and the last ones are not noticeably late.
+/// call writes many bodies, and the last body is not noticeably late.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
 /// A worker's view of the gathered output.
 #[derive(Default)]
 pub(super) struct OutputFlushState {
-    /// The output was full, and the event loop waits until it is writable.
+    /// True if the output was full, and the event loop waits until it is writable.
     is_watched: bool,
-    /// The last flush could not write everything, and this worker cannot wait for the rest. No
-    /// flush is tried before the next event.
+    /// True if the last flush could not write everything, and this worker cannot wait for the rest.
+    /// No flush is tried before the next event.
     is_blocked: bool,
     /// The time when the worker first saw that output was gathered.
     gathered_since: Option<Instant>,

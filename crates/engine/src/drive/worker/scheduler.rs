@@ -25,13 +25,13 @@ pub trait Scheduler: Send + Sync {
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
     /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
-    /// use its host slot meanwhile. Then [`Scheduler::retry_resumed`] is called when the first one
-    /// continues.
+    /// use its host slot meanwhile. The worker then calls [`Scheduler::retry_resumed`] when the
+    /// delayed transfer continues.
     fn retry_delayed(&self, _transfer: &Transfer) -> bool {
         false
     }
 
-    /// Notes that a transfer continues whose host slot another transfer was allowed to use.
+    /// Notes that a delayed transfer continues whose host slot another transfer was allowed to use.
     fn retry_resumed(&self) {}
 
     /// Notes that the connection of this host slot is in the pool, where another worker can take
@@ -50,7 +50,7 @@ pub trait Scheduler: Send + Sync {
     /// Writes gathered output. If the output is full, the first worker waits until it is writable.
     ///
     /// # Errors
-    /// When the output is gone; the run is over.
+    /// The output cannot be written any more; the run is over.
     fn flush(&self, _worker: usize) -> Result<OutputRoom> {
         Ok(OutputRoom::Free)
     }
@@ -75,7 +75,7 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Returns the number of transfers that wait for a slot or a worker.
+    /// Returns the number of transfers that wait for a host slot or a worker.
     fn backlog(&self) -> usize {
         0
     }
@@ -101,12 +101,12 @@ pub trait Scheduler: Send + Sync {
     fn worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 
-/// The decision about a free host slot.
+/// The use of a host slot that has become free; see [`Scheduler::next_for_slot`].
 pub enum SlotUse {
-    /// The transfer uses it.
+    /// This transfer uses the slot.
     Transfer(Box<Transfer>),
     /// Another worker gets the slot and its connection: see [`Scheduler::slot_given_away`].
     GiveAway,
-    /// No transfer uses it for now.
+    /// No transfer uses the slot for now.
     Nothing,
 }

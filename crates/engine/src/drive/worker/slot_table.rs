@@ -50,7 +50,7 @@ impl SlotTable {
         self.slots.get_mut(token)
     }
 
-    /// Returns the tokens of the slots with this connection key.
+    /// Returns the tokens of the slots whose connections have this key.
     pub(super) fn with_key(&self, key: &ConnectionKey) -> &[usize] {
         self.by_key.get(key).map_or(&[], Vec::as_slice)
     }

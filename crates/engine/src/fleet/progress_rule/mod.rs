@@ -54,31 +54,34 @@ use crate::sink::descriptor_writer::OutputRoom;
 /// ([`Dispatcher::priority`](super::dispatch::Dispatcher::priority)).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueHead {
-    /// The first transfer in the queue.
+    /// The priority of the first transfer in the queue.
     pub(super) first: u64,
-    /// The head of the window of that transfer's stage, if the stage delivers in the order of the
-    /// input.
+    /// The priority of the head (the first unfinished transfer) in the window of that transfer's
+    /// stage. `None` if the stage does not deliver in the order of the input.
     pub(super) first_head: Option<u64>,
-    /// True if the window of that transfer's stage has budget left.
+    /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,
-    /// The head of the last stage with outstanding transfers, if that stage delivers in the order
-    /// of the input.
+    /// The priority of the head (the first unfinished transfer) of the last stage with outstanding
+    /// transfers. `None` if that stage does not deliver in the order of the input.
     pub(super) last_head: Option<u64>,
     /// True if the last stage with outstanding transfers accepts no more values, and none of its
     /// transfers has started.
     pub(super) is_last_stuck: bool,
 }
 
-/// The permission to start a transfer.
+/// The permission to start a transfer: any one within the limits on concurrent transfers, and
+/// possibly one beyond them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPermission {
-    /// The transfer that may start even beyond the caps. Other transfers may start within the caps.
+    /// The transfer that may start even beyond the limits on concurrent transfers. Other transfers
+    /// may start within these limits.
     pub(super) beyond_caps: Option<u64>,
 }
 
 impl QueueHead {
-    /// Returns the permission to start a transfer; `None` if no transfer may start, because the
-    /// window is full and its head is not the first transfer in the queue.
+    /// Returns the permission to start a transfer. Returns `None` if no transfer may start, because
+    /// the window is full and its head (the first unfinished transfer) is not the first in the
+    /// queue.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
         let beyond_caps = self.last_head.or(stuck);
@@ -90,18 +93,20 @@ impl QueueHead {
 /// The memory of a window, and whether its sink has room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowMemory {
-    /// The number of bytes that the window keeps.
+    /// The number of bytes that the window keeps at present.
     pub(super) held: usize,
     /// The maximum number of bytes that the window may keep.
     pub(super) budget: usize,
-    /// The state of the sink: whether it has room.
+    /// The state of the sink: whether it has room for more output.
     pub(super) room: OutputRoom,
-    /// True if a streaming slot may keep content while the sink has no room.
+    /// True if a streaming slot (one whose bytes go directly to the sink) may keep content while
+    /// the sink has no room.
     pub(super) may_run_ahead: bool,
 }
 
 impl WindowMemory {
-    /// Returns the number of bytes that a slot may receive now.
+    /// Returns the number of bytes that a slot may receive now. `is_streaming` is true if its bytes
+    /// go directly to the sink.
     pub(super) fn credit(self, is_streaming: bool) -> u64 {
         let left = self.budget.saturating_sub(self.held) as u64;
         match self.room {
@@ -111,9 +116,9 @@ impl WindowMemory {
         }
     }
 
-    /// Returns true if a transfer that waits for credit must be woken. A slot that does not stream
-    /// is woken only when a quarter of the budget is free. To wake all such slots for each free
-    /// byte would be useless.
+    /// Returns true if a transfer that waits to receive more must be woken. A transfer whose bytes
+    /// are kept is woken only when a quarter of the budget is free, since it would be useless to
+    /// wake all such transfers for each free byte.
     pub(super) fn may_continue(self, is_streaming: bool) -> bool {
         let has_quarter = self.held < self.budget - self.budget / 4;
         if is_streaming { self.room == OutputRoom::Free || self.may_run_ahead && has_quarter } else { has_quarter }

@@ -27,7 +27,7 @@ struct ModelOutput {
     is_full: bool,
 }
 
-/// The sink of the last stage, which writes to the model's output.
+/// The sink of the model's last stage, which writes to the output of the model.
 #[derive(Clone, Default)]
 struct OutputModelSink(Arc<Mutex<ModelOutput>>);
 

@@ -41,11 +41,11 @@ use crate::sink::match_list::MatchList;
 /// The order in which bodies leave a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WindowOrder {
-    /// In the order of the input.
+    /// In the order of the input: the first unfinished body streams, and later ones are kept.
     Input,
-    /// In the order of completion, each body as a whole.
+    /// In the order of completion, without mixing the bytes of two bodies.
     Whole,
-    /// Each piece of a body when it arrives.
+    /// In any order: each piece of a body leaves when it arrives.
     Free,
 }
 
@@ -70,14 +70,14 @@ pub(super) trait StageSink: Send {
     /// The errors of [`StageSink::bytes`].
     fn flush(&mut self) -> Result<OutputRoom>;
 
-    /// Returns true if a streaming slot may keep further content in memory, within the budget,
-    /// while the sink has no room.
+    /// Returns true if a streaming slot (one whose bytes go directly to the sink) may keep further
+    /// content in memory, within the budget, while the sink has no room.
     fn may_run_ahead(&self) -> bool {
         false
     }
 
-    /// Ends the content. `tail` holds values that the previous sink passes on only at its end.
-    /// Returns those values that this sink did not output.
+    /// Ends the content. `tail` contains the values that the previous sink passes on only at its
+    /// end. Returns the values of `tail` that this sink did not output.
     ///
     /// # Errors
     /// The errors of [`StageSink::bytes`].
@@ -100,7 +100,8 @@ impl SlotContent {
     }
 }
 
-/// One body on its way through a window, with its content that has not been passed to the sink yet.
+/// A slot of a window: one body, with the part of its content that has not been passed to the sink
+/// yet.
 #[derive(Debug, Default)]
 struct OrderedBodySlot {
     content: VecDeque<SlotContent>,
@@ -109,16 +110,16 @@ struct OrderedBodySlot {
     has_left: bool,
 }
 
-/// The cost in bytes of a slot without content. It limits how many empty bodies may finish before a
-/// slow one.
+/// The number of bytes that a slot without content counts for in the budget. It limits the number
+/// of empty bodies that may finish before a slow one.
 const SLOT_COST: usize = 256;
 
 /// The ordered window of a stage, through which bodies pass to the stage's sink.
 pub(super) struct OrderedWindow {
     order: WindowOrder,
     budget: usize,
-    /// The memory of the decoders, which reduces the budget, and the number of windows that share
-    /// this reduction.
+    /// The memory of the decoders, whose use reduces this window's budget, and the number of
+    /// windows that share the reduction.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
     /// The number of the next slot to reserve.
     next: AtomicU64,
@@ -136,23 +137,23 @@ struct WindowState {
     room: OutputRoom,
     head: u64,
     slots: VecDeque<OrderedBodySlot>,
-    /// The slots, if the order is not that of the input. The numbers are not chosen by peers, so a
-    /// fast hash is safe.
+    /// The slots, unless the order is that of the input. Peers do not choose the numbers, so a fast
+    /// hash is safe.
     unordered: FxHashMap<u64, OrderedBodySlot>,
-    /// The finished ones among the unordered slots that still have content.
+    /// The slots in `unordered` whose bodies are complete but not yet passed on.
     ready: VecDeque<u64>,
-    /// The slot that alone may use the sink, with [`WindowOrder::Whole`].
+    /// The slot that has exclusive use of the sink, with [`WindowOrder::Whole`].
     claimed: Option<u64>,
     held: usize,
     finished: u64,
     waiting: Vec<(u64, Arc<dyn TransferWaker>, usize)>,
-    /// The sink has received content since the last flush.
+    /// True if the sink has received content since the last flush.
     dirty: bool,
 }
 
 impl OrderedWindow {
-    /// Makes a window that keeps at most `budget` bytes. Even a budget of 0 lets a transfer start
-    /// in an empty window.
+    /// Makes a window that keeps at most `budget` bytes. Even with a budget of 0, a transfer may
+    /// start while the window is empty.
     #[must_use]
     pub(super) fn new(order: WindowOrder, budget: usize, sink: Box<dyn StageSink>) -> Self {
         Self {
@@ -179,14 +180,14 @@ impl OrderedWindow {
         }
     }
 
-    /// Makes the decoders' memory reduce the budget. It is divided by `windows`, the number of
-    /// windows that share it.
+    /// Subtracts the memory of the decoders from the budget. Each of the `windows` windows that
+    /// share the decoders subtracts an equal part.
     pub(super) fn counting(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
         self.decoders = Some((Arc::clone(decoders), windows as u64));
         self
     }
 
-    /// Returns the maximum number of bytes that may be kept: the budget without the decoders'
+    /// Returns the maximum number of bytes that may be kept now: the budget minus the decoders'
     /// memory, but at least a quarter of the budget.
     fn budget(&self) -> usize {
         let Some((decoders, windows)) = &self.decoders else { return self.budget };
@@ -194,7 +195,8 @@ impl OrderedWindow {
         self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
-    /// Returns the state of the memory, as the progress rule needs it.
+    /// Returns the state of the window's memory, by which the [progress rule](super::progress_rule)
+    /// decides.
     fn memory(&self, state: &WindowState) -> WindowMemory {
         WindowMemory {
             held: state.held,
@@ -204,12 +206,13 @@ impl OrderedWindow {
         }
     }
 
-    /// Reserves a slot, and returns its number.
+    /// Reserves a slot for the next body, and returns its number.
     pub(super) fn reserve(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the slot that is output next, if the order is that of the input.
+    /// Returns the number of the slot that is output next. `None` if the order is not that of the
+    /// input.
     #[must_use]
     pub(super) fn head(&self) -> Option<u64> {
         (self.order == WindowOrder::Input).then(|| self.head.load(Ordering::Relaxed))
@@ -223,14 +226,14 @@ impl OrderedWindow {
         state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputRoom::Free
     }
 
-    /// Returns true if another transfer may start before the head is finished. Called before every
-    /// transfer, so it takes no lock.
+    /// Returns true if the window may keep more bytes, so that another transfer may start before
+    /// the head is finished. It is called before every transfer, so it takes no lock.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.budget()
     }
 
-    /// Returns true if [`OrderedWindow::flush`] can do something.
+    /// Returns true if a call of [`OrderedWindow::flush`] is useful.
     #[must_use]
     pub(super) fn wants_flush(&self) -> bool {
         self.wants_flush.load(Ordering::Relaxed)
@@ -244,9 +247,9 @@ impl OrderedWindow {
         self.lock().sink.finish(None)
     }
 
-    /// Returns the number of bytes that may be put into a slot. If it is 0, `waker` is woken when
-    /// the caller should ask again. Without a waker, the call never gives the slot the sink to
-    /// itself.
+    /// Returns the number of bytes that may be put into a slot now. If it is 0, `waker` is woken
+    /// when the caller should ask again. Without a waker, the call never gives the slot exclusive
+    /// use of the sink.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -270,13 +273,14 @@ impl OrderedWindow {
         }
     }
 
-    /// Returns true if this slot alone may use the sink, so that all others wait for it.
+    /// Returns true if this slot has exclusive use of the sink, so that all other slots wait for
+    /// it.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == WindowOrder::Whole && self.lock().claimed == Some(slot)
     }
 
-    /// Returns true if this slot is the one that is output next. If not, `waker` is woken when the
-    /// caller should ask again.
+    /// Returns true if this slot is output next. If it is not, `waker` is woken when the caller
+    /// should ask again.
     pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let mut state = self.lock();
         if self.order != WindowOrder::Free && self.is_streaming(&state, slot) {
@@ -288,8 +292,8 @@ impl OrderedWindow {
         false
     }
 
-    /// Lets this slot alone use the sink, if bodies leave as a whole, the budget is used up, and no
-    /// other slot has the sink.
+    /// Gives this slot exclusive use of the sink if the order is [`WindowOrder::Whole`], the budget
+    /// is used up, and no other slot has the sink.
     fn claim(&self, state: &mut WindowState, slot: u64) {
         let is_full = self.order == WindowOrder::Whole && state.claimed.is_none() && state.held >= self.budget();
         // A complete slot may have left in part when the sink became full, so it goes first.
@@ -336,8 +340,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Returns true if new bytes of a slot can go to the sink now. Before that, passes on what the
-    /// slot has kept.
+    /// Passes the content that a slot has kept to the sink, if the slot streams. Returns true if new
+    /// bytes of the slot can go to the sink at once.
     fn try_stream(&self, state: &mut WindowState, slot: u64) -> Result<bool> {
         self.claim(state, slot);
         if !self.is_streaming(state, slot) {
@@ -383,7 +387,7 @@ impl OrderedWindow {
         true
     }
 
-    /// Finishes a slot, since it receives no more content.
+    /// Marks a slot as finished: it receives no more content.
     ///
     /// # Errors
     /// The error of the sink.
@@ -411,7 +415,8 @@ impl OrderedWindow {
         Ok(state.room)
     }
 
-    /// Passes on all content that may leave now, and wakes the transfers that may continue.
+    /// Passes all content that may leave now to the sink, and wakes the transfers that may
+    /// continue.
     fn advance(&self, state: &mut WindowState) -> Result<()> {
         let mut moved = false;
         while let Some(front) = state.front(self.order) {
@@ -481,7 +486,7 @@ impl Drop for WindowGuard<'_> {
 }
 
 impl WindowState {
-    /// Returns a slot, and adds it if it does not exist yet.
+    /// Returns the slot with this number. Adds it if it does not exist yet.
     fn slot(&mut self, order: WindowOrder, slot: u64) -> &mut OrderedBodySlot {
         if order != WindowOrder::Input {
             return self.unordered.entry(slot).or_insert_with(|| {

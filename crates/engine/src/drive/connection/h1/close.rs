@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind};
 
 impl H1Connection {
     /// Closes the connection in the middle of a response, and ends its transfer, which needs no
-    /// more of it.
+    /// more of the body.
     pub(super) fn stop_response(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
         self.finish_front(now, finished);
@@ -55,7 +55,7 @@ impl H1Connection {
         }
     }
 
-    /// Handles the peer's end of the stream. `clean` is true if TLS (`close_notify`) or the
+    /// Handles the end of the stream from the peer. `clean` is true if TLS (`close_notify`) or the
     /// tunnel's stream announced the end.
     pub(super) fn on_peer_close(
         &mut self,
@@ -97,7 +97,8 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Returns true if the peer ended the connection in an unexpected way.
+    /// Returns true if the peer ended the connection without announcing it, so that requests may be
+    /// unanswered.
     fn closed_unexpectedly(&self) -> bool {
         match self.conn.close_reason() {
             Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => true,

@@ -55,17 +55,18 @@ pub struct H1Connection {
     is_one_request_only: bool,
     /// The server sent an extra response, so earlier responses may belong to other requests.
     has_extra_response: bool,
-    /// The largest number of outstanding requests.
+    /// The maximum number of outstanding requests (more than one only with pipelining).
     max_outstanding: usize,
     content: RequestContent,
     served: usize,
     closing: bool,
     was_reset: bool,
     /// The reason why sending failed. `None` if the peer had closed its side before: the system
-    /// reports that once, and then a proper end to the next receive.
+    /// reports such a failure once, and the next receive returns the end of the stream.
     send_error: Option<io::Error>,
     breaks_pipelining: bool,
-    /// The peer violated the protocol. False if it only closed too early.
+    /// True if the peer violated the protocol. A connection that only closed too early does not
+    /// count.
     violated: bool,
     direct: ZeroCopyDecision,
     pub(super) pacing: ReadPacing,
@@ -155,8 +156,8 @@ impl H1Connection {
         self.has_extra_response
     }
 
-    /// Limits the connection to one request. If there have been more already, it takes no further
-    /// ones.
+    /// Limits the connection to one request. If it has already carried several, it accepts no
+    /// further ones.
     pub fn limit_to_one_request(&mut self) {
         self.is_one_request_only = true;
     }
@@ -359,7 +360,8 @@ impl H1Connection {
         credit.unwrap_or(ReceiveCredit::Bytes(u64::MAX))
     }
 
-    /// Handles a transfer that may receive nothing now.
+    /// Handles a transfer that may receive nothing now: its sink has no room, or it has reached its
+    /// rate limit.
     fn on_no_credit(
         &mut self,
         stopped: ReceiveCredit,
@@ -432,18 +434,20 @@ impl H1Connection {
         Some(self.close(now, finished))
     }
 
-    /// Returns the transfer in progress. A split decides by it whether more connections would help.
+    /// Returns the transfer whose response comes next or is being received. A split download
+    /// decides by it whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
+    /// Returns the transfer whose response comes next or is being received, mutably, so that the
+    /// caller can report events to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
     }
 }
 
-/// Returns a function that reports sent content to the transfer.
+/// Returns a function that reports each sent piece of content to the transfer.
 fn report_sent<'a>(transfer: &'a RefCell<Option<&mut Transfer>>) -> impl FnMut(&[u8]) + 'a {
     move |piece| {
         if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {

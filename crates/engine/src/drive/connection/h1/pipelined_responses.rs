@@ -53,9 +53,10 @@ pub(super) struct PipelinedResponses {
     /// The time when all requests had been answered. Unless another request follows at once, the
     /// pipeline ends.
     idle_since: Option<Instant>,
-    /// The time when silence counts as the peer's close. Set when haul has closed its side.
+    /// The time at which the connection counts as closed by the peer if no byte has arrived. Set
+    /// when haul has closed its side.
     closes_by: Option<Instant>,
-    /// Bytes arrived that belong to no request.
+    /// True if bytes arrived that belong to no request.
     has_extra_bytes: bool,
 }
 
@@ -97,8 +98,8 @@ impl PipelinedResponses {
         Some(self.held.remove(place).0)
     }
 
-    /// Returns the host slots of kept responses, so that other transfers can use them. Each slot is
-    /// returned once.
+    /// Returns the host slots (permits for one transfer to a host each) of kept responses, so that
+    /// other transfers can use them. Each slot is returned once.
     pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {

@@ -74,7 +74,8 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Passes the gathered ranges of the body in progress to its transfer.
+    /// Passes the ranges of the body that were gathered in [`RecordRanges`] to the transfer in
+    /// progress.
     fn deliver(
         &mut self,
         buffer: &[u8],

@@ -17,7 +17,7 @@ use crate::body::upload::BodyUpload;
 pub(super) struct RequestContent {
     upload: Option<Box<dyn BodyUpload>>,
     /// The time until which the content waits for the server's `100 Continue` (`Expect`). At that
-    /// time, it is sent without.
+    /// time, the content is sent even without that response.
     held_until: Option<Instant>,
     /// True if the source had no bytes at the last read, and has not ended.
     is_starved: bool,
@@ -25,13 +25,13 @@ pub(super) struct RequestContent {
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,
-    /// The error of the source, with the time when it happened.
+    /// The error of the content's source, with the time when it happened.
     failed: Option<(Instant, Error)>,
 }
 
 impl RequestContent {
-    /// Starts to send this content. With `held_until`, it waits for the server's `100 Continue`,
-    /// but no longer than until then.
+    /// Starts to send this content. With `held_until`, the content waits for the server's `100
+    /// Continue`, but at most until that time.
     pub(super) fn begin(&mut self, upload: Option<Box<dyn BodyUpload>>, may_block: bool, held_until: Option<Instant>) {
         self.upload = upload;
         self.may_block = may_block;
@@ -49,9 +49,9 @@ impl RequestContent {
         self.may_block && self.is_left()
     }
 
-    /// Reads content into the protocol machine, as much as that accepts, and calls `given` with
-    /// each piece. After a short read it returns, so that the bytes are sent before a slow source
-    /// is read again.
+    /// Reads content into the protocol machine, as much as the machine accepts, and calls `given`
+    /// with each piece. After a short read it returns, so that the bytes are sent before a slow
+    /// source is read again.
     pub(super) fn feed(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
         if self.held_until.is_some_and(|until| until <= Instant::now()) {
@@ -90,8 +90,8 @@ impl RequestContent {
         self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }
 
-    /// Returns the time of the next timeout: the server has not consented in time, the source may
-    /// have more, or a failure must be reported.
+    /// Returns the time of the next timeout: the server has not sent `100 Continue` in time, the
+    /// source may have more bytes, or a failure of the source must be reported.
     pub(super) fn next_timeout(&self, conn: &H1Machine) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);

@@ -75,9 +75,9 @@ impl H1Connection {
         self.pacing.wait(socket, sends, beside, deadline)
     }
 
-    /// Has the kernel move available bytes of the body in progress to its sink, once. After any
-    /// result but [`ReceiveStatus::WouldBlock`], there may be more. That result can also mean that
-    /// the sink's pipe is full.
+    /// Has the kernel move available bytes of the body in progress to its sink, once.
+    /// [`ReceiveStatus::WouldBlock`] means that no bytes are available, or that the sink's pipe is
+    /// full. After any other result, there may be more bytes.
     pub fn move_body(
         &mut self,
         mover: &mut ZeroCopyMover,
@@ -120,8 +120,8 @@ impl H1Connection {
         }
     }
 
-    /// Receives body bytes straight into memory of the sink, if the sink offers some and nothing
-    /// else needs to see the bytes.
+    /// Receives body bytes straight into memory of the sink, if the sink offers some and the bytes
+    /// need no decryption, decoding or search.
     pub(super) fn receive_into_sink(
         &mut self,
         credit: u64,

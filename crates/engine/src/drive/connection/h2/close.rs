@@ -60,7 +60,7 @@ impl H2Connection {
         finished.push((active.transfer, after));
     }
 
-    /// Resets a stream, and ends its transfer, which needs no more of the response.
+    /// Resets a stream, and ends its transfer, which needs no more of the body.
     pub(super) fn cancel_rest(&mut self, id: u64, now: Instant, finished: &mut FinishedTransfers) {
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
         if let Some(mut active) = self.remove_stream(id, now) {

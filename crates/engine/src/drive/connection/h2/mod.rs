@@ -60,8 +60,8 @@ pub struct H2Connection {
     uploads: Uploads,
     /// The number of transfers with a deadline or a minimum speed.
     time_limited: usize,
-    /// The highest rank (position in the output order) of all transfers that were ever started
-    /// here.
+    /// The highest rank (position in the output order) of all transfers that were ever started on
+    /// this connection.
     highest_rank: u64,
     /// Bounds the received bytes that wait for sinks.
     recv_budget: RecvBudget,
@@ -69,15 +69,15 @@ pub struct H2Connection {
     answered: usize,
     /// The number of complete responses.
     served: usize,
-    /// The time when the connection was opened, always in the past.
+    /// The time when the connection was opened. Used as a timeout that has always passed already.
     opened_at: Instant,
     closing: bool,
     /// True if the peer violated the protocol, and the last frame is a GOAWAY with the error code.
     has_sent_error: bool,
     /// True until the server's SETTINGS frame says how many concurrent requests it accepts.
     awaits_settings: bool,
-    /// True if a closing server answers some requests. Requests that it refused are then worth
-    /// repeating.
+    /// True if the server announced the close (GOAWAY) after it had answered some requests, or with
+    /// some still to answer. Requests that it refused are then worth repeating.
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
@@ -372,8 +372,9 @@ impl H2Connection {
         self.finish_step(progress, now, finished)
     }
 
-    /// Handles responses that were completed by sending, and uploads that failed. Returns `Closed`
-    /// if the connection accepts no more requests and has no streams.
+    /// Handles responses that were completed by sending, and uploads whose source failed. Returns
+    /// `Closed` if the connection accepts no more requests and has no streams, and `progress`
+    /// otherwise.
     fn finish_step(
         &mut self,
         progress: ReceiveStatus,
@@ -471,8 +472,8 @@ impl H2Connection {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress, mutably, so that the caller can report events to it;
-    /// `None` unless there is exactly one.
+    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
+    /// Returns `None` unless there is exactly one.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }

@@ -32,8 +32,8 @@ const LEAST: u32 = 256 << 10;
 const STREAMS: u32 = 64;
 /// The minimum and maximum initial window of a stream, in bytes.
 const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The initial window of a rate-limited response holds the bytes of a sixteenth of a second, but at
-/// least [`LEAST_PACED`].
+/// The divisor of a rate-limited response's initial window: it holds the bytes of a sixteenth of a
+/// second, but at least [`LEAST_PACED`].
 const PACED_PARTS: u64 = 16;
 const LEAST_PACED: u32 = 4 << 10;
 
@@ -83,8 +83,8 @@ impl RecvBudget {
     }
 
     /// Returns the initial window of a response that is limited to `rate` bytes per second. The
-    /// server fills it at full speed, so it is a small part of a second's amount. It grows if the
-    /// round trip takes too long for that.
+    /// server fills the window at full speed, so it holds only the bytes of a sixteenth of a
+    /// second. The window grows later if the round trip is too long for its size.
     ///
     /// ```
     /// let budget = haul::drive::connection::h2::RecvMemory::default().reserve();

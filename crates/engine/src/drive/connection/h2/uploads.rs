@@ -19,14 +19,14 @@ pub(super) struct Uploads {
     turns: Vec<u64>,
     /// The streams whose content source failed, with its error.
     failed: Vec<(u64, Error)>,
-    /// The content source of an upload had no bytes at the last read, and has not ended.
+    /// True if the content source of an upload had no bytes at the last read, and has not ended.
     is_starved: bool,
     /// The time when a content source may have more bytes.
     resumes_at: Option<Instant>,
-    /// A read of content may block the sending thread.
+    /// True if a read of content may block the sending thread.
     may_block: bool,
-    /// Content is left that could be sent now. Sending was interrupted, because the driver must
-    /// check for an early response first.
+    /// True if there is content that could be sent now. Sending was interrupted, because the driver
+    /// must check for an early response first.
     pub(super) is_interrupted: bool,
 }
 
@@ -67,7 +67,7 @@ impl Uploads {
         self.resumes_at
     }
 
-    /// Reads content into the protocol machine, as much as that accepts.
+    /// Reads content into the protocol machine, as much as the machine accepts.
     pub(super) fn feed(&mut self, conn: &mut H2Machine, active: &mut StreamMap<ActiveStream>) {
         let Self { turns, failed, is_starved, resumes_at, .. } = self;
         (*is_starved, *resumes_at) = (false, None);
