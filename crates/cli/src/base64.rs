@@ -16,7 +16,7 @@ pub fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes a text. Returns `None` if its padding is missing or it contains any other character.
+/// Decodes a padded text. Returns `None` if the padding is missing or a character is invalid.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }

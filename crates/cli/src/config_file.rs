@@ -1,9 +1,9 @@
-//! Reads the text of a `-K` config file as curl does: one option a line.
+//! Reads the text of a config file (`-K`) as curl does, with one option per line.
 //!
 //! A line is `name = value`, `name: value`, `name value` or `-x value`; `#` begins a comment line.
-//! A value in double quotes knows `\\ \" \t \n \r \v`. [`ConfigReader`] hands out one
-//! [`ConfigEntry`] after the other, borrowed from its buffer: a file of millions of lines costs no
-//! allocation a line, and a FIFO is read as it comes.
+//! In a value in double quotes, the escapes are `\\ \" \t \n \r \v`. [`ConfigReader`] returns one
+//! [`ConfigEntry`] at a time, which borrows from its buffer: a file of millions of lines needs no
+//! allocation per line, and the options of a FIFO are read as they arrive.
 //!
 //! ```
 //! use haul_cli::config_file::ConfigReader;
@@ -17,7 +17,7 @@
 //! assert!(reader.next_entry().unwrap().is_none());
 //! ```
 //!
-//! Left out: the meaning of options ([`crate::parse`]).
+//! The meaning of the options is not part of this module, but of [`crate::parse`].
 
 use std::fmt;
 use std::io::{self, Read};
@@ -25,10 +25,10 @@ use std::io::{self, Read};
 /// The length limit of a line, which is curl's. It also bounds the buffer of a reader.
 pub const LINE_MAX: usize = 10 * 1024 * 1024;
 
-/// The greatest depth of config files that name config files; curl's limit.
+/// The greatest depth of nested config files, which is curl's limit.
 pub const DEPTH_MAX: usize = 5;
 
-/// The initial size of the buffer, which is doubled for longer lines.
+/// The initial size of the buffer in bytes. The buffer doubles for a longer line.
 const BUFFER: usize = 64 * 1024;
 
 /// One option of a config file.
@@ -36,22 +36,23 @@ const BUFFER: usize = 64 * 1024;
 pub struct ConfigEntry<'a> {
     /// The option as written, with or without dashes.
     pub option: &'a [u8],
-    /// The value, unquoted.
+    /// The value, without its quotes and with its escapes decoded; `None` if the line has no value.
     pub value: Option<&'a [u8]>,
     /// The line number, from 1.
     pub line: u64,
-    /// The flaw of the line, if it has one.
+    /// The mistake in the line that deserves a warning; `None` if there is none.
     pub oddity: Option<LineFlaw>,
 }
 
-/// A flaw of a line that is accepted with a warning.
+/// A mistake in a line, which is accepted with a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineFlaw {
-    /// Text follows the blank that ended an unquoted value.
+    /// An unquoted value contains a blank. The text after the blank is ignored.
     UnquotedBlank,
-    /// A quoted value ran into the end of the line.
+    /// A value in double quotes has no closing quote. The value ends with the line.
     UnclosedQuote,
-    /// The value begins with a single quote, which does not quote here.
+    /// The value begins with a single quote, which is part of the value because only double quotes
+    /// quote.
     SingleQuote,
 }
 
@@ -85,7 +86,7 @@ pub enum ConfigError {
 pub struct ConfigReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The unread bytes of `buffer`.
+    /// The offset of the first unread byte in `buffer`.
     start: usize,
     end: usize,
     at_end: bool,
@@ -94,7 +95,7 @@ pub struct ConfigReader<R> {
 }
 
 impl<R: Read> ConfigReader<R> {
-    /// Creates a reader of a config file's text.
+    /// Creates a reader of a config file's bytes.
     pub fn new(source: R) -> Self {
         ConfigReader { source, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 0, unquoted: Vec::new() }
     }
@@ -151,7 +152,7 @@ impl<R: Read> ConfigReader<R> {
         }
     }
 
-    /// Reads more bytes after the unread ones, which move to the front of the buffer.
+    /// Reads more bytes from the source. First moves the unread bytes to the front of the buffer.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -173,7 +174,8 @@ impl<R: Read> ConfigReader<R> {
     }
 }
 
-/// Splits a line into its option and value, as curl does.
+/// Splits a line into its option and value, as curl does. `unquoted` receives a value in double
+/// quotes, without quotes and escapes.
 fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigEntry<'a> {
     let dashed = line.first() == Some(&b'-');
     let separates = |byte: &u8| is_blank(byte) || (!dashed && matches!(byte, b'=' | b':'));
@@ -195,8 +197,8 @@ fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigEn
     entry((!value.is_empty()).then_some(value), oddity)
 }
 
-/// Decodes the escapes up to the closing quote. Returns `false` if the quote is missing. Text after
-/// the quote is ignored, as in curl.
+/// Decodes a value up to its closing quote into `into`. Returns `false` if the quote is missing.
+/// Text after the quote is ignored, as in curl.
 fn unquote(quoted: &[u8], into: &mut Vec<u8>) -> bool {
     into.clear();
     let mut rest = quoted;
@@ -306,7 +308,8 @@ mod tests {
         assert_eq!(pairs(b"\n"), []);
     }
 
-    /// A reader that returns at most `step` bytes at a time, and fails with EINTR before each read.
+    /// A reader that returns at most `step` bytes for each read, and fails with `EINTR` before each
+    /// of them.
     struct ShortReader<'a> {
         text: &'a [u8],
         step: usize,

@@ -1,8 +1,8 @@
-//! Parses dates in the common notations, for `-z`.
+//! Parses dates in the usual notations, for the option `-z`.
 //!
-//! Words in any order, as in curl: a day (`21 Oct 2015`, `Oct 21 2015`, `2015-10-21`, `20151021`),
-//! a time (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`, `EST`). The default time is
-//! midnight, the default zone UTC.
+//! A date consists of words in any order, as in curl: a day (`21 Oct 2015`, `Oct 21 2015`,
+//! `2015-10-21`, `20151021`), a time (`07:28`, `07:28:00`), and a zone (`GMT`, `UTC`, `Z`, `+0200`,
+//! `EST`). The default time is midnight, and the default zone is UTC.
 //!
 //! ```
 //! use haul_cli::date::parse;
@@ -12,7 +12,7 @@
 //! assert_eq!(parse("yesterday"), None);
 //! ```
 //!
-//! Not supported: names that several time zones share. date(1) prints all other names.
+//! Not supported: abbreviations that several time zones share.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,8 +24,8 @@ const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// The first full year of the Gregorian calendar, and the first that curl accepts.
 const FIRST_YEAR: i32 = 1583;
 
-/// Names of time zones with their offsets east of Greenwich in minutes: those of RFC 5322 section
-/// 4.3, of Europe, and others that curl knows. Summer time has separate names.
+/// The names of time zones with their offsets east of Greenwich, in minutes: those of RFC 5322
+/// section 4.3, those of Europe, and others that curl knows. Summer time has separate names.
 const ZONES: &[(&str, i64)] = &[
     ("gmt", 0),
     ("utc", 0),
@@ -60,7 +60,8 @@ pub fn parse(text: &str) -> Option<u64> {
     seconds(text)?.try_into().ok()
 }
 
-/// Parses a date. Returns the seconds since 1970, negative for earlier dates.
+/// Parses a date. Returns the seconds since 1970, which are negative for earlier dates, or `None`
+/// if the text is not a date.
 fn seconds(text: &str) -> Option<i64> {
     let mut date = Date::default();
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
@@ -68,12 +69,12 @@ fn seconds(text: &str) -> Option<i64> {
     date.seconds()
 }
 
-/// Formats a time as an HTTP date (RFC 9110 section 5.6.7).
+/// Formats a time, in seconds since 1970, as an HTTP date (RFC 9110 section 5.6.7).
 pub fn http(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Parses an HTTP date, and other notations that [`parse`] accepts.
+/// Parses an HTTP date, or a date in another notation that [`parse`] accepts.
 pub fn of_http(date: &[u8]) -> Option<SystemTime> {
     let date = std::str::from_utf8(date).ok()?.trim();
     // Some servers get the day of the week wrong: curl does not look at it.

@@ -11,17 +11,17 @@
 //! assert!(variables.expand(b"{{who:shout}}").is_err());
 //! ```
 //!
-//! Left out: reading the values (files, the environment), which is the parser's task.
+//! Not part of this module: reading values from files and the environment, which the parser does.
 
 use haul_policy::urlencode::percent;
 
 use crate::base64;
 use crate::usage_error::UsageReason;
 
-/// The length at which a name is too long, as in curl.
+/// The maximum length of a variable's name plus one, in bytes, as in curl.
 const NAME_MAX: usize = 128;
 
-/// The variables and their values. The last value that is set for a name counts.
+/// The variables and their values. If a name is set twice, the last value counts.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     all: Vec<(String, Vec<u8>)>,
@@ -32,27 +32,28 @@ pub struct Variables {
 pub struct VariableAssignment<'a> {
     /// The variable's name.
     pub name: &'a str,
-    /// The part of the value to use: its first and last byte, counted from 0. `None` is all of it.
+    /// The part of the value to use, as the offsets of its first and last byte, counted from 0.
+    /// `None` stands for the whole value.
     pub range: Option<(usize, usize)>,
-    /// True for `%NAME`: the environment variable of this name is used if it is set, and `source`
-    /// otherwise.
+    /// True for `%NAME`: the value is that of the environment variable of this name. If it is not
+    /// set, the value comes from `source`.
     pub environment: bool,
     /// The source of the value; `None` if it comes only from the environment.
     pub source: Option<VariableSource<'a>>,
 }
 
-/// The origin of the value of a variable.
+/// The source of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableSource<'a> {
-    /// The text on the command line itself.
+    /// The text on the command line itself, which is the value.
     Text(&'a [u8]),
-    /// A file; `-` is standard input.
+    /// The file that contains the value; `-` is standard input.
     File(&'a str),
 }
 
 impl<'a> VariableAssignment<'a> {
-    /// Parses `name=text`, `name@file`, `%NAME`, `%NAME=default` or `%NAME@file`, each optionally
-    /// with `[first-last]` after the name. Returns `None` for any other text.
+    /// Parses `name=text`, `name@file`, `%NAME`, `%NAME=default` or `%NAME@file`. `[first-last]`
+    /// may follow the name. Returns `None` for a text of any other form.
     pub fn parse(text: &'a [u8]) -> Result<Option<Self>, UsageReason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),
@@ -93,14 +94,14 @@ fn range_of(text: &[u8]) -> Option<(usize, usize)> {
 }
 
 impl Variables {
-    /// Sets a variable.
+    /// Sets the value of a variable.
     pub fn set(&mut self, name: &str, value: Vec<u8>) {
         self.all.retain(|(other, _)| other != name);
         self.all.push((name.to_owned(), value));
     }
 
-    /// Returns the text with `{{name}}` replaced by its value; an unset name is empty. `\{{`
-    /// becomes `{{`, and text that cannot be a name stays unchanged.
+    /// Returns the text with each `{{name}}` replaced by the variable's value, which is empty if it
+    /// is not set. `\{{` becomes `{{`. Braces around a text that cannot be a name stay unchanged.
     pub fn expand(&self, text: &[u8]) -> Result<Vec<u8>, UsageReason> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
@@ -157,7 +158,7 @@ impl Variables {
     }
 }
 
-/// Escapes a text for a JSON string, without adding quotes.
+/// Escapes a text for a JSON string, without the quotes around it.
 pub(crate) fn json(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
     for &byte in value {
@@ -175,7 +176,8 @@ pub(crate) fn json(value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the bytes of the value in this range: first and last byte, counted from 0.
+/// Returns the bytes of the value in this range: the offsets of the first and last byte, counted
+/// from 0. `None` stands for the whole value.
 pub(crate) fn part(value: Vec<u8>, range: Option<(usize, usize)>) -> Vec<u8> {
     match range {
         None => value,

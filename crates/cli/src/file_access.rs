@@ -1,5 +1,5 @@
 //! The trait through which the command line reads files, the environment and the terminal. Tests
-//! implement it with texts.
+//! implement it with fixed texts.
 //!
 //! ```
 //! use haul_cli::file_access::FileAccess;
@@ -34,29 +34,29 @@ pub trait FileAccess {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
-    /// Opens a config file. When it is standard input, the reader consumes no byte after the last
-    /// requested line, so that others can read the rest. The default implementation calls
-    /// [`FileAccess::open`].
+    /// Opens a config file; `-` is standard input. A reader of standard input consumes no byte
+    /// after the last line that it returned, so that an option can read the rest as content. The
+    /// default implementation calls [`FileAccess::open`].
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open(path)
     }
 
-    /// Returns the size of a file that is read later, or `None` if it has no reliable size, as a
-    /// pipe.
+    /// Returns the size in bytes of a file that is read later. Returns `None` for a file without a
+    /// reliable size, such as a pipe.
     ///
-    /// A file that is not regular is not opened: the writer of a pipe would then see its reader
-    /// close it.
+    /// Only a regular file is opened. If a pipe were opened and closed here, its writer would lose
+    /// its reader.
     fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
         self.open(path).map(|_| None)
     }
 
-    /// Returns the time of a file's last modification, in seconds since 1970. Returns `None` if
-    /// there is no such file, and in the default implementation.
+    /// Returns the time of a file's last modification, in seconds since 1970, or `None` if the file
+    /// does not exist. The default implementation always returns `None`.
     fn modified(&mut self, _path: &Path) -> Option<u64> {
         None
     }
 
-    /// Returns an environment variable. The default implementation returns `None`.
+    /// Returns the value of an environment variable. The default implementation returns `None`.
     fn variable(&self, _name: &str) -> Option<OsString> {
         None
     }
@@ -66,7 +66,7 @@ pub trait FileAccess {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Reads a password from the next line of standard input, for use without a terminal.
+    /// Reads a password from the next line of standard input, if there is no terminal.
     ///
     /// # Errors
     /// The errors of reading. The default implementation always fails.
@@ -75,13 +75,15 @@ pub trait FileAccess {
     }
 }
 
-/// True once the buffer of [`io::stdin`] may hold bytes of standard input.
+/// True once a reader of [`io::stdin`] was created, whose buffer may then hold bytes of standard
+/// input.
 static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 
 /// Returns a reader of standard input, which shares the buffer of [`io::stdin`].
 ///
 /// # Errors
-/// Standard input is not open for reading, which [`io::stdin`] reports as an empty input.
+/// The error if standard input is not open for reading. [`io::stdin`] itself would report an empty
+/// input instead.
 pub(crate) fn stdin() -> io::Result<StdIn> {
     let stdin = StdIn::new();
     match fcntl_getfl(&stdin.0)?.contains(OFlags::WRONLY) {
@@ -90,7 +92,7 @@ pub(crate) fn stdin() -> io::Result<StdIn> {
     }
 }
 
-/// Standard input. A read waits for bytes, even if another process made the descriptor
+/// A reader of standard input. It waits for bytes even if another process has made the descriptor
 /// non-blocking.
 pub(crate) struct StdIn(Stdin);
 
@@ -107,8 +109,8 @@ impl Read for StdIn {
     }
 }
 
-/// Calls `read`, and again after standard input has become readable, for as long as it fails with
-/// `WouldBlock`.
+/// Calls `read` until it does not fail with `WouldBlock`. Waits before each further call until
+/// standard input is readable.
 fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match read() {
@@ -121,7 +123,8 @@ fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// Standard output. ([`io::stdout`] reports success if the descriptor is not open for writing.)
+/// A writer to standard output. Unlike [`io::stdout`], it fails if the descriptor is not open for
+/// writing.
 pub(crate) struct Stdout;
 
 impl Write for Stdout {
@@ -141,8 +144,8 @@ impl Write for Stdout {
     }
 }
 
-/// Returns the unread rest of standard input as request content. Time limits also apply while no
-/// input arrives, unless part of the input was read before.
+/// Returns the unread rest of standard input as request content. Time limits also apply while the
+/// read waits for input, but not if part of the input has already been read into a buffer.
 pub(crate) fn stdin_content() -> OneShotSource {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
@@ -166,7 +169,7 @@ impl Read for StdinLines {
     }
 }
 
-/// The files, environment and terminal of the system.
+/// The [`FileAccess`] to the files, the environment and the terminal of the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFiles;
 
@@ -229,8 +232,8 @@ impl FileAccess for SystemFiles {
 /// The length limit of a password, in bytes.
 const PASSWORD_MAX: u64 = 4096;
 
-/// Prompts on a terminal and reads a line without echo. The settings of the terminal are restored
-/// even after an error.
+/// Prints a prompt on a terminal and reads a line without echo. Restores the settings of the
+/// terminal, even after an error.
 fn ask(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
     let before = tcgetattr(&terminal)?;
     let mut silent = before.clone();
@@ -256,7 +259,7 @@ fn without_end(mut line: Vec<u8>) -> Vec<u8> {
     line
 }
 
-/// Prints a line on standard error. A closed standard error is ignored.
+/// Prints a line on standard error. Ignores errors, because standard error may be closed.
 pub(crate) fn print_error_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! The value of one flag, and the conversions of it: text, path, number, seconds, size.
+//! The value of one flag, and its conversions to a text, a path, a number, a duration or a size.
 //!
 //! ```
 //! use haul_cli::flag_value::FlagValue;
@@ -15,29 +15,30 @@ use std::time::Duration;
 use crate::persona::Persona;
 use crate::usage_error::UsageReason;
 
-/// The longest accepted time limit, in seconds: a century, which clocks can add without overflow.
+/// The longest accepted time limit, in seconds. It is a century, which can be added to any time
+/// without overflow.
 pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
-/// The value that the parser passes to a flag.
+/// The value of a flag, as the parser passes it to the flag.
 ///
-/// Text is bytes, because file names, form data and header values may have any encoding.
+/// Texts are bytes, because file names, form data and header values may have any encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagValue<'a> {
-    /// True for `--name`, false for `--no-name`.
+    /// A flag that takes no value: true for `--name`, false for `--no-name`.
     Switch(bool),
-    /// The text of a flag that takes a value.
+    /// The text after a flag that takes a value.
     Text(&'a [u8]),
-    /// A flag with an optional value, given without it.
+    /// A flag whose value is optional and missing.
     Absent,
 }
 
 impl<'a> FlagValue<'a> {
-    /// Returns true if a switch is turned on.
+    /// Returns true for [`FlagValue::Switch`] with the value true.
     pub fn on(self) -> bool {
         !matches!(self, FlagValue::Switch(false))
     }
 
-    /// Returns the bytes of the value; empty without a value.
+    /// Returns the bytes of the text; empty if the flag has none.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             FlagValue::Text(bytes) => bytes,
@@ -45,12 +46,12 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the value as UTF-8 text.
+    /// Returns the text, which must be UTF-8.
     pub fn text(self) -> Result<&'a str, UsageReason> {
         std::str::from_utf8(self.bytes()).map_err(|_| UsageReason::NotUtf8)
     }
 
-    /// Returns the value as UTF-8 text; an empty value is an error.
+    /// Returns the text, which must be UTF-8 and not empty.
     pub fn content(self) -> Result<&'a str, UsageReason> {
         match self.text()? {
             "" => Err(UsageReason::Blank),
@@ -58,7 +59,7 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the value as a file name; an empty value is an error.
+    /// Returns the text as a file name, which must not be empty.
     pub fn path(self) -> Result<PathBuf, UsageReason> {
         match self.bytes() {
             b"" => Err(UsageReason::Blank),
@@ -66,12 +67,12 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the value as a whole number.
+    /// Returns the value of a decimal whole number.
     pub fn number(self) -> Result<u64, UsageReason> {
         digits(self.bytes())
     }
 
-    /// Returns the value as a whole number from `least` to `most`.
+    /// Returns the value of a decimal whole number, which must be from `least` to `most`.
     pub fn number_in(self, least: u64, most: u64) -> Result<u64, UsageReason> {
         match self.number()? {
             number if number > most => Err(UsageReason::TooLarge),
@@ -80,8 +81,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the value as decimal seconds. The curl persona ignores text after the number, as
-    /// curl does.
+    /// Returns the duration that a decimal number of seconds denotes. The curl persona ignores text
+    /// after the number, as curl does.
     pub fn seconds_for(self, persona: Persona) -> Result<Duration, UsageReason> {
         let bytes = self.bytes();
         let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');
@@ -92,8 +93,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the value as decimal seconds, with the precision of curl, which is a millisecond.
-    /// The value may end in `s`: `5s`.
+    /// Returns the duration that a decimal number of seconds denotes, truncated to milliseconds as
+    /// in curl. The text may end in `s`: `5s`.
     pub fn seconds(self) -> Result<Duration, UsageReason> {
         let bytes = self.bytes();
         let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);
@@ -113,7 +114,7 @@ impl<'a> FlagValue<'a> {
         Ok(Duration::from_millis(seconds * 1000 + millis))
     }
 
-    /// Returns the value as an octal number of permission bits, at most `most`.
+    /// Returns the value of an octal number of permission bits, which must be at most `most`.
     pub fn octal(self, most: u32) -> Result<u32, UsageReason> {
         let bytes = self.bytes();
         if let [b'-', ..] | [] = bytes {
@@ -128,9 +129,9 @@ impl<'a> FlagValue<'a> {
         })
     }
 
-    /// Returns the value as a number of bytes. It may have a fraction and a unit: `B`, `K`, `M`,
-    /// `G`, `T` or `P`, in upper or lower case, each 1024 times the one before: `1.5M`. A fraction
-    /// of a byte is dropped.
+    /// Returns the number of bytes that a text such as `1.5M` denotes. The number may have a
+    /// fraction, and be followed by a unit in upper or lower case: `B`, `K`, `M`, `G`, `T` or `P`,
+    /// each 1024 times the previous one. A fraction of a byte is dropped.
     pub fn size(self) -> Result<u64, UsageReason> {
         let bytes = self.bytes();
         let (number, shift) = match bytes.split_last() {
@@ -169,7 +170,7 @@ pub fn names(text: &str) -> Vec<String> {
     text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Converts bytes to a file name.
+/// Converts bytes to a file name. They must be UTF-8 on systems other than Unix.
 pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageReason> {
     #[cfg(unix)]
     {

@@ -1,8 +1,8 @@
 //! The files that are generated from the table of flags: the man page, the completions, and the
-//! page about curl's options.
+//! page about compatibility with curl.
 //!
 //! `haul --generate DIRECTORY` writes all of them (`make generate`). Tests check that the files in
-//! the repository are up to date.
+//! the repository are current.
 //!
 //! ```
 //! use haul_cli::generated_files;
@@ -29,7 +29,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     .map(|(name, make)| (name, make()))
 }
 
-/// Writes all files below this directory.
+/// Writes all files to their paths below the directory `root`.
 ///
 /// # Errors
 /// The error of the file system.
@@ -43,7 +43,7 @@ pub fn write(root: &Path) -> std::io::Result<()> {
     })
 }
 
-/// Panics if the file has another content than this text.
+/// Panics if the content of the file differs from this text.
 #[cfg(test)]
 pub(crate) fn assert_is(path: &Path, text: &str) {
     let there = std::fs::read_to_string(path).unwrap_or_default();

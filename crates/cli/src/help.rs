@@ -17,20 +17,21 @@ use crate::persona::VERSION;
 use crate::persona::{CURL_VERSION, Persona};
 use crate::usage_error::{ArgPosition, UsageError, UsageReason};
 
-/// The features in curl's `--version` that haul has, by curl's names and in its order.
+/// The features that `--version` lists. They are those of curl's features that haul has, with
+/// curl's names and in curl's order.
 const FEATURES: &str =
     "alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd";
 
-/// The release date of the version of curl that haul stands in for.
+/// The release date of the version of curl that the curl persona claims to be.
 const CURL_DATE: &str = "2026-09-02";
 
-/// The column at which long documentation is wrapped.
+/// The width in columns to which long help texts are wrapped.
 const WIDTH: usize = 78;
 
-/// Returns the text of `--help SUBJECT`.
+/// Returns the text that `--help SUBJECT` prints.
 ///
-/// The subject is a category, `all`, `category`, or an option. Without a subject the text lists the
-/// most used options.
+/// The subject is a category, `all`, `category` (which lists the categories), or an option. Without
+/// a subject the text lists the most used options.
 pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageError> {
     let program = persona.name();
     let mut text = String::new();
@@ -92,8 +93,8 @@ pub fn manual(persona: Persona) -> String {
     text
 }
 
-/// Returns the text of `--version`. Scripts search it for features, so it lists those of curl's
-/// features that work here.
+/// Returns the text of `--version`. Scripts search it for features, so that it lists those of
+/// curl's features that haul supports.
 pub fn version(persona: Persona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     match persona {
@@ -105,12 +106,13 @@ pub fn version(persona: Persona) -> String {
     }
 }
 
-/// Returns true if a subject given by the user means this name. The curl persona ignores case.
+/// Returns true if the subject that the user gave equals this name. The curl persona ignores case.
 fn is_called(persona: Persona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
-/// Returns the categories with their titles. The curl persona adds curl's categories.
+/// Returns the names of the categories with their titles. The curl persona also has curl's
+/// categories.
 fn categories(persona: Persona) -> BTreeMap<&'static str, &'static str> {
     let ours = HelpCategory::ALL.iter().map(|category| (category.name(), category.about()));
     ours.chain(curl_help::categories().filter(|_| persona.is_curl())).collect()
@@ -143,8 +145,8 @@ fn list(text: &mut String, persona: Persona, shown: impl Fn(&FlagSpec) -> bool) 
     }
 }
 
-/// Returns the names and the short description of an option for a list. As in curl's list, the curl
-/// persona shows an option that is on by default in the form that turns it off.
+/// Returns the names and the short description of an option for a list of options. The curl persona
+/// lists an option that is on by default as `--no-NAME`, as curl does.
 fn as_listed(persona: Persona, spec: &FlagSpec) -> (String, &'static str) {
     match curl_help::turned_off(spec.long) {
         _ if !persona.is_curl() => (names(spec), spec.help),

@@ -1,4 +1,4 @@
-//! The command line of `haul`: from arguments to a plan.
+//! The command line of `haul`: parses the arguments into a plan, and runs the plan with the engine.
 //!
 //! ```text
 //!  argv ─► parse ─► ParsedArgs ─► resolve ─► RunPlan ─► run (the engine's side)
@@ -22,8 +22,8 @@
 //! | [`secret_arguments`] | overwrites secrets in the arguments, which other users can read |
 //! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
 //!
-//! Only [`run`], [`agent`], [`ftp`] and [`apt`] use the network. URLs, regular expressions and
-//! certificates are checked by the modules that use them.
+//! Only [`run`], [`agent`], [`ftp`] and [`apt`] use the network. The syntax of URLs, regular
+//! expressions and certificates is checked by the modules that use them.
 
 pub mod agent;
 pub mod apt;

@@ -1,4 +1,4 @@
-//! The `haul` program: parses the command line and carries the plan out.
+//! The `haul` program: parses the command line and runs it.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,9 +14,10 @@ use haul_cli::persona::Persona;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageReason};
 use haul_cli::{agent, apt, ftp, help, parse, resolve, run, secret_arguments};
 
-/// Opens closed standard descriptors in the wrong direction, so that reading and writing fail. Runs
-/// before Rust's own start, which opens `/dev/null` for them: lost content would then count as
-/// written, and missing input as empty. Without a `/dev/null`, Rust's start aborts.
+/// A function that opens each closed standard descriptor in the wrong direction, so that reading or
+/// writing it fails. It runs before Rust's own start, which would open `/dev/null` instead: lost
+/// output would then count as written, and missing input as empty. If there is no `/dev/null`,
+/// Rust's start aborts.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the C library calls what stands in this section, as a function without a result, once and
@@ -108,13 +109,13 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text. A reader that closes the output early is no failure.
+/// Prints a text on standard output. A reader that closes it early is no failure.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Runs the agent if the arguments say so. A caller starts this process with the listening socket
-/// as standard input.
+/// Runs the agent if the first argument is the one with which a caller starts it. Standard input is
+/// then the listening socket. Returns `None` for any other command line.
 fn agent() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != agent::spawn::SERVE {

@@ -8,7 +8,7 @@
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax};
 use crate::persona::VERSION;
 
-/// Returns the page in roff.
+/// Returns the text of the man page in roff.
 pub fn page() -> String {
     let mut text = format!(
         ".TH HAUL 1 \"\" \"haul {VERSION}\" \"haul\"\n.SH NAME\nhaul \\- move HTTP bodies, one or millions\n.SH SYNOPSIS\n\
@@ -28,7 +28,7 @@ pub fn page() -> String {
     text
 }
 
-/// The sections after the options: each is a heading, and its entries with their descriptions.
+/// The sections after the options: each has a heading, and entries with their descriptions.
 const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     (
         "FILES",
@@ -102,7 +102,7 @@ fn option(text: &mut String, spec: &FlagSpec) {
     text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", line(spec.example)));
 }
 
-/// Returns a text line for roff: a first character that would begin a request is escaped.
+/// Returns a text line in roff. Escapes a first character that would make the line a roff request.
 fn line(text: &str) -> String {
     let escaped = escaped(text);
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

@@ -1,7 +1,7 @@
-//! The parsed command line. Every value has the right syntax, but no file has been read.
+//! The parsed command line. The syntax of every value is checked, but no file has been read.
 //!
-//! Flags write here ([`crate::flags`]); [`crate::resolve`] turns the result into a
-//! [`crate::plan::RunPlan`]. What needs no second look is kept in the plan's own types.
+//! Flags ([`crate::flags`]) write to these types, and [`crate::resolve`] converts them to a
+//! [`crate::plan::RunPlan`]. A value that needs no conversion already has the plan's type.
 //!
 //! ```
 //! use haul_cli::{file_access::SystemFiles, parse::parse};
@@ -27,7 +27,7 @@ use crate::secret_arguments::SecretTail;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageReason};
 
-/// The most warnings that are kept, for config files with millions of bad lines.
+/// The maximum number of stored warnings. A config file could have millions of bad lines.
 const WARNINGS_MAX: usize = 100;
 
 /// A parsed command line.
@@ -37,10 +37,10 @@ pub struct ParsedArgs {
     pub global: GlobalArgs,
     /// The groups that `--next` separates. Never empty.
     pub groups: Vec<NextGroup>,
-    /// The text to print instead of running transfers, for options such as `--help`.
+    /// The text to print instead of running transfers, as for `--help`; `None` to run them.
     pub info: Option<InfoOption>,
-    /// The subjects of `--help` in config files of the curl persona. Their help is printed before
-    /// the transfers run.
+    /// The subjects of `--help` in config files, if the persona is curl. Their help texts are
+    /// printed before the transfers run.
     pub help_first: Vec<Option<String>>,
     /// `--agent-status` or `--agent-stop`, which is carried out instead of transfers.
     pub agent_command: Option<crate::agent::control::AgentCommand>,
@@ -48,22 +48,25 @@ pub struct ParsedArgs {
     pub warnings: Vec<String>,
     /// Notes that are shown only with `-v`.
     pub notes: Vec<String>,
-    /// The error at which the reading of the default config file stopped.
+    /// The error that ended the reading of the default config file; `None` if there was none.
     pub curlrc_fault: Option<UsageError>,
-    /// The parts of the command line that are secrets and are blanked in the process list.
+    /// The arguments that end in a secret, which is overwritten so that other users cannot see it
+    /// in the process list.
     pub secrets: Vec<SecretTail>,
-    /// The config file that the last flag named. The parser reads it at that point.
+    /// The config file that the last flag named. The parser takes it out and reads it immediately.
     pub(crate) config: Option<PathBuf>,
-    /// The assignment of the last `--variable`. The parser carries it out.
+    /// The value of the last `--variable`. The parser takes it out and sets the variable
+    /// immediately.
     pub(crate) variable: Option<Vec<u8>>,
-    /// The list that curl's `--url @file` named. The parser reads it at once.
+    /// The list of URLs that curl's `--url @file` named. The parser takes it out and reads it
+    /// immediately.
     pub(crate) list: Option<PathBuf>,
 }
 
-/// The text that is printed instead of a transfer.
+/// An option that prints a text instead of running transfers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InfoOption {
-    /// `--help`, with its subject.
+    /// `--help`, with its subject; `None` for the most used options.
     Help(Option<String>),
     /// `--version`: the version and features.
     Version,
@@ -71,31 +74,31 @@ pub enum InfoOption {
     Manual,
 }
 
-/// The options between two `--next`.
+/// The options between one `--next` and the following one.
 #[derive(Clone, Debug)]
 pub struct NextGroup {
     /// The sources of URLs, in order.
     pub urls: UrlList,
-    /// The `-o` and `-O` options, in order. Each belongs to the URL with the same index.
+    /// The `-o` and `-O` options, in order. The first belongs to the first URL, and so on.
     pub outputs: Vec<OutputArg>,
-    /// The `-T` options, in order. Each belongs to the URL with the same index.
+    /// The `-T` options, in order. The first belongs to the first URL, and so on.
     pub uploads: Vec<UploadArg>,
-    /// `--remote-name-all` (true) and its negation, each with the index of the first URL for which
-    /// it counts.
+    /// `--remote-name-all` (true) and `--no-remote-name-all` (false), each with the index of the
+    /// first URL to which it applies.
     pub remote_name_all: Vec<(usize, bool)>,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
     /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
-    /// `--create-dirs`: creates missing directories of output files.
+    /// `--create-dirs`: creates the missing directories of output files.
     pub create_dirs: bool,
-    /// `-J`: uses the file name that the response gives.
+    /// `-J`: takes the name of the output file from the response.
     pub remote_header_name: bool,
     /// `--remove-on-error`: removes the file of a failed transfer.
     pub remove_on_error: bool,
-    /// `--skip-existing`: keeps existing files and does not fetch them.
+    /// `--skip-existing`: does not fetch a URL whose output file exists.
     pub skip_existing: bool,
-    /// `--clobber` or `--no-clobber`.
+    /// `--clobber` (true) or `--no-clobber` (false); `None` if neither is given.
     pub clobber: Option<bool>,
     /// `--fsync`: a transfer ends only when its file is on the disk.
     pub fsync: bool,
@@ -107,12 +110,13 @@ pub struct NextGroup {
     pub create_file_mode: Option<u32>,
     /// `--checksum`: the expected digest of the body, or a list of digests.
     pub checksum: Option<ChecksumArg>,
-    /// The stages that `--then` separates. Options apply to the last one. Never empty.
+    /// The stages that `--then` separates. Request options apply to the last one so far. Never
+    /// empty.
     pub stages: Vec<ParsedStage>,
 }
 
 impl NextGroup {
-    /// Returns a group without options.
+    /// Returns a group without URLs, with the default options of the persona.
     pub fn of(persona: Persona) -> Self {
         NextGroup {
             urls: UrlList::default(),
@@ -135,34 +139,35 @@ impl NextGroup {
         }
     }
 
-    /// Returns the number of URL indexes in use, including those that have only an output or an
-    /// upload so far.
+    /// Returns the number of URLs, or that of outputs or uploads if there are more of these.
     pub fn places(&self) -> usize {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }
 
-    /// Returns true if `--remote-name-all` applies to the URL at this index, if it has no output of
-    /// its own.
+    /// Returns true if `--remote-name-all` applies to the URL at this index, unless the URL has its
+    /// own `-o` or `-O`.
     pub fn is_remote_named(&self, index: usize) -> bool {
         self.remote_name_all.iter().rev().find(|(from, _)| *from <= index).is_some_and(|(_, on)| *on)
     }
 }
 
-/// The options of one stage: those of the first URLs, or those after a `--then`.
+/// The options of one stage of a group. The first stage fetches the group's URLs; each `--then`
+/// begins a further stage, which fetches URLs made from the results of the previous stage.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedStage {
-    /// The URL template of `--then`; `None` for the first stage.
+    /// The URL template after `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
-    /// The `-o` and `-O` options after `--then`. Those of the first stage are in the
-    /// [`NextGroup`].
+    /// The `-o` and `-O` options after `--then`. For the first stage this is empty, and
+    /// [`NextGroup::outputs`] is used.
     pub outputs: Vec<OutputArg>,
-    /// `--extract`, in order.
+    /// The values of `--extract`, in order: regular expressions whose matches are printed or used
+    /// by the next stage.
     pub extract: Vec<String>,
-    /// `--extract-bytes`: searches the bytes of bodies instead of their text.
+    /// `--extract-bytes`: applies `--extract` to the bytes of bodies instead of their text.
     pub extract_bytes: bool,
-    /// `--unique`: prints each value once.
+    /// `--unique`: prints each extracted value once.
     pub unique: bool,
-    /// `--sort`: prints values sorted by byte.
+    /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
     /// The request settings.
     pub request: ParsedRequest,
@@ -178,15 +183,15 @@ pub struct ParsedStage {
     pub write_out: Option<TextOrFile>,
 }
 
-/// The request settings of a stage. Their files have not been read yet. `Debug` shows nothing that
-/// may be a secret.
+/// The request settings of a stage. Their files have not been read yet. `Debug` omits what may be
+/// secret.
 #[derive(Clone, Default)]
 pub struct ParsedRequest {
     /// `-X`: the request method.
     pub method: Option<String>,
     /// `-I`: requests only the head.
     pub head: bool,
-    /// `-H`, in order.
+    /// `-H`: header fields, or files with header fields, in order.
     pub fields: Vec<ParsedHeader>,
     /// `-A`: the value of `User-Agent`.
     pub user_agent: Option<Vec<u8>>,
@@ -202,9 +207,9 @@ pub struct ParsedRequest {
     pub bearer: Option<Secret>,
     /// `--aws-sigv4`: signs requests for AWS.
     pub signature: Option<SigV4>,
-    /// `--basic` and similar options; `None` if none is given.
+    /// `--basic` and similar options: the authentication schemes to use; `None` if none is given.
     pub allowed: Option<AllowedAuthSchemes>,
-    /// `-n`, `--no-netrc`.
+    /// `-n`: reads credentials from a netrc file. False after `--no-netrc`.
     pub netrc: bool,
     /// `--netrc-optional`: reads credentials from a netrc file if it exists.
     pub netrc_optional: bool,
@@ -214,9 +219,9 @@ pub struct ParsedRequest {
     pub data: Vec<ParsedData>,
     /// `-G`: appends the data to the query.
     pub get: bool,
-    /// `--url-query`, in order.
+    /// `--url-query`: parts that are added to the query of the URL, in order.
     pub query: Vec<ParsedData>,
-    /// `-F` and `--form-string`.
+    /// `-F` and `--form-string`: the form that is sent as content.
     pub form: ParsedForm,
     /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
@@ -228,7 +233,7 @@ pub struct ParsedRequest {
     pub etag_compare: Option<PathBuf>,
     /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
-    /// `--follow`: follows redirects, and `-X` applies only as far as RFC 9110 allows.
+    /// `--follow`: follows redirects. A redirect changes the method of `-X` as RFC 9110 demands.
     pub follow: bool,
     /// `-r`: the byte ranges to request.
     pub range: Option<String>,
@@ -237,7 +242,7 @@ pub struct ParsedRequest {
 }
 
 impl ParsedRequest {
-    /// Returns true if `-d`, `-F` or a similar option gives the request content.
+    /// Returns true if `-d`, `-F` or a similar option sets the request content.
     pub fn has_content(&self) -> bool {
         !self.form.is_empty() || !self.data.is_empty() && !self.get
     }
@@ -258,15 +263,17 @@ impl std::fmt::Debug for ParsedRequest {
 /// The proxy settings of a stage. Their files have not been read yet.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedProxy {
-    /// `-x` and similar options. The inner `None` stands for `-x ''`: no proxy.
+    /// `-x` and similar options: the proxy. `Some(None)` stands for `-x ''`, no proxy; `None` if no
+    /// option is given.
     pub proxy: Option<Option<Proxy>>,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
     /// `-U`: the proxy's user and password.
     pub user: Option<ParsedUser>,
-    /// `--proxy-basic` and similar options; `None` if none is given.
+    /// `--proxy-basic` and similar options: the authentication schemes for the proxy; `None` if
+    /// none is given.
     pub allowed: Option<AllowedAuthSchemes>,
-    /// `-p`: uses CONNECT for http URLs too.
+    /// `-p`: uses `CONNECT` for http URLs too.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.
     pub http2: bool,

@@ -26,17 +26,17 @@ use std::str::FromStr;
 pub enum ChecksumArg {
     /// `ALGORITHM:HEX`.
     Digest(ExpectedDigest),
-    /// The http or https URL, or the file name, of a list that [`ChecksumList`] parses.
+    /// The URL (http or https) or the file name of a list of checksums, which [`ChecksumList`]
+    /// parses.
     From(String),
 }
 
 /// The supported hash functions, the weakest first.
 ///
-/// MD5 is not supported: anyone can make two files with the same MD5 in seconds. Sites that publish
-/// only MD5 have not reviewed this for twenty years.
+/// MD5 is not supported, because anyone can make two files with the same MD5 sum in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChecksumAlgorithm {
-    /// SHA-1 (FIPS 180-4). Legacy: it detects damage, but no longer malice.
+    /// SHA-1 (FIPS 180-4). It detects accidental damage, but can be forged.
     Sha1,
     /// SHA-256 (FIPS 180-4).
     Sha256,
@@ -51,7 +51,7 @@ impl ChecksumAlgorithm {
     pub const ALL: [ChecksumAlgorithm; 4] =
         [ChecksumAlgorithm::Sha1, ChecksumAlgorithm::Sha256, ChecksumAlgorithm::Sha384, ChecksumAlgorithm::Sha512];
 
-    /// Returns the name as `--checksum` accepts it.
+    /// Returns the name of the algorithm in values of `--checksum`, such as `sha256`.
     pub fn name(self) -> &'static str {
         match self {
             ChecksumAlgorithm::Sha1 => "sha1",
@@ -61,7 +61,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Returns the number of bytes of a digest.
+    /// Returns the length of a digest in bytes.
     pub fn length(self) -> usize {
         match self {
             ChecksumAlgorithm::Sha1 => 20,
@@ -87,7 +87,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Returns the algorithm whose digests have this many bytes.
+    /// Returns the algorithm whose digests have this length in bytes.
     fn of_length(length: usize) -> Option<ChecksumAlgorithm> {
         ChecksumAlgorithm::ALL.into_iter().find(|algorithm| algorithm.length() == length)
     }
@@ -99,7 +99,7 @@ impl fmt::Display for ChecksumAlgorithm {
     }
 }
 
-/// A digest whose length is right for its algorithm.
+/// The digest that a body must have, with its algorithm. Its length is right for the algorithm.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExpectedDigest {
     algorithm: ChecksumAlgorithm,
@@ -107,8 +107,8 @@ pub struct ExpectedDigest {
 }
 
 impl ExpectedDigest {
-    /// Parses hexadecimal digits, in upper or lower case. Returns `None` unless their number is
-    /// right for the algorithm.
+    /// Parses hexadecimal digits in upper or lower case. Returns `None` if they are not a digest of
+    /// the algorithm.
     pub fn from_hex(algorithm: ChecksumAlgorithm, hex: &[u8]) -> Option<ExpectedDigest> {
         if hex.len() != algorithm.length() * 2 {
             return None;
@@ -124,7 +124,7 @@ impl ExpectedDigest {
         self.algorithm
     }
 
-    /// Returns the bytes of the digest, [`ChecksumAlgorithm::length`] of them.
+    /// Returns the bytes of the digest.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -144,19 +144,19 @@ impl fmt::Debug for ExpectedDigest {
     }
 }
 
-/// The reason why a value of `--checksum` is invalid. Its message quotes nothing of the value,
-/// which may be a URL with a password.
+/// The reason why a value of `--checksum` is invalid. The message does not quote the value, which
+/// may be a URL with a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadChecksum {
     /// The algorithm is MD5.
     Md5,
-    /// The text before the colon is neither an algorithm nor the scheme of a URL.
+    /// The text before the colon is neither the name of an algorithm nor the scheme of a URL.
     UnknownAlgorithm,
-    /// The text after the colon is no digest of the algorithm.
+    /// The text after the colon is not a digest of the algorithm.
     BadDigest(ChecksumAlgorithm),
-    /// The URL has another scheme than http and https.
+    /// The scheme of the URL is neither http nor https.
     Scheme,
-    /// The value is empty, or contains bytes that no file name and no URL contains.
+    /// The value is empty, or contains bytes that can be neither in a file name nor in a URL.
     NotAName,
 }
 

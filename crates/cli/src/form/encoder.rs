@@ -1,18 +1,19 @@
-//! The value of `;encoder=`: the transfer encoding of a form's part (RFC 2045 section 6). RFC 7578
-//! section 4.7 deprecates them and few servers decode them, but scripts for curl use them.
+//! The value of `;encoder=`: the `Content-Transfer-Encoding` of a part of a form (RFC 2045 section
+//! 6). RFC 7578 section 4.7 deprecates this field and few servers decode it, but scripts for curl
+//! use it.
 
-/// The encoding of a part's content.
+/// The transfer encoding of a part of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartEncoder {
-    /// `binary`: unchanged.
+    /// `binary`: the content stays unchanged.
     Binary,
-    /// `8bit`: unchanged.
+    /// `8bit`: the content stays unchanged.
     EightBit,
-    /// `7bit`: unchanged; a byte beyond ASCII is an error.
+    /// `7bit`: the content stays unchanged, but must be ASCII.
     SevenBit,
-    /// `base64`, in lines of 76 characters.
+    /// `base64`: lines of 76 characters.
     Base64,
-    /// `quoted-printable`.
+    /// `quoted-printable`: characters beyond printable ASCII as `=XX`.
     QuotedPrintable,
 }
 
@@ -30,7 +31,7 @@ impl PartEncoder {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the value of `Content-Transfer-Encoding`.
+    /// Returns the value of the header field `Content-Transfer-Encoding`.
     pub fn name(self) -> &'static str {
         match self {
             PartEncoder::Binary => "binary",
@@ -41,13 +42,13 @@ impl PartEncoder {
         }
     }
 
-    /// Returns true if the encoder never changes the content.
+    /// Returns true if the encoding leaves the content unchanged.
     pub fn is_identity(self) -> bool {
         matches!(self, PartEncoder::Binary | PartEncoder::EightBit)
     }
 
-    /// Encodes the content. Returns `None` if it cannot be encoded, which happens only with
-    /// [`PartEncoder::SevenBit`].
+    /// Encodes the content. Returns `None` if the encoding is [`PartEncoder::SevenBit`] and the
+    /// content is not ASCII.
     pub fn encode(self, content: Vec<u8>) -> Option<Vec<u8>> {
         match self {
             PartEncoder::Binary | PartEncoder::EightBit => Some(content),
@@ -58,7 +59,7 @@ impl PartEncoder {
     }
 }
 
-/// Encodes the content as Base64 in lines of 76 characters, 57 bytes each.
+/// Encodes the content as Base64 in lines of 76 characters, each of which encodes 57 bytes.
 fn in_lines(content: &[u8]) -> Vec<u8> {
     let lines: Vec<String> = content.chunks(57).map(crate::base64::encode).collect();
     lines.join("\r\n").into_bytes()

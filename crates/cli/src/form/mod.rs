@@ -6,8 +6,8 @@
 //! behind each, in any order: ;type=TYPE/SUBTYPE  ;filename=NAME  ;headers=LINE  ;headers=@FILE  ;encoder=NAME
 //! ```
 //!
-//! A word may be in double quotes, in which `\"` is a quote and `\\` a backslash. Otherwise it ends
-//! at `;`, and a file name also at `,`.
+//! A word may be in double quotes, in which `\"` is a quote and `\\` a backslash. A word without
+//! quotes ends at `;`, and a file name also at `,`.
 //!
 //! ```
 //! use haul_cli::form::{ParsedContent, FormItem, parse};
@@ -29,17 +29,18 @@ use crate::usage_error::UsageReason;
 pub use encoder::PartEncoder;
 use value_scanner::ValueScanner;
 
-/// The greatest depth of nested `=(` lists, small enough for the stack.
+/// The greatest depth of nested lists (`=(`), which bounds recursion.
 const DEPTH_MAX: usize = 16;
 
-/// The parsed values of `-F`. Their files have not been read yet. `Debug` shows only the number of
-/// parts.
+/// The form that the `-F` options describe, whose files have not been read yet. `Debug` shows only
+/// the number of parts, because their contents may be secrets.
 #[derive(Clone, Default)]
 pub struct ParsedForm {
-    /// `--form-escape`: escapes names in a form with backslashes.
+    /// `--form-escape`: escapes quotes in field and file names with backslashes instead of
+    /// percent-encoding.
     pub backslash: bool,
     parts: Vec<ParsedPart>,
-    /// The lists that `=(` has opened and `=)` has not closed yet, outermost first.
+    /// The lists that `=(` has opened and `=)` has not closed yet, the outermost first.
     open: Vec<ParsedPart>,
 }
 
@@ -50,12 +51,12 @@ impl std::fmt::Debug for ParsedForm {
 }
 
 impl ParsedForm {
-    /// Returns true if there was no `-F`.
+    /// Returns true if no `-F` was given.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.open.is_empty()
     }
 
-    /// Adds the parsed value of one `-F`.
+    /// Adds the value of one `-F`: a part, or the beginning or end of a list.
     pub fn push(&mut self, item: FormItem) -> Result<(), UsageReason> {
         match item {
             FormItem::Part(part) => self.list().push(part),
@@ -71,7 +72,7 @@ impl ParsedForm {
         Ok(())
     }
 
-    /// Returns the parts. Lists that are still open are closed, as in curl.
+    /// Returns the parts. Lists that are still open end here, as in curl.
     pub fn into_parts(mut self) -> Vec<ParsedPart> {
         while let Some(part) = self.open.pop() {
             self.list().push(part);
@@ -87,21 +88,21 @@ impl ParsedForm {
     }
 }
 
-/// The parsed value of one `-F`. There is no `Debug`, because contents may be secrets.
+/// The parsed value of one `-F`. It does not implement `Debug`, because contents may be secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum FormItem {
     /// A part.
     Part(ParsedPart),
-    /// `=(`: begins a nested list, to which the next parts belong.
+    /// `=(`: begins a nested list. The parts of the next `-F` options belong to it.
     Open(ParsedPart),
-    /// `=)`: ends the innermost list.
+    /// `=)`: ends the innermost open list.
     Close,
 }
 
-/// One part of a form, with its file not read yet.
+/// One part of a form. Its file has not been read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParsedPart {
-    /// The field's name.
+    /// The name of the field; `None` if it is empty.
     pub name: Option<Vec<u8>>,
     /// `;filename=`: the file name that is sent to the server.
     pub filename: Option<Vec<u8>>,
@@ -109,14 +110,14 @@ pub struct ParsedPart {
     pub content_type: Option<String>,
     /// `;headers=`: further header lines, in order.
     pub headers: Vec<ParsedHeaderLine>,
-    /// `;encoder=`: the transfer encoding. It has no effect on a list.
+    /// `;encoder=`: the transfer encoding. It is ignored for a list.
     pub encoder: Option<PartEncoder>,
     /// The content of the part.
     pub content: ParsedContent,
 }
 
 impl ParsedPart {
-    /// Makes a field whose value is taken literally: `--form-string`.
+    /// Returns the part for `--form-string NAME=VALUE`, whose value is sent as it is.
     pub fn literal(name: &[u8], value: &[u8]) -> Self {
         ParsedPart::new(name, ParsedContent::Bytes(value.to_vec()))
     }
@@ -127,13 +128,13 @@ impl ParsedPart {
     }
 }
 
-/// `;headers=`: further header lines of a part.
+/// A value of `;headers=`: header lines that are added to a part.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ParsedHeaderLine {
-    /// A header line.
+    /// The header line itself.
     Text(Vec<u8>),
-    /// `@file`: one header a line. A line that begins with a blank continues the line before; a
-    /// line that begins with `#` is a comment.
+    /// `@file`: a file with one header line per line. A line that begins with a blank continues the
+    /// previous line, and a line that begins with `#` is a comment.
     File(PathBuf),
 }
 
@@ -146,14 +147,15 @@ pub enum ParsedContent {
     File {
         /// The file; `-` is standard input.
         path: PathBuf,
-        /// True for `@`, which sends the file's name to the server; false for `<`.
+        /// True for `@`, which also sends the file's name; false for `<`, which sends only its
+        /// content.
         named: bool,
     },
     /// A nested list of parts.
     List(Vec<ParsedPart>),
 }
 
-/// Splits a value at the first `=`.
+/// Splits the value of `-F` at the first `=` into the field's name and the rest.
 pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageReason> {
     match text.iter().position(|&byte| byte == b'=') {
         Some(at) => Ok((&text[..at], &text[at + 1..])),
@@ -161,7 +163,7 @@ pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageReason> {
     }
 }
 
-/// Parses the value of one `-F`. Returns it with warnings about ignored text.
+/// Parses the value of one `-F`. Returns it together with warnings about ignored text.
 pub fn parse(text: &[u8]) -> Result<(FormItem, Vec<String>), UsageReason> {
     let (name, content) = split(text)?;
     let mut reader = FormReader { words: ValueScanner::new(content), warnings: Vec::new() };
@@ -208,7 +210,8 @@ struct FormReader<'t> {
 }
 
 impl FormReader<'_> {
-    /// Parses the files after `@`. Several files become a list with one field name.
+    /// Parses the file names after `@`, with their parameters. Several files become a list under
+    /// one field name.
     fn files(&mut self, name: &[u8]) -> Result<ParsedPart, UsageReason> {
         let mut files = Vec::new();
         loop {
@@ -227,7 +230,8 @@ impl FormReader<'_> {
         }
     }
 
-    /// Parses the text of one file or value and its parameters. `listed`: a comma ends the text.
+    /// Parses one file name or content, and its parameters. If `listed` is true, a comma ends it.
+    /// Returns the word and a part with the parameters.
     fn part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedPart), UsageReason> {
         let content = self.words.word(listed, &mut self.warnings);
         let mut part = ParsedPart::new(b"", ParsedContent::Bytes(Vec::new()));
@@ -257,7 +261,7 @@ impl FormReader<'_> {
         Ok((content, part))
     }
 
-    /// Parses a media type with its own parameters, up to the next parameter of `-F`.
+    /// Parses a media type with its own parameters. It ends at the next parameter of `-F`.
     fn content_type(&mut self, listed: bool) -> Result<String, UsageReason> {
         let text = self.words.media_type(listed);
         refuse_controls(text)?;

@@ -1,4 +1,4 @@
-//! Splits a `-F` value into words.
+//! Splits the value of `-F` into words.
 
 /// Reads words from the unread rest of a `-F` value.
 pub(super) struct ValueScanner<'t> {
@@ -10,18 +10,19 @@ impl<'t> ValueScanner<'t> {
         ValueScanner { rest }
     }
 
-    /// Skips this byte if it is next. Returns true if it was skipped.
+    /// Skips this byte if it is the next one. Returns true if it was skipped.
     pub(super) fn take(&mut self, byte: u8) -> bool {
         self.take_bytes(&[byte])
     }
 
-    /// Skips blanks, and then this prefix, ignoring case. Returns true if the prefix was next.
+    /// Skips blanks, and then this prefix in any letter case. Returns true if the prefix was
+    /// skipped.
     pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
         self.pass_blanks();
         self.take_bytes(prefix)
     }
 
-    /// Skips blanks. Line ends count as content, because a value may end in one.
+    /// Skips blanks, but no line ends, with which a content may begin.
     fn pass_blanks(&mut self) {
         let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
         self.rest = &self.rest[blanks..];
@@ -37,8 +38,8 @@ impl<'t> ValueScanner<'t> {
         }
     }
 
-    /// Reads a word: in quotes, or up to `;` (with `listed` also up to `,`) without the blanks
-    /// around it.
+    /// Reads a word and removes its quotes, or the blanks around it. A word without quotes ends at
+    /// `;`, and if `listed` is true also at `,`.
     pub(super) fn word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
         self.pass_blanks();
         match quoted(self.rest) {
@@ -66,7 +67,7 @@ impl<'t> ValueScanner<'t> {
         text[..end].trim_ascii_end()
     }
 
-    /// Reads the text before the next separator.
+    /// Reads the text before the next `;`, or if `listed` is true also before the next `,`.
     fn bare(&mut self, listed: bool) -> &'t [u8] {
         let is_end = |byte: &u8| *byte == b';' || (listed && *byte == b',');
         let end = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
@@ -85,14 +86,15 @@ fn trim_blanks_end(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Returns true if the text begins with a parameter of `-F`, and not with one of the media type.
+/// Returns true if the text begins with a parameter of `-F`, such as `filename=`. Other parameters
+/// belong to the media type.
 fn is_parameter_of_option(text: &[u8]) -> bool {
     let mut words = ValueScanner::new(text);
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
 }
 
-/// Splits off a word in double quotes. Returns `None` if the quotes are missing or not closed: they
-/// are then part of the text.
+/// Splits a word in double quotes off the text. Returns `None` if a quote is missing: the other
+/// quote is then part of the text.
 fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut word = Vec::new();

@@ -1,4 +1,4 @@
-//! The command line of ftp(1), for the fetching of URLs.
+//! The command line of ftp(1), reduced to the options for fetching URLs.
 //!
 //! ```
 //! use haul_cli::ftp::args::{FtpArgs, FtpOutput};
@@ -22,26 +22,26 @@ pub struct FtpArgs {
     pub urls: Vec<String>,
     /// `-o`: the destination of the content.
     pub output: FtpOutput,
-    /// `-C`: resume the existing part of the file.
+    /// `-C`: resumes the download of a partial file.
     pub goes_on: bool,
-    /// `-v` is true, `-V` is false; `None` without either, when only a terminal gets verbose
-    /// output.
+    /// True for `-v`, false for `-V`. `None` if neither is given: output is then verbose only on a
+    /// terminal.
     pub verbose: Option<bool>,
-    /// The progress meter: `-m` is true, `-M` false.
+    /// The progress meter: true for `-m`, false for `-M`; `None` if neither is given.
     pub meter: Option<bool>,
-    /// `-N`: the program's name in errors.
+    /// `-N`: the program name that error messages begin with.
     pub name: Option<String>,
     /// `-U`: the value of `User-Agent`.
     pub user_agent: Option<String>,
-    /// `-w`: connection timeout.
+    /// `-w`: the time limit for connecting to a server.
     pub connect_timeout: Option<Duration>,
-    /// `-c`: a file of cookies.
+    /// `-c`: the file from which cookies are read.
     pub cookies: Option<PathBuf>,
-    /// `-T`, or fetch(1)'s `-m`: does not fetch a file that is as new as the server's.
+    /// `-T`, or `-m` of fetch(1): fetches only if the server's content is newer than the file.
     pub newer: bool,
-    /// `-u`, or fetch(1)'s `-n`: does not set the modification time of files.
+    /// `-u`, or `-n` of fetch(1): leaves the modification time of files as it is.
     pub drops_date: bool,
-    /// `-4`, `-6`: the IP version to use.
+    /// `-4`, `-6`: the only IP version to use, 4 or 6.
     pub family: Option<u8>,
     /// `-s`: the local address of connections.
     pub source: Option<String>,
@@ -49,26 +49,26 @@ pub struct FtpArgs {
     pub ca_file: Option<PathBuf>,
     /// `-S capath=`: a directory of trusted CA certificates.
     pub ca_path: Option<PathBuf>,
-    /// `-S dont`: certificates are not checked.
+    /// `-S dont`: does not verify certificates.
     pub insecure: bool,
-    /// `--agent`, `--agent-idle`; or `HAUL_AGENT`.
+    /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`.
     pub agent: Option<AgentArgs>,
     /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
     pub fetch: Option<FetchArgs>,
 }
 
-/// The arguments that only fetch(1) has ([`fetch_args`](super::fetch_args)).
+/// The arguments that fetch(1) has and ftp(1) has not ([`fetch_args`](super::fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchArgs {
-    /// `-S`: the required length of the content.
+    /// `-S`: the length in bytes that the content must have.
     pub length: Option<u64>,
     /// `-A`: does not follow redirects.
     pub stays: bool,
     /// `-d`: uses no proxy.
     pub direct: bool,
-    /// `-T`: receive (idle) timeout.
+    /// `-T`: the longest time without any received byte.
     pub timeout: Option<Duration>,
-    /// `-a`, `-w`: the pause before a transient failure is retried.
+    /// `-a`, `-w`: the time to wait before a failed transfer is retried. `None`: no retries.
     pub retry_after: Option<Duration>,
 }
 
@@ -79,22 +79,22 @@ pub enum FtpOutput {
     Stdout,
     /// `-o FILE`.
     File(PathBuf),
-    /// A file with the name at the end of the URL's path.
+    /// A file in the working directory, named after the last segment of the URL's path.
     #[default]
     Named,
 }
 
-/// The letters that take a value. Some have no effect here: ports, control connections, titles, and
-/// ftp's own retries (`DkPrx`).
+/// The letters of the options that take a value. `DkPrx` have no effect here: ports, control
+/// connections, titles, and the retries of ftp(1).
 const VALUED: &str = "oSNUwcsDkPrx";
-/// The letters without a value that have no effect here.
+/// The letters of the options without a value that have no effect here.
 const IGNORED: &str = "AadeEginpt";
 
 impl FtpArgs {
     /// Parses a command line, given without the program's name.
     ///
     /// # Errors
-    /// A line that says what is wrong with it.
+    /// The message about the invalid option or value.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let args = parse(words, &OptionLetters { valued: VALUED, set: Self::set, give: Self::give })?;
         if args.urls.is_empty() {
@@ -103,8 +103,8 @@ impl FtpArgs {
         Ok(args)
     }
 
-    /// Parses a long option. Both grammars have the same ones, which are haul's own: those of the
-    /// agent.
+    /// Parses a long option, which ftp(1) and fetch(1) do not have: `--agent` or `--agent-idle`.
+    /// Returns false for any other name.
     fn long(
         &mut self,
         long: &str,
@@ -144,7 +144,7 @@ impl FtpArgs {
         Ok(())
     }
 
-    /// Stores the value of `-o`, which both grammars have.
+    /// Applies `-o`, which means the same in ftp(1) and fetch(1).
     pub(super) fn output_to(&mut self, value: String) {
         self.output = if value == "-" { FtpOutput::Stdout } else { FtpOutput::File(value.into()) };
     }
@@ -165,7 +165,7 @@ impl FtpArgs {
         Ok(())
     }
 
-    /// Parses one value of `-S`.
+    /// Parses one option of the comma-separated list after `-S`.
     fn tls(&mut self, option: &str) -> Result<(), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
@@ -184,7 +184,7 @@ impl FtpArgs {
     }
 }
 
-/// The option letters of a grammar, and the functions that apply them.
+/// The option letters of ftp(1) or fetch(1), and the functions that apply them.
 pub(super) struct OptionLetters {
     /// The letters that take a value.
     pub(super) valued: &'static str,

@@ -1,5 +1,5 @@
-//! Copies local files (`file:PATH`) as ftp(1) does: fw_update installs its downloads in this way,
-//! and mirrors may be local directories.
+//! Copies local files (`file:PATH`) as ftp(1) does. fw_update installs its downloads in this way,
+//! and a mirror may be a local directory.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -13,16 +13,18 @@ use super::args::FtpOutput;
 use super::unnamed;
 use crate::usage_error::{one_line, shown_url};
 
-/// Returns the path of a `file:` URL. Like ftp(1), it takes relative paths and decodes nothing.
+/// Returns the path of a `file:` URL, or `None` for any other URL. As in ftp(1), the path may be
+/// relative and is not percent-decoded.
 pub(super) fn path(url: &str) -> Option<&str> {
     let (scheme, path) = url.split_at_checked("file:".len())?;
     scheme.eq_ignore_ascii_case("file:").then_some(path)
 }
 
-/// Copies a file. Returns its length in bytes.
+/// Copies a local file to the output. Returns its length in bytes.
 ///
 /// # Errors
-/// The message to print; `None` if the reader has closed the output.
+/// The message to print. It is `None` if the reader has closed the output, which is no failure to
+/// report.
 pub(super) fn copy(from: &str, output: &FtpOutput) -> Result<u64, Option<String>> {
     let to = match output {
         FtpOutput::Stdout => None,
@@ -50,7 +52,8 @@ fn name(path: &str) -> Option<PathBuf> {
     Path::new(path).file_name().filter(|_| !path.ends_with('/')).map(PathBuf::from)
 }
 
-/// Returns true if the path leads to this file: opening it for writing would then empty the source.
+/// Returns true if the path leads to the open file. The file must not be copied to itself, because
+/// opening it for writing would empty it.
 fn is_same(file: &File, path: &Path) -> bool {
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), path.metadata()) {

@@ -1,4 +1,5 @@
-//! The command line of FreeBSD's fetch(1), as its ports call it: `fetch -Fpr -S SIZE -o FILE URL`.
+//! The command line of FreeBSD's fetch(1), as the ports system calls it: `fetch -Fpr -S SIZE -o
+//! FILE URL`.
 //!
 //! ```
 //! use haul_cli::ftp::fetch_args::parse;
@@ -8,29 +9,29 @@
 //! assert!(args.goes_on && args.fetch.unwrap().length == Some(1234));
 //! ```
 //!
-//! The grammar differs from curl's because ports pass `-Fpr` and `-S SIZE` themselves, which curl
-//! would read as a form and a URL.
+//! haul needs this grammar because the ports system always passes `-Fpr` and `-S SIZE`, which mean
+//! something else to curl: a form, and a URL.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use super::args::{self, FtpArgs, OptionLetters, seconds};
 
-/// The letters that take a value. `B` (the size of a buffer) and `N` (a netrc file) have no effect
-/// here.
+/// The letters of the options that take a value. `B` (the size of a buffer) and `N` (a netrc file)
+/// have no effect here.
 const VALUED: &str = "BNoSTw";
-/// The letters without a value that have no effect here: passive FTP, links to local files, the
-/// handling of partial files. (`-F` is always in effect: an existing file is resumed, and the
-/// caller checks it.)
+/// The letters of the options without a value that have no effect here: passive FTP, links to local
+/// files, and the handling of partial files. (`-F` is always in effect: a partial file is resumed
+/// without a check, and the caller of fetch(1) checks the result.)
 const IGNORED: &str = "FHlPpRtU";
 
-/// The default time to wait after a transient failure, as in fetch(1).
+/// The default time to wait before a failed transfer is retried, as in fetch(1).
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Parses a command line, given without the program's name.
 ///
 /// # Errors
-/// A line that says what is wrong with it.
+/// The message about the invalid option or value.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<FtpArgs, String> {
     let mut args = args::parse(words, &OptionLetters { valued: VALUED, set, give })?;
     if args.urls.is_empty() {

@@ -1,5 +1,5 @@
-//! The personas `ftp` and `fetch`: for package managers that call ftp(1) or fetch(1) for each file
-//! (`haul ftp ...`, `haul fetch ...`, or these names).
+//! The personas `ftp` and `fetch`, for package managers that call ftp(1) or fetch(1) for each file.
+//! haul is called as `haul ftp ...`, as `haul fetch ...`, or by one of these names.
 //!
 //! ```text
 //!  ftp -o - https://mirror/index/            the index: compressed on the way, plain on standard output
@@ -7,9 +7,10 @@
 //!  fetch -Fpr -S SIZE https://mirror/a.tgz   a file: resumed, of that length, with the server's date
 //! ```
 //!
-//! Standard error is a protocol too: pkg_add acts on `Redirected to`, on `Error retrieving`, on
-//! `connect: Connection timed out`, and shows its user every line that it does not know. So the
-//! messages are those of ftp. A reader that stops early is no error, and causes no message.
+//! Programs parse the messages on standard error. pkg_add acts on `Redirected to`, on `Error
+//! retrieving` and on `connect: Connection timed out`, and shows its user every line that it does
+//! not know. So haul prints the messages of ftp. A reader that closes the output early is no error,
+//! and causes no message.
 //!
 //! ```
 //! use haul_cli::ftp::{FtpProgram, called};
@@ -20,7 +21,7 @@
 //! assert_eq!(words(&["haul", "u", "ftp"]), None);
 //! ```
 //!
-//! Left out: everything about the FTP protocol.
+//! Not supported: the FTP protocol.
 
 pub mod args;
 mod copy_file;
@@ -54,7 +55,8 @@ use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
 use args::{FetchArgs, FtpArgs, FtpOutput};
 
-/// The longest Retry-After that is respected: the user does not see why the program waits.
+/// The longest `Retry-After` that is respected. A longer wait would surprise the user, who does not
+/// see the reason.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program that haul stands in for.
@@ -81,7 +83,8 @@ impl FtpProgram {
     }
 }
 
-/// Returns the program and its arguments, if haul was called as one of these programs.
+/// Returns the program and its arguments if the command line calls haul as ftp(1) or fetch(1). The
+/// first of `words` is the program's name.
 #[must_use]
 pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
     if let Some(program) = FtpProgram::of(Path::new(words.first()?).file_name()?) {
@@ -90,7 +93,7 @@ pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
     FtpProgram::of(words.get(1)?).map(|program| (program, words.split_off(2)))
 }
 
-/// Runs a command line. Returns the exit code: 0, or 1 if something failed.
+/// Fetches the URLs of a command line. Returns the exit code: 0, or 1 if a URL failed.
 #[must_use]
 pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
@@ -142,7 +145,7 @@ impl FtpClient {
         Ok(0)
     }
 
-    /// Returns the options that all requests of the command line share.
+    /// Returns the request options that apply to all URLs of the command line.
     fn options(&self) -> Result<RequestOptions> {
         let args = &self.args;
         let mut options = RequestOptions {
@@ -236,8 +239,7 @@ impl FtpClient {
         }
     }
 
-    /// Copies the file of a `file:PATH` URL, whose path is used without decoding. Returns the exit
-    /// code.
+    /// Copies the file of a `file:PATH` URL to the output. Returns the exit code.
     fn copy(&self, from: &str) -> u8 {
         let started = Instant::now();
         match copy_file::copy(from, &self.args.output) {
@@ -254,7 +256,8 @@ impl FtpClient {
         }
     }
 
-    /// Sets the modification time of a file to the one that the server sent.
+    /// Sets the modification time of a file to the server's `Last-Modified`, unless `-u` or `-n` is
+    /// given.
     fn date(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
         if !self.args.drops_date
             && let Some(head) = &outcome.head
@@ -296,7 +299,8 @@ impl FtpClient {
         fetcher.fetch_to_file(url, &options, path, &FileOptions { in_place, ..FileOptions::default() })
     }
 
-    /// Checks the length of a fetched file for fetch(1), and sets its date. Returns the exit code.
+    /// Checks that a fetched file has the length that fetch(1)'s `-S` requires, and sets its
+    /// modification time. Returns the exit code.
     fn check(&self, fetch: &FetchArgs, url: &str, path: &Path, outcome: &TransferOutcome) -> Result<u8> {
         let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
         let actual = path.metadata().map_err(failed)?.len();
@@ -329,7 +333,8 @@ impl FtpClient {
         self.args.verbose.unwrap_or_else(|| io::stderr().is_terminal())
     }
 
-    /// Prints the result of a transfer. Returns the exit code.
+    /// Prints a message about a redirect to another origin and about a failure or, if verbose, the
+    /// rate. Returns the exit code.
     fn report(&self, target: &Target, outcome: &TransferOutcome) -> u8 {
         if self.args.verbose != Some(false) && outcome.facts.redirects > 0 && outcome.target.origin() != target.origin()
         {
@@ -362,14 +367,15 @@ impl FtpClient {
     }
 }
 
-/// Returns true if a new file can be renamed to this path, which needs access to its directory.
+/// Returns true if this process may create files in the path's directory, which is needed to rename
+/// a new file to the path.
 fn may_rename_in(path: &Path) -> bool {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-/// Returns the proxies of ftp(1), which uses `http_proxy` for https too: pkg_add does not set
-/// `https_proxy`. The variables of a scheme come first.
+/// Returns the proxies from the environment. https also uses `http_proxy`, as in ftp(1), if no
+/// variable for https is set: pkg_add does not set `https_proxy`.
 fn proxies_of_ftp() -> ProxyOptions {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let environment = ProxyEnvironment::read(|name| {
@@ -382,12 +388,13 @@ fn proxies_of_ftp() -> ProxyOptions {
     proxies
 }
 
-/// Returns ftp's message for a URL that names no file when a file name is needed.
+/// Returns the message of ftp(1) for a URL without a file name, if `-o` does not name the file.
 fn unnamed(url: &str) -> String {
     format!("No filename after directory (use -o): {url}")
 }
 
-/// Returns ftp's message for a failure. Returns `None` if the reader closed the output early.
+/// Returns the message of ftp(1) for a failed transfer. Returns `None` if the reader closed the
+/// output early.
 fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
@@ -406,7 +413,8 @@ fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<
     })
 }
 
-/// Returns the message of fetch(1) for a failure: the URL, and the error.
+/// Returns the message of fetch(1) for a failed transfer, which begins with the URL. Returns `None`
+/// if the reader closed the output early.
 fn fetch_message(fetch: &FetchArgs, target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
@@ -428,13 +436,14 @@ fn mismatch(url: &str, expected: u64, actual: &str) -> String {
     format!("{url}: size mismatch: expected {expected}, actual {actual}")
 }
 
-/// Returns true if the error says that the reader closed the output early.
+/// Returns true if the error is `EPIPE`: the reader closed the output early.
 fn is_left(error: &Error) -> bool {
     error.io_source().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// Returns the reason phrase of the response, without control characters. Returns the usual one if
-/// there is none, as in HTTP/2, because callers search for it (fw_update for "404 Not Found").
+/// Returns the reason phrase of the response, without control characters. If the response has none,
+/// as in HTTP/2, returns the standard phrase, because callers search for it (fw_update for "404 Not
+/// Found").
 fn reason(outcome: &TransferOutcome) -> String {
     let head = outcome.head.as_ref();
     let given = head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Parses the arguments into [`ParsedArgs`], with curl's grammar.
 //!
-//! `-abc` bundles letters, `-ofile` and `-o file` are the same, and so are `--opt value` and
-//! `--opt=value`; `--no-opt` turns a switch off, `--` ends the options, everything else is a URL.
-//! Long names are exact: curl dropped unique prefixes because each new option broke some of them.
-//! `-K` is read in place, as if its lines stood on the command line.
+//! `-abc` bundles letters. `-ofile` and `-o file` are the same, and so are `--opt value` and
+//! `--opt=value`. `--no-opt` turns a switch off, `--` ends the options, and everything else is a
+//! URL. Long names must be complete: curl no longer accepts unique prefixes because new options
+//! made them ambiguous. A config file (`-K`) is read as if its lines stood on the command line.
 //!
 //! ```
 //! use haul_cli::{file_access::SystemFiles, parse::parse};
@@ -14,8 +14,8 @@
 //! assert!(!parsed.groups[0].stages[0].transfer.options.redirects.follow);
 //! ```
 //!
-//! It uses no crate for argument parsing: in curl's grammar `-o=x` names the file `=x`, options
-//! that only haul lacks need their own message, and config files contain the same options.
+//! No crate for argument parsing is used. In curl's grammar `-o=x` names the file `=x`, options
+//! that only curl has need their own message, and config files contain the same options.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
@@ -43,8 +43,8 @@ where
     parse_as(Persona::Haul, args, files)
 }
 
-/// Parses the arguments after the program's name, and before them the default config file of the
-/// persona.
+/// Parses the default config file of the persona, and then the arguments, given without the
+/// program's name.
 pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -91,15 +91,15 @@ where
     Ok(parser.args)
 }
 
-/// Returns true if this first argument disables the default config file. curl checks the first
-/// argument alone.
+/// Returns true if the first argument disables the default config file. As in curl, it has no
+/// effect in any other position.
 fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
-/// Returns true if a word is the value that OpenBSD's pkg_add gives to the option `-S` of ftp(1): a
-/// descriptor for TLS sessions. haul's `-S` takes no value, so that the word looks like a URL. No
-/// host can have this name, and pkg_add with `haul -L -s -q -N` must not fail because of it.
+/// Returns true for the word `session=/dev/fd/N`, which OpenBSD's pkg_add passes as the value of
+/// `-S`, an option of ftp(1). haul's `-S` takes no value, so that the word looks like a URL. It is
+/// ignored, so that pkg_add can call `haul -L -s -q -N`; no host can have this name.
 fn is_session_option(word: &str) -> bool {
     let number = word.strip_prefix("session=/dev/fd/");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -110,20 +110,20 @@ struct Parser<'f> {
     files: &'f mut dyn FileAccess,
     /// The number of open config files.
     depth: usize,
-    /// The option that named the outermost config file; `None` for the default file.
+    /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,
     variables: Variables,
-    /// The length of the last value, if it is a secret on the command line.
+    /// The length in bytes of the last value, if it is a secret that stands on the command line.
     secret: Option<usize>,
 }
 
-/// The reason why an option is refused, with the part of the option that messages may show.
+/// An error in an option, which may be in a config file that the option names.
 enum OptionError {
     Here {
         shown: Vec<u8>,
         reason: UsageReason,
     },
-    /// An error in a config file that the option names.
+    /// An error in the config file that the option names.
     Deeper(UsageError),
 }
 
@@ -154,7 +154,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a list of URLs as curl does: immediately, one URL per line, without globs.
+    /// Reads a list of URLs as curl does: immediately, with one URL per line, in which brackets and
+    /// braces are literal.
     fn list(&mut self, path: &Path) -> Result<(), UsageReason> {
         let unreadable = |error: &std::io::Error| UsageReason::read(path, error);
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
@@ -168,7 +169,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Applies one argument that begins with a dash. Returns `true` if it used `next` as its value.
+    /// Applies one argument that begins with a dash. `next` is the following argument. Returns
+    /// `true` if it was used as the value.
     fn option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         match written.strip_prefix(b"--") {
             Some(long) => self.long(written, long, next),
@@ -176,7 +178,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Applies a long option. `long` is `written` without its dashes; messages show `written`.
+    /// Applies a long option. `long` is `written` without its dashes. Messages show `written`.
+    /// Returns `true` if `next` was used as the value.
     fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
             Some(at) => (&long[..at], Some(&long[at + 1..])),
@@ -200,7 +203,7 @@ impl Parser<'_> {
         self.apply(flag, on, attached, next, shown)
     }
 
-    /// Applies a `--variable`.
+    /// Sets the variable that the value of `--variable` defines.
     fn assign(&mut self, text: &[u8]) -> Result<(), UsageReason> {
         let Some(assignment) = VariableAssignment::parse(text)? else {
             if !self.args.global.persona.is_curl() {
@@ -232,8 +235,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Applies the letters of a bundle after one dash. The first letter that takes a value uses the
-    /// rest of the argument as its value.
+    /// Applies the letters after one dash. The first letter that takes a value uses the rest of the
+    /// argument, or `next` if nothing is left. Returns `true` if `next` was used.
     fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         // A lone dash is a letter that no option has.
         for at in 1..written.len().max(2) {
@@ -303,9 +306,9 @@ impl Parser<'_> {
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
     }
 
-    /// Reads the first `.curlrc` in curl's search path. A file that cannot be opened is ignored. As
-    /// in curl, an error in the file is reported and ends its reading, and the transfers still run.
-    /// But an option that haul refuses is an error.
+    /// Reads the first `.curlrc` in curl's search path that can be opened. As in curl, an error in
+    /// the file is reported and ends the reading of the file, but the transfers still run. An
+    /// option that haul does not support is a fatal error.
     fn curlrc(&mut self) -> Result<(), UsageError> {
         let places = [
             ("CURL_HOME", ".curlrc"),

@@ -1,12 +1,12 @@
-//! Finds the end of a config file on standard input, after which an option may read the rest as
-//! content. curl reads a file as soon as it meets the option that names it, and programs write
-//! options and content into one pipe.
+//! Finds the end of a config file on standard input. After an option such as `data = @-`, the rest
+//! of standard input is content: curl reads a file as soon as it meets the option, and programs
+//! write options and content into one pipe.
 
 use crate::config_file::ConfigEntry;
 use crate::flags;
 
-/// Returns true if the option reads the rest of standard input as content, so that no more options
-/// can follow in it.
+/// Returns true if the option of this entry reads the rest of standard input as content. No more
+/// options can follow then.
 pub(super) fn is_taken_by(entry: &ConfigEntry<'_>) -> bool {
     let Some(value) = entry.value else { return false };
     // Nearly every line, and there may be millions.

@@ -7,8 +7,8 @@
 //! HEX                  a list with only one checksum; also `HEX  -`
 //! ```
 //!
-//! Other lines (comments, PGP armour, other algorithms) are ignored. A line with only a digest
-//! counts only if it is the only line, so that an error page is not taken for a list.
+//! Other lines (comments, PGP armour, other algorithms) are ignored. A bare digest counts only if
+//! it is the only line, so that an error page is not mistaken for a list.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,8 @@ use std::ops::Range;
 
 use super::{ChecksumAlgorithm, ExpectedDigest};
 
-/// The length limit of a list, in bytes. The largest lists of distributions are a tenth as long.
+/// The length limit of a list, in bytes. The largest lists that distributions publish have a tenth
+/// of this length.
 pub const LIST_MAX: usize = 16 << 20;
 
 /// The reason why a list gives no digest for a file.
@@ -49,16 +50,17 @@ impl std::error::Error for NoDigest {}
 
 /// A parsed list of checksums, which can be searched for any number of files.
 ///
-/// Sorting aside, parsing takes time and memory proportional to the text. A search takes a few
-/// comparisons.
+/// Parsing takes memory proportional to the text, and the time of sorting its lines. A lookup takes
+/// a few comparisons.
 #[derive(Debug)]
 pub struct ChecksumList {
-    /// The text, followed by the unescaped names.
+    /// The text of the list, followed by the names that contained escapes, in unescaped form.
     text: Vec<u8>,
     /// The entries, sorted by the path components of their names from the last to the first, so
     /// that names with the same end are neighbours.
     entries: Vec<ListEntry>,
-    /// The digest if the list is a single line without a file name.
+    /// The digest of a list that consists of one line without a file name; `None` for any other
+    /// list.
     bare: Option<ListedSum>,
 }
 
@@ -100,14 +102,16 @@ impl ChecksumList {
         ChecksumList { text, entries, bare: bare.filter(|_| lines == 1) }
     }
 
-    /// Returns the digest of the file at this path or with this path in its URL.
+    /// Returns the digest of the file at this path, which may be a local path or the path of a URL.
     ///
-    /// Names are compared by their last path components, because lists are made in other
-    /// directories. The entry that shares the most components with the path is used, preferably one
-    /// without further components. Of several algorithms the strongest is used.
+    /// Names are compared component by component from the end, because the list may have been made
+    /// in another directory. The entry with the most components in common with the path is used.
+    /// Among equal entries, one whose name has no further components is preferred, and then the
+    /// strongest algorithm.
     ///
     /// # Errors
-    /// [`NoDigest`] if the list has no digest for the file, or several different ones.
+    /// [`NoDigest`] if the list has no digest for the file, or several digests that contradict each
+    /// other.
     pub fn pick(&self, path: &str) -> Result<ExpectedDigest, NoDigest> {
         match &self.bare {
             Some(ListedSum::Known(digest)) => return Ok(digest.clone()),
@@ -137,7 +141,8 @@ impl ChecksumList {
         Err(found)
     }
 
-    /// Returns how many components at the end of a path the best entries share with it.
+    /// Returns the greatest number of final components that an entry's name has in common with the
+    /// path.
     fn common(&self, path: &str) -> usize {
         let place = self.entries.partition_point(|entry| parts(self.name(entry)).lt(parts(path.as_bytes())));
         let neighbours = [place.checked_sub(1), Some(place)];
@@ -146,7 +151,7 @@ impl ChecksumList {
         entries.map(common).max().unwrap_or(0)
     }
 
-    /// Returns the entries whose names share `common` components with the end of this path.
+    /// Returns the entries whose last `common` components are those of the path.
     fn ending_in(&self, path: &str, common: usize) -> &[ListEntry] {
         let end = || parts(path.as_bytes()).take(common);
         let from = self.entries.partition_point(|entry| parts(self.name(entry)).take(common).lt(end()));
@@ -164,14 +169,15 @@ fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.rsplit(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b"."))
 }
 
-/// A checksum, and the range of its file name in [`ChecksumList::text`].
+/// A checksum, and the range of its file name in the field `text` of [`ChecksumList`].
 #[derive(Debug)]
 struct ListEntry {
     name: Range<usize>,
     sum: ListedSum,
 }
 
-/// Returns the strongest digest of these entries, or an error if they contradict each other.
+/// Returns the strongest digest of these entries. Returns an error if two digests of one algorithm
+/// differ or all are MD5 sums, and `None` without entries.
 fn digest_of(entries: &[ListEntry]) -> Option<Result<ExpectedDigest, NoDigest>> {
     let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
@@ -203,7 +209,7 @@ enum ListedSum {
 }
 
 impl ListedSum {
-    /// Parses a digest without an algorithm, which its length implies.
+    /// Parses a digest whose algorithm follows from its length.
     fn from_hex(hex: &[u8]) -> Option<ListedSum> {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
             return Some(ListedSum::Md5);
@@ -254,8 +260,8 @@ fn plain(line: &[u8]) -> Option<ChecksumLine<'_>> {
     Some(ChecksumLine { name, sum })
 }
 
-/// Removes the backslash at the beginning of a line, which marks an escaped name. Returns whether
-/// there was one, and the rest.
+/// Removes the backslash at the beginning of a line, with which sha256sum marks an escaped name.
+/// Returns true if there was one, and the rest of the line.
 fn escaped(line: &[u8]) -> (bool, &[u8]) {
     match line.strip_prefix(b"\\") {
         Some(rest) => (true, rest),

@@ -8,7 +8,7 @@ fn sha256(byte: u8) -> String {
     hex(byte, ChecksumAlgorithm::Sha256)
 }
 
-/// Returns the algorithm and the first byte of the digest that the list has for this name.
+/// Parses the list and picks the digest for this name. Returns its algorithm and its first byte.
 fn picked(text: &str, name: &str) -> Result<(ChecksumAlgorithm, u8), NoDigest> {
     pick(text.as_bytes(), name).map(|digest| (digest.algorithm(), digest.bytes()[0]))
 }
