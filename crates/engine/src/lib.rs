@@ -1,6 +1,6 @@
-//! haul moves HTTP bodies as fast as the machine and the network allow: one request of a program,
-//! or a list of a million URLs, in bounded memory, with retries, and with every secret sent only to
-//! the server it was given for.
+//! haul is an HTTP client library. It moves bodies as fast as the machine and the network allow,
+//! from one request of a program up to a list of a million URLs. Its memory is bounded, failed
+//! requests can be retried, and each secret is sent only to the server for which it was given.
 //!
 //! A single request needs neither a thread nor an event loop, and the next one uses the same
 //! connection:
@@ -61,11 +61,11 @@
 //! | [`net`] | names, connections, proxies, TLS, the pool |
 //! | [`buffer`] | read buffers that a sink can take over |
 //!
-//! `drive` (the two drivers), `clock` and `fork` are public for tests and benches alone: they are
-//! hidden here, and change without notice.
+//! `drive` (the two drivers), `clock` and `fork` are public only for tests and benchmarks. They are
+//! hidden from this page and may change without notice.
 //!
-//! Two crates below it use neither sockets nor clocks: `haul_proto`, the protocol machines, and
-//! `haul_policy`, the rules (redirects, retries, secrets, queues).
+//! haul uses two crates that contain neither sockets nor clocks: `haul_proto`, the protocol state
+//! machines, and `haul_policy`, the rules (redirects, retries, secrets, queues).
 //!
 //! # Not supported
 //!

@@ -56,8 +56,8 @@ pub struct ConnectOptions {
     pub attempt_delay: Duration,
     /// The time limit for all attempts together. Default 300 s, as in curl.
     pub timeout: Duration,
-    /// Keep-alive probes on a silent connection. Default on, as in curl; costs three system calls
-    /// for each connection.
+    /// The keep-alive probes on a silent connection. Default: on, as in curl. They cost three
+    /// system calls for each connection. `None` turns them off.
     pub keepalive: Option<TcpKeepalive>,
     /// The local interface or address of connections (`--interface`). Default: the system's choice.
     pub interface: Option<LocalInterface>,
@@ -69,11 +69,11 @@ pub struct ConnectOptions {
     /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), if the system supports it.
     /// Default: the system's.
     pub priority: Option<u8>,
-    /// The Unix socket to which all connections go, whatever the URL, without any proxy
+    /// The Unix socket to which all connections go, regardless of the URL and the proxy settings
     /// (`--unix-socket`, `--abstract-unix-socket`). Default: none.
     pub unix_socket: Option<UnixSocketAddress>,
-    /// Begin each connection with a line of the PROXY protocol, version 1, which contains the
-    /// addresses of both ends (`--haproxy-protocol`). Default no.
+    /// True to begin each connection with a line of the PROXY protocol, version 1, which contains
+    /// the addresses of both ends (`--haproxy-protocol`). Default: false.
     pub haproxy_protocol: bool,
     /// The client address in the line of the PROXY protocol, instead of the connection's local one
     /// (`--haproxy-clientip`). Default: none.
@@ -98,8 +98,8 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Returns true if both options make the same connection, so that requests with either may use
-    /// it. Ignores `attempt_delay` and `timeout`, which do not affect an open connection.
+    /// Returns true if both options make the same connection, so that requests with either of them
+    /// may use it. Ignores `attempt_delay` and `timeout`, which do not affect an open connection.
     #[must_use]
     pub fn make_equal_connections(&self, other: &Self) -> bool {
         let Self {
@@ -134,7 +134,7 @@ impl ConnectOptions {
 /// The delay before another attempt to connect to a Unix socket whose backlog is full.
 const LOCAL_RETRY: Duration = Duration::from_millis(10);
 
-/// The state of a [`ConnectRace`].
+/// The result of [`ConnectRace::step`].
 #[derive(Debug)]
 pub enum RaceStatus {
     /// No attempt has succeeded yet: wait for a socket to become writable, or for
@@ -154,7 +154,7 @@ pub enum RaceStatus {
     Failed(Error),
 }
 
-/// Connection attempts to the addresses of one host, of which the first successful one wins.
+/// Connection attempts to the addresses of one host. The first successful attempt ends the race.
 #[derive(Debug)]
 pub struct ConnectRace {
     host: String,
@@ -357,8 +357,8 @@ impl ConnectRace {
         RaceStatus::Done { socket, peer }
     }
 
-    /// Keeps the most informative failure: an answer from an address is preferred to an attempt
-    /// that failed locally.
+    /// Keeps the most informative failure for the error message. A refusal by the peer replaces an
+    /// attempt that failed locally.
     fn lost(&mut self, peer: SocketAddr, error: io::Error) {
         self.trace_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));
@@ -385,7 +385,7 @@ impl ConnectRace {
     }
 }
 
-/// Returns each address with this port.
+/// Returns a socket address for each IP address, all with this port.
 #[must_use]
 pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
     addresses.iter().map(|&address| SocketAddr::new(address, port)).collect()
@@ -444,7 +444,8 @@ fn lacks_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Returns a rank: the failure with the highest rank is reported, and of equal ones the last.
+/// Returns the rank of a failure. The failure with the highest rank is reported; among equal ranks,
+/// the last one is.
 fn weight(error: &io::Error) -> u8 {
     if lacks_descriptors(error) {
         return 2;

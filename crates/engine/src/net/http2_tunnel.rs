@@ -33,14 +33,15 @@ pub(super) struct Http2Tunnel {
     waiting: Vec<u8>,
 }
 
-/// The result of [`Http2Tunnel::take`].
+/// The result of [`Http2Tunnel::take`]: the next event in the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelEvent {
-    /// The number of processed bytes, and the range of those that are for the reader. Call again.
+    /// Data for the reader. The fields are the number of processed input bytes and the range of the
+    /// data in the input. The caller must call `take` again with the rest.
     Bytes(usize, Range<usize>),
-    /// All input was processed; more is needed.
+    /// All input was processed. More input is needed for the next event.
     Nothing,
-    /// The other end has closed the tunnel.
+    /// The server at the other end has closed the tunnel.
     End,
 }
 
@@ -50,7 +51,8 @@ pub(super) fn config() -> h2::H2Config {
 }
 
 impl Http2Tunnel {
-    /// Makes a tunnel on the stream `id` of `conn`, whose CONNECT was answered with a 2xx.
+    /// Makes a tunnel on the stream `id` of `conn`, after the proxy has answered its CONNECT with a
+    /// 2xx.
     pub(super) fn new(conn: Box<H2Machine>, id: RequestId) -> Self {
         Self { conn, id, waiting: Vec::new() }
     }
@@ -77,7 +79,7 @@ impl Http2Tunnel {
         Ok(taken)
     }
 
-    /// Extends the window by this many bytes, which the reader took.
+    /// Extends the flow-control window by `n` bytes, which the reader has used.
     pub(super) fn release(&mut self, n: usize) {
         self.conn.release(clock::time(Instant::now()), self.id, n as u64);
     }
@@ -106,7 +108,8 @@ impl Http2Tunnel {
         Some(self.conn.output()).filter(|output| !output.is_empty())
     }
 
-    /// Marks the output as sent, and queues bytes that waited.
+    /// Marks the output as sent. Queues bytes that waited for the proxy's flow-control window, as
+    /// far as it allows.
     pub(super) fn sent(&mut self) -> io::Result<()> {
         self.conn.advance_output(self.conn.output().len());
         self.give()

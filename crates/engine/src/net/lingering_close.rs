@@ -1,9 +1,11 @@
-//! Closing a connection with unread input so that the peer still receives the last output.
+//! Closes a connection with unread input in such a way that the peer still receives the last
+//! output.
 //!
-//! A socket that is closed with unread input, or receives some later, resets the connection. The
-//! peer may then lose what it has not read yet, such as the GOAWAY that gives the reason (RFC 9113
-//! section 5.4.1; RFC 9112 section 9.6 describes the same). Therefore, this module ends the sending
-//! direction first, and drops further input, within bounds, until the peer ends its own.
+//! A socket that is closed with unread input, or that receives input after it was closed, resets
+//! the connection. The peer may then lose output that it has not read yet, such as the GOAWAY that
+//! gives the reason (RFC 9113 section 5.4.1; RFC 9112 section 9.6 describes the same). Therefore,
+//! this module first ends only the sending direction. Then it drops further input until the peer
+//! ends its direction, or until a limit is reached.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,7 +20,8 @@ const MOST: usize = 1 << 20;
 /// The maximum time to wait for the peer to end its direction.
 const TIME: Duration = Duration::from_millis(250);
 
-/// Ends the sending direction, and drops input until the peer has ended its own.
+/// Ends the sending direction, and drops input until the peer has ended its direction or a limit is
+/// reached.
 pub(super) fn drain(socket: &Socket) {
     if socket.shutdown_write().is_err() || socket.set_nonblocking(true).is_err() {
         return;

@@ -28,7 +28,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct LocalInterface {
     /// The name of a network interface.
     pub device: Option<String>,
-    /// An IP address, or a name that has one.
+    /// An IP address, or a name that resolves to one.
     pub host: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl PortRange {
 pub struct LocalBinding {
     /// The name of the interface.
     pub device: Option<String>,
-    /// The local addresses, of which one of the peer's family is used.
+    /// The local addresses. A socket uses one of the same family as its peer's address.
     pub addresses: Option<Vec<IpAddr>>,
     /// The local ports.
     pub ports: Option<PortRange>,
@@ -103,8 +103,8 @@ pub struct LocalBinding {
 }
 
 impl LocalBinding {
-    /// Makes the settings of these options, except the interface, whose addresses must be looked
-    /// up.
+    /// Makes the settings for these options. Leaves out the interface, whose addresses must be
+    /// looked up first.
     #[must_use]
     pub fn of(options: &ConnectOptions) -> Self {
         Self {
@@ -115,10 +115,11 @@ impl LocalBinding {
         }
     }
 
-    /// Binds a socket that will connect to `peer`, and marks its packets.
+    /// Binds a socket that will connect to `peer`, and sets the priority and type of service of its
+    /// packets.
     ///
     /// # Errors
-    /// The system's error; `AddrNotAvailable` if there is no address of the peer's family.
+    /// The system's error, or `AddrNotAvailable` if no local address has the family of the peer's.
     pub fn apply(&self, socket: &Socket, peer: &SocketAddr) -> io::Result<()> {
         self.mark(socket, peer);
         let mut address =
@@ -146,8 +147,8 @@ impl LocalBinding {
         Err(io::ErrorKind::AddrInUse.into())
     }
 
-    /// Sets the type of service and the priority of packets. As in curl, it is no error if the
-    /// system refuses.
+    /// Sets the type of service and the priority of packets. A refusal by the system is ignored, as
+    /// in curl.
     fn mark(&self, socket: &Socket, peer: &SocketAddr) {
         let socket = SockRef::from(socket);
         if let Some(service) = self.type_of_service.map(u32::from) {
@@ -159,7 +160,7 @@ impl LocalBinding {
         }
     }
 
-    /// Returns the error for a socket that could not be bound.
+    /// Returns the error for a socket that could not be bound to its local address or port.
     pub(super) fn failed(&self, peer: SocketAddr, error: io::Error) -> Error {
         let from = match (&self.device, &self.addresses, self.ports) {
             (Some(device), _, _) => format!("by {device}"),
@@ -174,7 +175,8 @@ impl LocalBinding {
     }
 }
 
-/// Returns the address of the peer's family; for a link-local peer, a link-local address.
+/// Returns the first address that has the same family as `peer`. For a link-local peer, the address
+/// must be link-local, too.
 fn fitting(addresses: impl Iterator<Item = IpAddr>, peer: &SocketAddr) -> io::Result<IpAddr> {
     let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let peer_is_local = is_local(&peer.ip());
@@ -194,7 +196,7 @@ fn with_scope(ip: IpAddr, port: u16, peer: &SocketAddr) -> SocketAddr {
 /// Binds a socket to a network interface.
 ///
 /// # Errors
-/// The system's; `Unsupported` where it cannot be done.
+/// The system's error, or `Unsupported` on systems that cannot bind to an interface.
 #[cfg(target_os = "linux")]
 pub(super) fn bind_device(socket: &impl AsFd, device: &str) -> io::Result<()> {
     SockRef::from(socket).bind_device(Some(device.as_bytes()))
@@ -205,8 +207,8 @@ pub(super) fn bind_device(_socket: &impl AsFd, _device: &str) -> io::Result<()> 
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the index of a zone that is given as the name of an interface or as a number (RFC 4007
-/// section 11.2).
+/// Returns the index of an IPv6 zone that is given as the name of an interface or as a number (RFC
+/// 4007 section 11.2).
 pub(super) fn zone_index(zone: &str) -> Option<u32> {
     let number = zone.parse().ok().filter(|&number| number != 0);
     number.or_else(|| if_addrs::get_if_addrs().ok()?.into_iter().find(|found| found.name == zone)?.index)

@@ -5,9 +5,9 @@
 //! tcp_info counts what a connection cost
 //! ```
 //!
-//! Each stage is a state machine, or a call that can have a deadline, so that the event loop (many
+//! Each step is a state machine, or a call that can have a deadline. So the event loop (many
 //! connections) and the blocking driver (one request) use the same code. HTTP requests and retries
-//! are elsewhere.
+//! are not part of this module.
 
 pub mod connect;
 pub(crate) mod connecting;

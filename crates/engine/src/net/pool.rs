@@ -1,4 +1,5 @@
-//! The pool of idle connections. Each has a key of all the settings that it was made with.
+//! The pool of idle connections. A connection is found by its key, which contains all settings that
+//! it was made with.
 //!
 //! The [`ConnectionKey`] is the security boundary. Two requests share a connection only if scheme,
 //! host, port, all TLS settings, the proxies with their credentials, and all connect options except
@@ -6,7 +7,7 @@
 //! Before the pool returns a connection, it checks by a peek that the connection is open and has no
 //! input.
 //!
-//! The thread that drives a connection keeps it while it has requests for it. The pool keeps
+//! A thread keeps the connections that it drives while it has requests for them. The pool keeps
 //! connections between runs, and passes them from one thread to another.
 
 use std::os::fd::AsFd;
@@ -28,10 +29,10 @@ use crate::ignore_poison::IgnorePoison;
 /// connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectionKey {
-    /// The host, as DNS and TLS see it. With a proxy that forwards requests, it is the proxy's
-    /// host: requests to any origin may use the connection.
+    /// The host, as in DNS and TLS. With a proxy that forwards requests, it is the proxy's host,
+    /// since requests to any origin may use the connection.
     pub host: String,
-    /// The port.
+    /// The port of that host.
     pub port: u16,
     /// The host and port that the connection is made to: those of the URL, unless an option
     /// replaces them.
@@ -49,9 +50,9 @@ pub struct ConnectionKey {
     /// The options that the connection is made with, such as interface, local ports and Unix
     /// socket. Time limits have their defaults here, since they belong to each request.
     pub connect: ConnectOptions,
-    /// HTTP/2 is used without negotiation.
+    /// True if HTTP/2 is used without negotiation (prior knowledge).
     pub prior_knowledge: bool,
-    /// The permitted deviations from HTTP/1.1.
+    /// The deviations from HTTP/1.1 that responses on the connection may have.
     pub deviations: H1Deviations,
     /// The route of the connection through proxies.
     pub via: ProxyRoute,
@@ -89,9 +90,10 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if a connection with this key may carry requests of `other`, a key of another
-    /// host, once its certificate proves to be valid for that host, too. Both keys must connect to
-    /// their hosts directly and differ only in the host, and certificates must be verified.
+    /// Returns true if a connection with this key may carry requests for `other`, the key of
+    /// another host, once its certificate proves to be valid for that host, too. Both keys must
+    /// connect to their hosts directly and differ only in the host, and certificates must be
+    /// verified.
     #[must_use]
     pub fn may_carry(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
@@ -123,8 +125,8 @@ impl ConnectionKey {
 pub struct PoolLimits {
     /// The maximum time that a connection may be idle. Default 118 s, as in curl.
     pub idle: Duration,
-    /// The maximum number of idle connections. Beyond it, the oldest is closed. Default 256. With
-    /// 0, each request makes a new connection.
+    /// The maximum number of idle connections. If there are more, the one that was used longest ago
+    /// is closed. Default 256. With 0, each request makes a new connection.
     pub connections: usize,
     /// The maximum number of idle connections with the same key, and thus mostly to the same
     /// server. Default: the limit of the whole pool.
@@ -154,8 +156,8 @@ struct IdleConnection<C> {
     connection: C,
 }
 
-/// The idle connections of one client, the one used last at the end. They are in a list: for a few
-/// hundred connections, comparing a number for each is faster than hashing a key.
+/// The idle connections of one client, the one used last at the end. They are in a list, because
+/// for a few hundred connections, comparing one number for each is faster than hashing a key.
 #[derive(Debug)]
 pub struct ConnectionPool<C> {
     idle: Mutex<Vec<IdleConnection<C>>>,
@@ -215,8 +217,9 @@ impl<C> ConnectionPool<C> {
 }
 
 impl<C: AsFd> ConnectionPool<C> {
-    /// Removes and returns a connection with this key that is open and has no input, the one used
-    /// last first. Closes connections that turn out to be unusable.
+    /// Removes and returns the connection with this key that was used last, provided that it is
+    /// open and has no input. Closes connections that turn out to be unusable, and tries the next
+    /// one.
     pub fn take(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }

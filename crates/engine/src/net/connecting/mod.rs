@@ -40,15 +40,15 @@ use super::tls::TlsContexts;
 use crate::trace::TransferObserver;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of connections that are made again because a proxy closed the last one after
-/// its challenge. Without a limit, a proxy could call each nonce stale.
+/// The maximum number of times that the connection is opened again because a proxy closed it after
+/// sending a challenge. Without a limit, a proxy could reject each nonce as stale.
 const MAX_REOPENED: u32 = 3;
 
-/// The state machine that makes one connection.
+/// The state machine that opens one connection, from the name lookup to the last TLS handshake.
 pub(crate) struct Connecting {
     key: Arc<ConnectionKey>,
     options: ConnectOptions,
-    /// The observer to which each attempt is reported.
+    /// The observer to which each connection attempt is reported.
     trace: Option<Arc<dyn TransferObserver>>,
     /// The index of the address to try first.
     first_address: usize,
@@ -79,10 +79,10 @@ pub(crate) enum ConnectProgress {
     Open(Box<ConnectionStream>),
 }
 
-/// A name lookup; it returns `None` while it is pending.
+/// A function that looks up a name. It returns `None` while the lookup is pending.
 type ResolveFunction<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>> + 'a;
 
-/// The resources of the driver that a step uses.
+/// The values and callbacks of the driver that [`Connecting::step`] uses.
 pub(crate) struct ConnectContext<'a> {
     /// The current time.
     pub(crate) now: Instant,
@@ -92,7 +92,7 @@ pub(crate) struct ConnectContext<'a> {
     pub(crate) buffer: &'a mut [u8],
     /// Looks up a name. Returns `None` while the lookup is pending.
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
-    /// Registers a new socket for events.
+    /// Registers a new socket with the event loop.
     pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
     /// The observer to which milestones are reported.
     pub(crate) observer: &'a mut dyn ConnectObserver,
@@ -112,7 +112,7 @@ pub(crate) trait ConnectObserver {
 }
 
 impl Connecting {
-    /// Prepares a connection for `key`, which must be open by `deadline`.
+    /// Makes the state machine for a connection with this key, which must be open by `deadline`.
     pub(crate) fn new(
         key: Arc<ConnectionKey>,
         options: ConnectOptions,
@@ -148,7 +148,7 @@ impl Connecting {
         }
     }
 
-    /// Returns the error for the time limit in the current phase.
+    /// Ends the attempts, and returns the error for the time limit, which names the current phase.
     #[must_use]
     pub(crate) fn timed_out(&mut self) -> Error {
         match &mut self.phase {

@@ -16,12 +16,12 @@ use crate::{Error, ErrorKind, Result};
 /// A route to the server with its names resolved.
 #[derive(Debug)]
 pub(super) struct ResolvedRoute {
-    /// The host that the connection goes to, for messages.
+    /// The host that the connection goes to, as error messages name it.
     entry: String,
     to: RouteEntry,
     bind: LocalBinding,
-    /// For each proxy on the route, the address of the destination to request from it; `None` if
-    /// the proxy resolves the destination's name.
+    /// For each proxy on the route, the IP address that the proxy is asked to connect to. `None` if
+    /// the proxy itself resolves the destination's name.
     pub(super) asked: Vec<Option<IpAddr>>,
 }
 
@@ -32,8 +32,9 @@ enum RouteEntry {
 }
 
 impl ResolvedRoute {
-    /// Resolves the names on the route of `key`. `ask` looks up a name. Returns `None` while `ask`
-    /// does: call this function again later.
+    /// Resolves the names on the route of `key`. `ask` looks up one name, or returns `None` while
+    /// that lookup is pending. Then this function returns `None`, too, and must be called again
+    /// later.
     ///
     /// # Errors
     /// A name has no address, or a proxy cannot be used.
@@ -110,7 +111,7 @@ impl ResolvedRoute {
     }
 
     /// Returns the race to connect to the first host on the route. `spread` is the index of the
-    /// address to try first.
+    /// address to try first, so that connections are spread over the addresses.
     #[must_use]
     pub(super) fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
         match &self.to {
@@ -125,12 +126,13 @@ impl ResolvedRoute {
     }
 }
 
-/// Returns the proxies on the route of a key, in order.
+/// Returns the proxies on the route of a connection key, in the order in which the connection
+/// passes through them.
 pub(super) fn proxies(key: &ConnectionKey) -> Vec<&Proxy> {
     key.via.hop().map(|hop| hop.preproxy.iter().chain([&hop.proxy]).collect()).unwrap_or_default()
 }
 
-/// Parses a host that is an IP address; `None` for a name.
+/// Parses a host as an IP address. Returns `None` if it is a name.
 pub(super) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }

@@ -1,5 +1,5 @@
-//! The names that the resolver knows: fixed answers, names with a meaning of their own, and cached
-//! answers.
+//! The names that the resolver can answer without a lookup: overrides (`--resolve`), special names
+//! such as `localhost`, and cached answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use super::failure::{Answer, LookupFailure};
 use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
 
-/// The number of cached names at which the finished ones are dropped. About 200 bytes each.
+/// The number of cached names at which old answers are dropped. A name takes about 200 bytes.
 pub(super) const MAX_NAMES: usize = 4096;
 
 pub(super) type Notify = Box<dyn FnOnce() + Send>;
@@ -20,9 +20,9 @@ pub(super) type Notify = Box<dyn FnOnce() + Send>;
 pub(super) struct ResolverState {
     pub(super) names: HashMap<Arc<str>, CachedName>,
     pub(super) overrides: DnsOverrides,
-    /// Name servers of the user's choice.
+    /// The name servers that the user chose instead of the system's; `None` if there are none.
     pub(super) servers: Option<Arc<DnsServers>>,
-    /// Names for the threads that ask the system.
+    /// Names that wait for a thread that calls `getaddrinfo`.
     pub(super) queue: VecDeque<Arc<str>>,
     pub(super) threads: usize,
     pub(super) idle: usize,
@@ -30,7 +30,7 @@ pub(super) struct ResolverState {
 }
 
 pub(super) enum CachedName {
-    /// The lookup is running; these callbacks are called at its end.
+    /// A lookup of the name is running. These callbacks are called at its end.
     Asked(Vec<Notify>),
     Known {
         answer: Answer,
@@ -39,8 +39,8 @@ pub(super) enum CachedName {
 }
 
 impl ResolverState {
-    /// Returns the answer if no lookup is needed: for overrides, literals, localhost, and cached
-    /// answers that are fresh.
+    /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
+    /// as `localhost`, and cached answers that have not expired.
     pub(super) fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));
@@ -63,7 +63,7 @@ impl ResolverState {
         }
     }
 
-    /// Marks a name as being looked up, and keeps the number of names bounded.
+    /// Marks a name as being looked up. If there are too many names, removes old answers first.
     pub(super) fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<Notify>) {
         if self.names.len() >= MAX_NAMES {
             let before = self.names.len();
@@ -76,7 +76,7 @@ impl ResolverState {
     }
 }
 
-/// The key of a name: names have no case (RFC 4343).
+/// Returns a name in lower case, as a key of the cache: names are case-insensitive (RFC 4343).
 pub(super) fn normal(host: &str) -> String {
     host.to_ascii_lowercase()
 }
@@ -88,7 +88,7 @@ pub fn is_onion(name: &str) -> bool {
     is_below(name, "onion")
 }
 
-/// Returns true if a name is this domain or below it.
+/// Returns true if `name` is the domain `domain` or a subdomain of it.
 fn is_below(name: &str, domain: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

@@ -1,4 +1,4 @@
-//! The answer to a lookup as it is cached, and as one caller gets it.
+//! The answer to a lookup, as the cache stores it and as a caller receives it.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,11 +9,11 @@ use crate::{Error, ErrorKind, Result};
 
 pub(super) type Answer = std::result::Result<Arc<[IpAddr]>, LookupFailure>;
 
-/// A failure that can be returned many times.
+/// A failed lookup. Unlike [`Error`], it can be cloned, so that it can be cached.
 #[derive(Clone)]
 pub(super) struct LookupFailure {
     os: Option<i32>,
-    /// The name servers could not be asked (`EAI_AGAIN`), which says nothing about the name.
+    /// True if the name servers could not be asked (`EAI_AGAIN`). The name may exist.
     temporary: bool,
     text: Arc<str>,
 }
@@ -31,24 +31,25 @@ impl From<&io::Error> for LookupFailure {
 }
 
 impl LookupFailure {
-    /// The answer that the name has no address.
+    /// Makes the failure for a name that has no address.
     pub(super) fn about_name(text: &str) -> Self {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 
-    /// The lack of an answer.
+    /// Makes the failure for name servers that gave no answer.
     pub(super) fn about_servers(text: &str) -> Self {
         Self { os: None, temporary: true, text: Arc::from(text) }
     }
 
-    /// Returns true if the failure concerns this process or the network rather than the name.
+    /// Returns true if the failure is one of this process or of the network. It is then no answer
+    /// about the name.
     pub(super) fn is_local(&self) -> bool {
         self.os.is_some() || self.temporary
     }
 }
 
-/// Returns an answer as one caller gets it: only the addresses of the family, or an error with the
-/// name as the caller wrote it.
+/// Returns an answer in the form for one caller: only the addresses of `family`, or an error that
+/// contains the name as the caller wrote it.
 pub(super) fn present(answer: Answer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
     let message = || format!("could not resolve host: {host}");
     match answer {

@@ -1,5 +1,5 @@
-//! Looks up the addresses of names: cached, merged, and never on an event loop's thread of a
-//! worker.
+//! Looks up the addresses of names. Answers are cached, concurrent lookups of one name are merged,
+//! and no lookup blocks an event loop.
 //!
 //! ```
 //! use haul::net::dns::{AddressFamily, Resolver};
@@ -12,20 +12,20 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! | lookup | who does it | code |
+//! | lookup | asks | code |
 //! |---|---|---|
-//! | of many, not waited for ([`Resolver::lookup`]) | name servers, asked from one thread | `client` |
-//! | the same, where only the system knows the sources (mDNS, LDAP), or on other systems than Linux | `getaddrinfo`, on a thread each | `system` |
-//! | of one, waited for ([`Resolver::resolve`]) | `getaddrinfo` | `system` |
-//! | with servers of the caller's choice ([`DnsServers`]) | these name servers, always | `client` |
+//! | without waiting ([`Resolver::lookup`]) | name servers, all from one thread | `client` |
+//! | without waiting, on other systems than Linux, or if only the system knows the sources (mDNS, LDAP) | `getaddrinfo`, on a thread for each | `system` |
+//! | with waiting ([`Resolver::resolve`]) | `getaddrinfo` | `system` |
+//! | of either kind, with the caller's own servers ([`DnsServers`]) | these servers | `client` |
 //!
-//! Concurrent lookups of one name are one lookup. Answers are kept as long as they say, failures
-//! shortly. No lookup waits for another's.
+//! Concurrent lookups of one name are one lookup. Answers are kept for the time that they state,
+//! failures only for a short time. No lookup waits for another one.
 //!
-//! The resolver asks nobody for overrides (`--resolve`), IP literals, and `localhost`, `invalid`
-//! and the names below them (RFC 6761 §6.3 and §6.4). A failure with an [`std::io::Error`] as its
-//! source is a failure of the resolver, which may pass soon. Any other failure is an answer about
-//! the name.
+//! For overrides (`--resolve`), IP addresses, and `localhost`, `invalid` and the names below them
+//! (RFC 6761 §6.3 and §6.4), the resolver asks no server. A failure whose source is an
+//! [`std::io::Error`] is a failure of the resolver and may be temporary. Any other failure is an
+//! answer about the name.
 
 mod cache;
 mod client;
@@ -49,10 +49,10 @@ use self::system_files::{FilePaths, NameFiles};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
-/// The time for which a failure is cached that concerns this process (no descriptors, no memory) or
-/// the network rather than the name. Retries wait longer than this.
+/// The time for which a failure of this process (no descriptors, no memory) or of the network is
+/// cached. Retries wait longer than this.
 const LOCAL_FAILURE: Duration = Duration::from_millis(250);
-/// The shortest and the longest time for which an answer of a name server is kept.
+/// The minimum and the maximum time for which an answer of a name server is cached.
 const KEPT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
 /// The address families that may be used (curl's `-4` and `-6`).
@@ -68,7 +68,7 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
-    /// Returns true if this address is of the family.
+    /// Returns true if an address belongs to this family.
     #[must_use]
     pub fn admits(self, address: &IpAddr) -> bool {
         match self {
@@ -79,23 +79,24 @@ impl AddressFamily {
     }
 }
 
-/// The state of a lookup.
+/// The result of [`Resolver::lookup`].
 #[derive(Debug)]
 pub enum LookupStatus {
     /// The lookup is complete.
     Ready(Result<Arc<[IpAddr]>>),
-    /// Under way; `notify` will be called once, from another thread, and then a new lookup is
-    /// answered.
+    /// The lookup is in progress. `notify` will be called once, from another thread; call
+    /// [`Resolver::lookup`] again then.
     Pending,
 }
 
-/// The lifetimes of cached answers that do not say it themselves: those of the system's resolver
-/// and of functions.
+/// The lifetimes of cached answers that do not contain one: those of `getaddrinfo` and of
+/// [`Resolver::with_lookup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DnsOptions {
-    /// Life of an answer. Default 60 s (curl's `--dns-cache-timeout`); at least one second.
+    /// The time for which an answer is cached. Default 60 s (curl's `--dns-cache-timeout`); at
+    /// least one second.
     pub ttl: Duration,
-    /// Life of a failure. Default 3 s; at least one second.
+    /// The time for which a failed lookup is cached. Default 3 s; at least one second.
     pub negative_ttl: Duration,
 }
 
@@ -111,27 +112,27 @@ pub struct Resolver {
     shared: Arc<ResolverInner>,
 }
 
-/// The code that waits for a lookup.
+/// The caller of a lookup, which decides who looks up the name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LookupOrigin {
-    /// An event loop with other transfers.
+    /// An event loop, which must not block.
     Worker,
-    /// A thread that does nothing else meanwhile.
+    /// A thread that has nothing else to do until the lookup ends, so that it may block.
     Caller,
 }
 
 type LookupFunction = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 struct ResolverInner {
-    /// The system's resolver, or the program's function in its place.
+    /// The function that looks up a name: `getaddrinfo`, or the program's own function.
     ask: Arc<LookupFunction>,
-    /// Lookups that are not waited for go to name servers.
+    /// True if lookups of an event loop ask the name servers, and not `ask`.
     uses_dns: bool,
     files: FilePaths,
     options: DnsOptions,
     state: Mutex<ResolverState>,
     work: Condvar,
-    /// The inbox of the thread that asks name servers, if it runs.
+    /// The inbox of the thread that asks the name servers, if the thread has been started.
     inbox: Mutex<Option<Arc<DnsInbox>>>,
 }
 
@@ -142,13 +143,14 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// Makes a resolver that asks the system, or the name servers that the system would ask.
+    /// Makes a resolver that asks `getaddrinfo`, or the name servers of the system's configuration.
     #[must_use]
     pub fn new(options: DnsOptions) -> Self {
         Self::with_servers(options, DnsServers::default())
     }
 
-    /// Makes a resolver that asks these name servers; the hosts file still comes first.
+    /// Makes a resolver that asks these name servers instead of the system's. A name in the hosts
+    /// file is still found there first.
     #[must_use]
     pub fn with_servers(options: DnsOptions, servers: DnsServers) -> Self {
         let resolver = Self::build(options, FilePaths::default(), cfg!(target_os = "linux"), Arc::new(system::look_up));
@@ -156,7 +158,7 @@ impl Resolver {
         resolver
     }
 
-    /// Makes a resolver that calls this function instead, on helper threads.
+    /// Makes a resolver that looks up each name by calling the function `ask`, on helper threads.
     pub fn with_lookup(
         options: DnsOptions,
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
@@ -173,8 +175,8 @@ impl Resolver {
         Self { shared: Arc::new(ResolverInner { ask, uses_dns, files, options, state, work, inbox }) }
     }
 
-    /// Makes a copy for a forked child, which has none of the resolver threads. The copy keeps the
-    /// fixed answers, unless another thread held their lock at the moment of the fork.
+    /// Makes a copy for a forked child, in which the resolver's threads do not exist. The copy has
+    /// the overrides and the chosen servers, unless another thread held their lock during the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let ResolverInner { ask, uses_dns, files, options, state, .. } = &*self.shared;
         let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));
@@ -186,17 +188,17 @@ impl Resolver {
         copy
     }
 
-    /// Asks these name servers from now on. With nothing set, the system's resolver or its servers
-    /// are asked again. Cached answers stay.
+    /// Replaces the name servers to ask from now on. If nothing in `servers` is set, the resolver
+    /// asks the system again. Cached answers stay.
     pub fn use_servers(&self, servers: DnsServers) {
         self.shared.lock().servers = servers.is_set().then(|| Arc::new(servers));
         // A thread that still asks others ends once it is idle.
         *self.shared.inbox.lock().ignore_poison() = None;
     }
 
-    /// Adds a fixed answer in curl's `--resolve` syntax: `[+]HOST:PORT:ADDR[,ADDR]...`, or
-    /// `-HOST:PORT` to take one back. HOST `*` stands for every host; a `+` lets the answer expire
-    /// as a looked-up one would.
+    /// Adds or removes an override: fixed addresses for a host and port. The syntax is that of
+    /// curl's `--resolve`: `[+]HOST:PORT:ADDR[,ADDR]...` adds one, and `-HOST:PORT` removes it. The
+    /// HOST `*` stands for every host. With a `+`, the override expires after [`DnsOptions::ttl`].
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the text is not an override.
@@ -205,15 +207,16 @@ impl Resolver {
         self.shared.lock().overrides.add(spec, expiry)
     }
 
-    /// Returns the number of lookups that were begun, each name of a search list within its own.
+    /// Returns the number of lookups that were begun. A lookup that tries several domains of a
+    /// search list counts once.
     #[must_use]
     pub fn lookups(&self) -> u64 {
         self.shared.lock().lookups
     }
 
-    /// Looks a name up without waiting. When the answer is [`LookupStatus::Pending`], `notify` is
-    /// called once from another thread, after which a new lookup is [`LookupStatus::Ready`];
-    /// otherwise it is dropped uncalled.
+    /// Looks up a name without waiting. If it returns [`LookupStatus::Pending`], `notify` is called
+    /// once, from another thread, when the lookup has ended; then call this again. If it returns
+    /// [`LookupStatus::Ready`], `notify` is never called.
     pub fn lookup(
         &self,
         host: &str,
@@ -253,8 +256,8 @@ impl Resolver {
         LookupStatus::Pending
     }
 
-    /// Looks a name up and waits for the answer, until the deadline if there is one. Without a
-    /// deadline the calling thread does the work itself.
+    /// Looks up a name and waits for the answer, until the deadline if there is one. Without a
+    /// deadline, the calling thread itself may run the lookup.
     ///
     /// # Errors
     /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when
@@ -291,8 +294,8 @@ impl Resolver {
         }
     }
 
-    /// Returns the answer by a lookup on this thread; `None` if another thread already runs that
-    /// lookup, or name servers are to be asked.
+    /// Looks up a name on this thread and returns the answer. Returns `None` if another thread
+    /// already looks up this name, or if the user chose name servers to ask.
     fn resolve_here(&self, host: &str, port: u16) -> Option<Answer> {
         let now = Instant::now();
         let name = normal(host);
@@ -327,8 +330,8 @@ impl ResolverInner {
         self.state.lock().ignore_poison()
     }
 
-    /// Hands a name to the thread that asks name servers, and starts that if there is none. Returns
-    /// false if the system has nothing left to start it with.
+    /// Passes a name to the thread that asks the name servers. Starts that thread if there is none.
+    /// Returns false if it cannot be started.
     fn ask_name_servers(self: &Arc<Self>, name: &Arc<str>) -> bool {
         let mut inbox = self.inbox.lock().ignore_poison();
         if inbox.as_ref().is_some_and(|inbox| inbox.push(Arc::clone(name))) {
@@ -350,7 +353,7 @@ impl ResolverInner {
         true
     }
 
-    /// Takes an answer of the thread that asks name servers.
+    /// Handles an answer from the thread that asks the name servers.
     fn deliver(self: &Arc<Self>, name: &str, answer: DnsAnswer) {
         let kept = |ttl: Duration| ttl.clamp(KEPT.0, KEPT.1);
         match answer {
@@ -364,7 +367,7 @@ impl ResolverInner {
         }
     }
 
-    /// Caches an answer for a while, and wakes all who wait for it.
+    /// Caches an answer for the time `life`, and notifies all callers that wait for it.
     fn settle(&self, name: &str, answer: Answer, life: Duration) {
         let known = CachedName::Known { answer, until: clock::after(Instant::now(), life) };
         let before = self.lock().names.insert(Arc::from(name), known);

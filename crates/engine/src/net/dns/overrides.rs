@@ -1,4 +1,5 @@
-//! Answers fixed by the user (`--resolve`): which host and port, which addresses, for how long.
+//! Overrides: answers fixed by the user (`--resolve`) for a host and a port, possibly with an
+//! expiry.
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
@@ -14,7 +15,7 @@ pub(super) struct DnsOverrides {
 #[derive(Clone)]
 struct DnsOverride {
     addresses: Arc<[IpAddr]>,
-    /// Set by a leading `+`.
+    /// The time at which the override expires, if its text began with `+`; otherwise it never does.
     until: Option<Instant>,
 }
 
@@ -29,7 +30,8 @@ impl DnsOverrides {
         })
     }
 
-    /// Adds or removes by one `--resolve` text; an answer with `+` lasts until `expiry`.
+    /// Adds or removes an override by the text of one `--resolve`. An override with `+` expires at
+    /// the time `expiry`.
     pub(super) fn add(&mut self, spec: &str, expiry: Instant) -> Result<()> {
         let wrong = |why: &str| Error::new(ErrorKind::Setup, format!("cannot use --resolve '{spec}': {why}"));
         if let Some(rest) = spec.strip_prefix('-') {
@@ -53,7 +55,7 @@ impl DnsOverrides {
     }
 }
 
-/// `HOST:rest`, where HOST may be an IPv6 literal in brackets.
+/// Splits `HOST:rest` into host and rest. HOST may be an IPv6 address in brackets.
 fn split_host(text: &str) -> Option<(&str, &str)> {
     let (host, rest) = match text.strip_prefix('[') {
         Some(inner) => {

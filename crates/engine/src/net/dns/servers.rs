@@ -1,4 +1,4 @@
-//! Name servers of the caller's choice, and how they are reached.
+//! The name servers that the caller chose, and the local address and interface for queries to them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use haul_policy::dns::resolv_conf::NameServer;
 use super::system_files::NameConfig;
 use crate::{Error, ErrorKind, Result};
 
-/// Name servers to ask instead of the system's resolver, and the local end of the queries.
+/// The name servers to ask instead of the system's resolver, and the local address and interface
+/// from which to ask them.
 ///
 /// ```
 /// use haul::net::dns::DnsServers;
@@ -20,9 +21,10 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DnsServers {
-    /// The servers, in order of preference (`--dns-servers`). Empty: those of `/etc/resolv.conf`.
+    /// The servers, in order of preference (`--dns-servers`). If the list is empty, those of
+    /// `/etc/resolv.conf`.
     pub servers: Vec<NameServer>,
-    /// The network interface that queries leave by (`--dns-interface`).
+    /// The network interface from which queries are sent (`--dns-interface`).
     pub interface: Option<String>,
     /// The local address of queries over IPv4 (`--dns-ipv4-addr`).
     pub local_v4: Option<Ipv4Addr>,
@@ -31,10 +33,11 @@ pub struct DnsServers {
 }
 
 impl DnsServers {
-    /// Parses curl's `--dns-servers`: addresses with or without a port, between commas.
+    /// Parses a list of servers like curl's `--dns-servers`: addresses with or without a port,
+    /// separated by commas.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if an address is wrong, or there is none.
+    /// [`ErrorKind::Setup`] if an address is malformed, or the list is empty.
     pub fn parse(list: &str) -> Result<Self> {
         let server = |text: &str| {
             NameServer::parse(text.trim()).ok_or_else(|| {
@@ -47,13 +50,15 @@ impl DnsServers {
         Ok(Self { servers, ..Self::default() })
     }
 
-    /// Returns true if anything is set: then the system's resolver is not asked.
+    /// Returns true if any field is set. The resolver then asks name servers itself instead of the
+    /// system's resolver.
     #[must_use]
     pub fn is_set(&self) -> bool {
         *self != Self::default()
     }
 
-    /// Returns the system's configuration with these servers in place of its own.
+    /// Returns the system's configuration `config` with these servers, if there are any, in place
+    /// of the system's.
     pub(super) fn applied_to(&self, mut config: NameConfig) -> NameConfig {
         if self.is_set() {
             config.sources = HostSources::FilesThenDns;

@@ -1,7 +1,8 @@
-//! Lookups by the system's own resolver, `getaddrinfo`: only it knows sources such as mDNS and
+//! Lookups by the system's own resolver, `getaddrinfo`. Only that knows sources such as mDNS and
 //! LDAP.
 //!
-//! It blocks, so each lookup has a thread; threads start on demand and end after five idle seconds.
+//! `getaddrinfo` blocks, so each lookup runs on a helper thread. Threads start on demand and end
+//! after five idle seconds.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -15,18 +16,19 @@ use super::{LOCAL_FAILURE, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
-/// Threads that ask the system at the same time: as many as a run has transfers.
+/// The maximum number of threads that call `getaddrinfo` at the same time. A run has about as many
+/// transfers.
 pub(super) const MAX_THREADS: usize = 1024;
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE: Duration = Duration::from_secs(5);
 
-/// Asks `getaddrinfo`.
+/// Looks up the addresses of a name by `getaddrinfo`. Blocks.
 pub(super) fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }
 
 impl ResolverInner {
-    /// Has a name looked up by a thread.
+    /// Queues a name for a helper thread, which looks it up. Starts a thread if none is idle.
     pub(super) fn ask_system(self: &Arc<Self>, name: Arc<str>) {
         let mut state = self.lock();
         state.queue.push_back(name);
@@ -56,7 +58,7 @@ impl ResolverInner {
         }
     }
 
-    /// Runs a helper thread: looks up names until none has come for a while.
+    /// Runs a helper thread: looks up queued names until there has been none for [`THREAD_IDLE`].
     fn work(&self) {
         let mut state = self.lock();
         loop {
@@ -77,7 +79,8 @@ impl ResolverInner {
         }
     }
 
-    /// Looks up a name, caches the answer, and wakes all who wait for it.
+    /// Looks up a name on this thread, caches the answer, and notifies all callers that wait for
+    /// it.
     pub(super) fn answer(&self, name: &str) -> Answer {
         // A panic of the program's own function counts as a failure, so that no thread waits for
         // ever.

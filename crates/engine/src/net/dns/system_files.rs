@@ -1,5 +1,6 @@
-//! The system's configuration of names: `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`,
-//! read again when they change. The variables `LOCALDOMAIN` and `RES_OPTIONS` count as in glibc.
+//! The system's configuration of name lookups: `/etc/resolv.conf`, `/etc/hosts` and
+//! `/etc/nsswitch.conf`. Files that have changed are read again. The environment variables
+//! `LOCALDOMAIN` and `RES_OPTIONS` apply as in glibc.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,12 +12,13 @@ use haul_policy::dns::hosts::HostsFile;
 use haul_policy::dns::nsswitch::{HostSources, host_sources};
 use haul_policy::dns::resolv_conf::ResolvConf;
 
-/// The files are looked at no more often than this.
+/// The minimum time between two checks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The largest hosts file that is kept in memory. For a larger one, the system's resolver is used.
+/// The size of the largest hosts file that is kept in memory, in bytes. With a larger one, the
+/// system's resolver looks up the names.
 const MAX_HOSTS_SIZE: u64 = 4 << 20;
 
-/// The paths of the files.
+/// The paths of the configuration files.
 #[derive(Clone, Debug)]
 pub(super) struct FilePaths {
     pub(super) resolv_conf: PathBuf,
@@ -34,7 +36,7 @@ impl Default for FilePaths {
     }
 }
 
-/// The content of the files, parsed.
+/// The parsed content of the configuration files.
 #[derive(Clone, Debug)]
 pub(super) struct NameConfig {
     pub(super) resolv_conf: Arc<ResolvConf>,
@@ -42,10 +44,12 @@ pub(super) struct NameConfig {
     pub(super) sources: HostSources,
 }
 
-/// Device, inode, modification time and size of a file; `None` if there is none.
+/// The device, inode, modification time and size of a file, by which a change is detected; `None`
+/// if the file does not exist.
 type FileVersion = Option<(u64, u64, i64, i64, u64)>;
 
-/// The files and the time of their last check.
+/// The configuration files: their content when they were last read, and the time of the last check
+/// for changes.
 pub(super) struct NameFiles {
     paths: FilePaths,
     checked: Instant,
@@ -54,14 +58,14 @@ pub(super) struct NameFiles {
 }
 
 impl NameFiles {
-    /// Reads the files.
+    /// Reads the configuration files.
     pub(super) fn read(paths: FilePaths, now: Instant) -> Self {
         let versions = versions(&paths);
         let config = read(&paths, versions[1]);
         Self { paths, checked: now, versions, config }
     }
 
-    /// Returns the configuration; the files are read again if they have changed.
+    /// Returns the configuration. Reads the files again if they have changed since the last check.
     pub(super) fn config(&mut self, now: Instant) -> &NameConfig {
         if now.saturating_duration_since(self.checked) >= CHECK_INTERVAL {
             self.checked = now;
@@ -104,7 +108,8 @@ fn read(paths: &FilePaths, hosts_version: FileVersion) -> NameConfig {
     NameConfig { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
 }
 
-/// The text of a file; empty if it cannot be read, as the system's resolver has it.
+/// Returns the text of a file. Returns an empty text if the file cannot be read: the system's
+/// resolver ignores such files, too.
 fn text(path: &Path) -> String {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }

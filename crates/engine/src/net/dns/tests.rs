@@ -9,7 +9,8 @@ fn v4(last: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))
 }
 
-/// A lookup function that waits for a word before each answer, and the sender of the word.
+/// Returns a resolver whose lookup function waits for a message before each answer, and the sender
+/// of these messages.
 fn gated(answer: fn(&str) -> io::Result<Vec<IpAddr>>) -> (Resolver, mpsc::Sender<()>) {
     let (gate, words) = mpsc::channel::<()>();
     let words = Mutex::new(words);

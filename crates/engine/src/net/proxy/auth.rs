@@ -39,7 +39,7 @@ impl ProxyAuthScheme {
 const MAX_PROXIES: usize = 64;
 
 /// A cache of the authentication that proxies require, by proxy and credentials. Clones share it.
-/// All caches compare equal, so that connections with the same proxies have the same pool key.
+/// All caches compare equal, so that the cache makes no difference between two connection keys.
 #[derive(Clone, Default)]
 pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, ProxyAuthAnswer>>>);
 
@@ -49,7 +49,8 @@ enum ProxyAuthAnswer {
 }
 
 impl ProxyAuthCache {
-    /// Returns the value of Proxy-Authorization for a request, if the proxy's scheme is known.
+    /// Returns the value of Proxy-Authorization for a request. Returns `None` if the scheme that
+    /// the proxy requires is not known yet.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the value cannot be made.
@@ -79,8 +80,8 @@ impl ProxyAuthCache {
         }
     }
 
-    /// Handles a 407 of a proxy. `answered` is true if the request contained an answer. Returns
-    /// true if the request should be repeated with another answer.
+    /// Handles a 407 of a proxy. `answered` is true if the request contained Proxy-Authorization.
+    /// Returns true if the request should be repeated with a new value of that field.
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] if the proxy requires credentials and there are none.

@@ -46,24 +46,27 @@ use crate::net::tls::TlsOptions;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ProxyOptions {
-    /// The proxy (`-x`); `None` uses the environment's.
+    /// The proxy (`-x`). `None` selects one from [`ProxyOptions::environment`].
     pub proxy: Option<Proxy>,
-    /// The proxy variables of the environment. Default: none, since a library should not read the
-    /// environment unasked. Its `no_proxy` applies to [`ProxyOptions::proxy`], too.
+    /// The proxies from environment variables. Default: none, since a library should not read the
+    /// environment unasked. The environment's `no_proxy` applies to [`ProxyOptions::proxy`], too.
     pub environment: ProxyEnvironment,
-    /// Hosts to reach without a proxy (`--noproxy`); `None` uses the environment's.
+    /// The hosts to reach without a proxy (`--noproxy`). `None` uses the `no_proxy` of
+    /// [`ProxyOptions::environment`].
     pub no_proxy: Option<NoProxy>,
     /// A SOCKS proxy through which the proxy is reached (`--preproxy`). If there is no other proxy,
     /// the origin is reached through it.
     pub preproxy: Option<Proxy>,
-    /// User and password for the proxy (`-U`), if its URL has none; not for the preproxy.
+    /// The user and password for the proxy (`-U`), if its URL contains none. They are not sent to
+    /// the preproxy.
     pub credentials: Option<Credentials>,
     /// The authentication scheme for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
     /// `--proxy-anyauth`). Default: Basic.
     pub auth: ProxyAuthScheme,
-    /// Use CONNECT also for http URLs (`-p`). Default no: an HTTP proxy forwards the requests.
+    /// True to use CONNECT also for http URLs (`-p`). Default: false, an HTTP proxy forwards these
+    /// requests.
     pub tunnel: bool,
-    /// Send CONNECT as HTTP/1.0 (`--proxy1.0`). Default no.
+    /// True to send CONNECT as HTTP/1.0 (`--proxy1.0`). Default: false.
     pub http10: bool,
     /// Fields for HTTP proxies (`--proxy-header`), sent in CONNECT and in forwarded requests. They
     /// replace generated fields of the same name.
@@ -71,9 +74,9 @@ pub struct ProxyOptions {
     /// The names of generated fields that are not sent to HTTP proxies (`--proxy-header NAME:`).
     /// Host is always sent.
     pub without: Vec<String>,
-    /// Offer HTTP/2 to an https proxy (`--proxy-http2`): a tunnel is then a stream (RFC 9113 §8.5),
-    /// and forwarded requests share a connection. Default no: HTTP/1.1, which every proxy supports
-    /// and which has no frame overhead.
+    /// True to offer HTTP/2 to an https proxy (`--proxy-http2`). A tunnel is then a stream (RFC
+    /// 9113 §8.5), and forwarded requests share a connection. Default: false, since every proxy
+    /// supports HTTP/1.1, and HTTP/1.1 has no frame overhead.
     pub http2: bool,
     /// The TLS settings for an https proxy (`--proxy-cacert`, `--proxy-insecure` and similar).
     pub tls: TlsOptions,

@@ -25,7 +25,8 @@ pub enum ProxyRoute {
     Unusable(ErrorKind, String),
 }
 
-/// A proxy, with every setting that its connections must share. `Debug` shows no secret.
+/// A proxy on a route, with every setting that two connections through it must share. `Debug` shows
+/// no secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ProxyHop {
     /// The proxy, with the credentials to send to it.
@@ -36,7 +37,7 @@ pub struct ProxyHop {
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuthScheme,
-    /// CONNECT is sent as HTTP/1.0.
+    /// True to send CONNECT as HTTP/1.0.
     pub http10: bool,
     /// The fields to send to the proxy.
     pub fields: Vec<(String, Vec<u8>)>,
@@ -49,8 +50,9 @@ pub struct ProxyHop {
 }
 
 impl ProxyRoute {
-    /// Returns the route to a target with these options. `is_elsewhere` is true if an option
-    /// replaces the host or port to connect to. `user_agent` is the request's User-Agent.
+    /// Returns the route to a target with the proxy options `given`. `is_elsewhere` is true if
+    /// another option replaces the host or port to connect to. `user_agent` is the request's
+    /// User-Agent.
     pub(crate) fn select(given: &ProxyOptions, target: &Target, is_elsewhere: bool, user_agent: Option<&[u8]>) -> Self {
         let proxy = match chosen(given, target) {
             Ok(proxy) => proxy,
@@ -98,7 +100,7 @@ impl ProxyRoute {
         }
     }
 
-    /// Returns the proxy, if there is one.
+    /// Returns the proxy on the route, if there is one.
     #[must_use]
     pub fn hop(&self) -> Option<&Arc<ProxyHop>> {
         match self {
@@ -143,7 +145,8 @@ fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<P
 }
 
 impl ProxyHop {
-    /// Returns the request-target of a forwarded request, and the fields for the proxy.
+    /// Returns the request-target of a request that the proxy forwards, and the fields for the
+    /// proxy.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the credentials cannot be sent to the proxy.
@@ -171,8 +174,9 @@ impl ProxyHop {
         self.auth != ProxyAuthScheme::Basic && self.proxy.credentials().is_some()
     }
 
-    /// Handles a 407 to a forwarded request; `answered` is true if the request contained an answer.
-    /// Returns true if the request should be repeated with another answer.
+    /// Handles a 407 to a forwarded request. `answered` is true if the request contained
+    /// Proxy-Authorization. Returns true if the request should be repeated with a new value of that
+    /// field.
     #[must_use]
     pub fn may_answer(&self, head: &ResponseHead, answered: bool) -> bool {
         head.status() == 407 && self.memory.asked(&self.proxy, self.auth, head, answered).unwrap_or(false)

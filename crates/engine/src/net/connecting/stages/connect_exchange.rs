@@ -20,23 +20,24 @@ use crate::net::proxy::ProxyHop;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that a proxy may send on one connection. Without a limit, it
-/// could call each nonce stale.
+/// could reject each nonce as stale.
 const MAX_ROUNDS: u32 = 4;
 
-/// A CONNECT request, repeated after each challenge that can be answered.
+/// A CONNECT request with its response. It is repeated after each challenge (407) that can be
+/// answered.
 pub(super) struct ConnectExchange {
     speaks: ProxyMachine,
     hop: Arc<ProxyHop>,
     target: Target,
     rounds: u32,
     answered: bool,
-    /// The proxy has sent nothing since the last request.
+    /// True if the proxy has sent nothing since the last request.
     is_unheard: bool,
     /// The status of the last response; 0 if there is none.
     pub(super) status: u16,
     /// The heads of the proxy's responses, for the trace and for `-i`.
     pub(super) heads: Vec<ResponseHead>,
-    /// The body of a challenge is being read to its end; the request is then sent again.
+    /// True while the body of a challenge is read to its end. The request is then sent again.
     again: bool,
 }
 
@@ -54,8 +55,8 @@ pub(super) enum ConnectExchangeStep {
     More,
     /// Send [`ConnectExchange::take_output`], then receive more bytes.
     Again,
-    /// The tunnel is open. The bytes followed the response: with HTTP/1.1, they are bytes from the
-    /// tunnel; with HTTP/2, they are input for the [`Http2Tunnel`].
+    /// The tunnel is open. The bytes are those that followed the response: with HTTP/1.1, data from
+    /// the tunnel; with HTTP/2, input for the [`Http2Tunnel`].
     Open(Vec<u8>, Option<Http2Tunnel>),
 }
 
@@ -126,7 +127,7 @@ impl ConnectExchange {
         taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error))
     }
 
-    /// Takes the bytes to send out of the machine.
+    /// Removes and returns the bytes that the protocol machine wants to send.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         match &mut self.speaks {
             ProxyMachine::Http1 { conn, .. } => {
@@ -220,7 +221,7 @@ impl ConnectExchange {
         }
     }
 
-    /// Returns the open tunnel, with the bytes received after the response.
+    /// Returns the open tunnel, with the bytes `ahead` that were received after the response.
     fn opened(&mut self, ahead: Vec<u8>) -> ConnectExchangeStep {
         let none =
             ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
@@ -230,7 +231,7 @@ impl ConnectExchange {
         }
     }
 
-    /// Handles a final response without success.
+    /// Handles a final response that is not a success.
     ///
     /// # Errors
     /// The refusal, unless it is a challenge that can be answered. In that case, the request must

@@ -15,14 +15,15 @@ pub(in crate::net::connecting) struct ConnectStageIo {
     pub connect_status: u16,
     /// Heads of responses to CONNECT that were not reported yet.
     pub connect_heads: Vec<ResponseHead>,
-    /// The proxy sent a challenge and closed the connection: another connection may succeed.
+    /// True if the proxy sent a challenge and closed the connection. Another connection may
+    /// succeed.
     pub needs_new_connection: bool,
     outgoing: Vec<u8>,
     sent: usize,
 }
 
 impl ConnectStageIo {
-    /// Makes a stage connection from a new stream.
+    /// Makes the stages' connection from a new stream.
     pub(crate) fn new(stream: ConnectionStream) -> Self {
         Self {
             stream,
@@ -60,7 +61,7 @@ impl ConnectStageIo {
     }
 
     /// Receives once into `buffer`. Returns `None` if no bytes are available, and `Some(0)` at the
-    /// end.
+    /// end of the stream.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
         loop {
             match self.stream.receive(buffer) {

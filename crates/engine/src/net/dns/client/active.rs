@@ -1,4 +1,4 @@
-//! The lookups under way: their begin, their timers, and the queries that belong to them.
+//! The lookups in progress: their start, their timers, and their queries.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::socket::{DnsSocket, Received};
 use super::{BURST_WINDOW, DnsAnswer, DnsClient, MAX_BURST, routes};
 use crate::clock;
 
-/// The answer for a name that no server is asked for.
+/// The answer for a name for which no name server is asked.
 const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
 
-/// A lookup under way.
+/// A lookup in progress.
 pub(super) struct ActiveLookup {
     pub(super) name: Arc<str>,
     pub(super) machine: NameLookup,
     pub(super) config: NameConfig,
     serial: u64,
-    /// The queries that were sent for it: key of the socket and identifier.
+    /// The queries that were sent for the lookup, each as the key of its socket and its identifier.
     pub(super) queries: Vec<(usize, u16)>,
 }
 
-/// A query that was sent or will be.
+/// A query that was sent and not answered yet, or that waits to be sent.
 #[derive(Clone, Copy)]
 pub(super) struct PendingQuery {
     lookup: usize,
@@ -34,7 +34,8 @@ pub(super) struct PendingQuery {
     transmit: QueryTransmit,
 }
 
-/// The time at which a lookup has something to do; the earliest is the greatest.
+/// The time of a lookup's next timeout. The ordering is reversed, so that the earliest is at the
+/// top of a `BinaryHeap`.
 #[derive(PartialEq, Eq)]
 pub(super) struct DueLookup {
     pub(super) at: Instant,
@@ -55,7 +56,7 @@ impl Ord for DueLookup {
 }
 
 impl DnsClient<'_> {
-    /// Begins the lookup of a name; one that the hosts file has is answered at once.
+    /// Begins the lookup of a name. A name from the hosts file is answered at once.
     pub(super) fn begin(&mut self, name: Arc<str>, now: Instant) {
         let config = self.config(now);
         if config.sources == HostSources::SystemOnly {
@@ -92,7 +93,7 @@ impl DnsClient<'_> {
         self.due.push(DueLookup { at: clock::instant(at).max(now), lookup, serial: active.serial });
     }
 
-    /// Handles the timers that are due.
+    /// Handles the timeouts that have passed.
     pub(super) fn on_timers(&mut self, now: Instant) {
         while self.due.peek().is_some_and(|due| due.at <= now) {
             let Some(DueLookup { lookup, serial, .. }) = self.due.pop() else { return };
@@ -106,7 +107,7 @@ impl DnsClient<'_> {
         self.lookups.get(lookup).is_some_and(|active| active.serial == serial)
     }
 
-    /// Takes a step of a lookup, and finishes it if that was the last.
+    /// Runs `step` on the state machine of a lookup. Finishes the lookup if it is then complete.
     fn advance(
         &mut self,
         lookup: usize,
@@ -124,7 +125,7 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Sends the queries that wait, as long as the servers' buffers are not full of earlier ones.
+    /// Sends the waiting queries until [`MAX_BURST`] recent queries are unanswered.
     pub(super) fn send_queries(&mut self, now: Instant) {
         while !self.unsent.is_empty() {
             while let Some(&(sent, socket, id)) = self.recent.front()
@@ -174,7 +175,7 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Handles what a socket has received.
+    /// Receives all available messages of a socket, and passes the responses to their lookups.
     pub(super) fn on_ready(&mut self, key: usize, now: Instant) {
         // A socket stays in its place until its queries are over, so that an event is never another
         // socket's.
@@ -206,7 +207,7 @@ impl DnsClient<'_> {
         });
     }
 
-    /// Tells the lookups of a broken socket that its server cannot be reached, and closes it.
+    /// Closes a broken socket, and reports its server as unreachable to the lookups that used it.
     fn on_broken(&mut self, key: usize, now: Instant) {
         let broken: Vec<u16> = self.pending.keys().filter(|(socket, _)| *socket == key).map(|(_, id)| *id).collect();
         self.retire(key);
@@ -221,8 +222,7 @@ impl DnsClient<'_> {
         self.close_if_unused(key);
     }
 
-    /// Forgets a query that was sent; its socket closes if that was the last one and no other will
-    /// use it.
+    /// Removes a query that was sent. Closes its socket if no other query uses it or will use it.
     pub(super) fn forget(&mut self, (key, id): (usize, u16)) {
         if self.pending.remove(&(key, id)).is_some()
             && let Some(socket) = self.sockets.get_mut(key)
@@ -239,7 +239,7 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Uses a socket for no further query.
+    /// Stops the use of a socket for further queries.
     fn retire(&mut self, key: usize) {
         for current in &mut self.current_socket {
             current.take_if(|current| *current == key);

@@ -1,5 +1,5 @@
-//! Lookups by DNS, any number at a time on one thread: a name server that does not answer holds up
-//! no other lookup.
+//! Lookups by DNS, any number at a time on one thread. A name server that does not answer delays no
+//! other lookup.
 //!
 //! ```text
 //! Resolver ── names ──▶ DnsInbox ──▶ DnsClient ──▶ deliver(name, answer)
@@ -7,13 +7,13 @@
 //!                        NameLookup ──┘  └── DnsSocket: UDP, or TCP for what UDP truncates
 //! ```
 //!
-//! The thread starts with the first name and ends after five idle seconds. Which server is asked
-//! when, and what its response means, is decided in [`haul_policy::dns`]; this module has the
+//! The thread starts with the first name and ends after five idle seconds. [`haul_policy::dns`]
+//! decides which server is asked at which time, and interprets the responses. This module has the
 //! sockets and the clock.
 //!
-//! Against forged responses (RFC 5452): each socket is connected to one server and has a port of
-//! the kernel's choice, carries [`socket::QUERIES_PER_SOCKET`] queries at most, and each query has
-//! a random identifier.
+//! Three measures protect against forged responses (RFC 5452): each socket is connected to one
+//! server and has a port that the kernel chose; it carries at most [`socket::QUERIES_PER_SOCKET`]
+//! queries; and each query has a random identifier.
 
 mod active;
 mod routes;
@@ -37,26 +37,27 @@ use crate::ignore_poison::IgnorePoison;
 
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE: Duration = Duration::from_secs(5);
-/// Queries sent within [`BURST_WINDOW`] and not answered yet, at most: a server's receive buffer
-/// holds a few hundred, and what it drops costs a second.
+/// The maximum number of unanswered queries that were sent within [`BURST_WINDOW`]. A server's
+/// receive buffer has room for a few hundred queries, and a dropped one costs a second.
 const MAX_BURST: usize = 128;
-/// The time after which an unanswered query is taken to have left the server's receive buffer.
+/// The time after which an unanswered query has probably left the server's receive buffer.
 const BURST_WINDOW: Duration = Duration::from_millis(50);
 const WAKE: Token = Token(usize::MAX);
 
-/// The result of a lookup, for [`DnsClient::run`]'s caller.
+/// The answer to a lookup, passed to the `deliver` callback of the [`DnsClient`].
 pub(super) enum DnsAnswer {
     /// The addresses, in the order in which to try them, and the time for which they may be kept.
     Found(Vec<IpAddr>, Duration),
-    /// The name does not exist or has no address, and the time for which that may be kept.
+    /// The name does not exist, or it exists and has no address. `ttl` is the time for which this
+    /// answer may be kept.
     NotFound { exists: bool, ttl: Duration },
-    /// No name server gave an answer.
+    /// No name server gave an answer. The text is the reason.
     Unavailable(String),
-    /// Only the system's own resolver can look up names here.
+    /// The system's configuration names sources that only its own resolver can ask.
     NeedsSystem,
 }
 
-/// The names that wait for the thread.
+/// The queue of names for the thread that asks the name servers.
 pub(super) struct DnsInbox {
     waiting: Mutex<WaitingNames>,
     waker: Waker,
@@ -69,14 +70,14 @@ struct WaitingNames {
 }
 
 impl DnsInbox {
-    /// Makes an inbox and the poll that it wakes.
+    /// Makes an inbox, and the [`Poll`] that the inbox wakes.
     pub(super) fn new() -> io::Result<(Poll, Arc<Self>)> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKE)?;
         Ok((poll, Arc::new(Self { waiting: Mutex::default(), waker })))
     }
 
-    /// Hands over a name. Returns false if the thread has ended.
+    /// Passes a name to the thread. Returns false if the thread has ended.
     pub(super) fn push(&self, name: Arc<str>) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
         if waiting.closed {
@@ -91,7 +92,7 @@ impl DnsInbox {
         std::mem::take(&mut self.waiting.lock().ignore_poison().names)
     }
 
-    /// Accepts no further names, unless some wait.
+    /// Closes the inbox if no names wait. Returns true if it is closed.
     fn close(&self) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
         waiting.closed = waiting.names.is_empty();
@@ -99,7 +100,7 @@ impl DnsInbox {
     }
 }
 
-/// The state of the thread.
+/// The DNS client: the sockets and the lookups of the thread that asks the name servers.
 pub(super) struct DnsClient<'a> {
     poll: Poll,
     inbox: &'a DnsInbox,
@@ -107,18 +108,19 @@ pub(super) struct DnsClient<'a> {
     files: NameFiles,
     deliver: &'a dyn Fn(&str, DnsAnswer),
     lookups: Slab<ActiveLookup>,
-    /// Distinguishes lookups that had the same place in `lookups`, one after the other.
+    /// The number of lookups so far. It distinguishes lookups that had the same key in `lookups`,
+    /// one after the other.
     serial: u64,
     sockets: Slab<DnsSocket>,
-    /// The socket for the next UDP query to each server, by the server's index.
+    /// The key of the socket for the next UDP query to each server, by the server's index.
     current_socket: Vec<Option<usize>>,
     pending: HashMap<(usize, u16), PendingQuery>,
     due: BinaryHeap<DueLookup>,
     unsent: VecDeque<PendingQuery>,
-    /// The times of the queries that were sent last and are not answered: pairs of time and socket
-    /// key.
+    /// The queries that were sent last, each with its time, the key of its socket and its
+    /// identifier.
     recent: VecDeque<(Instant, usize, u16)>,
-    /// The server that the next lookup asks first.
+    /// A counter that decides which server the next lookup asks first (the option `rotate`).
     first_server: usize,
     buffer: Box<[u8]>,
 }
@@ -150,7 +152,7 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Runs lookups until there are none for a while.
+    /// Runs lookups until there have been none for [`THREAD_IDLE`].
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(64);
         let mut idle_since = Instant::now();
@@ -180,7 +182,7 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// The time until something is due.
+    /// Returns the time until the next timeout.
     fn wait(&self, now: Instant, idle_since: Instant) -> Duration {
         let until = |at: Instant| at.saturating_duration_since(now);
         if self.lookups.is_empty() {
@@ -195,7 +197,7 @@ impl<'a> DnsClient<'a> {
         wait + Duration::from_millis(1)
     }
 
-    /// Ends a lookup.
+    /// Ends a lookup, and delivers its answer.
     fn finish(&mut self, key: usize) {
         let lookup = self.lookups.remove(key);
         for query in &lookup.queries {
@@ -233,8 +235,8 @@ impl<'a> DnsClient<'a> {
         self.current_socket.clear();
     }
 
-    /// The configuration for a new lookup: the files', with the caller's own servers in their
-    /// place.
+    /// Returns the configuration for a new lookup: that of the system's files, with the user's own
+    /// servers in place of the system's, if there are any.
     fn config(&mut self, now: Instant) -> NameConfig {
         let config = self.files.config(now).clone();
         self.servers.applied_to(config)

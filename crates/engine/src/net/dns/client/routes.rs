@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use haul_policy::dns::address_order::{Destination, sort};
 
-/// Returns the addresses in their order. The kernel says from where it would send to each; nothing
-/// is sent.
+/// Returns the addresses in the order in which to try them. To find its source address for each,
+/// asks the kernel by connecting a UDP socket, which sends nothing.
 pub(super) fn in_order(addresses: &[IpAddr]) -> Vec<IpAddr> {
     if addresses.len() < 2 {
         return addresses.to_vec();

@@ -1,4 +1,4 @@
-//! One socket to one name server: UDP for many queries, or TCP for one.
+//! A socket that is connected to one name server: UDP for many queries, or TCP for one.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
@@ -12,23 +12,23 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::super::DnsServers;
 use crate::net::local_address::{bind_device, zone_index};
 
-/// The number of queries that leave from one port.
+/// The maximum number of queries that are sent from one port.
 pub(super) const QUERIES_PER_SOCKET: u32 = 64;
-/// The size of the largest message (RFC 1035 §4.2.2).
+/// The size of the largest DNS message, in bytes (RFC 1035 §4.2.2).
 pub(super) const MAX_MESSAGE: usize = 65_535;
 
 /// A socket that is connected to a name server.
 pub(super) struct DnsSocket {
     socket: Socket,
     server: NameServer,
-    /// The exchange, if the socket is of TCP.
+    /// The query and its response, if the socket is a TCP socket; `None` for UDP.
     stream: Option<TcpExchange>,
     uses: u32,
-    /// The number of its queries that are neither answered nor given up.
+    /// The number of the socket's queries that are neither answered nor abandoned.
     pub(super) open_queries: u32,
 }
 
-/// One query and its response over TCP, each behind its length.
+/// One query and its response over TCP. Each is preceded by its length.
 #[derive(Default)]
 struct TcpExchange {
     unsent: Vec<u8>,
@@ -80,7 +80,7 @@ impl DnsSocket {
         registry.register(&mut SourceFd(&self.socket.as_raw_fd()), token, interest)
     }
 
-    /// Returns true if the socket may carry another query to this server.
+    /// Returns true if the socket is connected to this server and may carry another query.
     pub(super) fn takes_another(&self, server: &NameServer) -> bool {
         self.uses < QUERIES_PER_SOCKET && self.server == *server
     }
@@ -103,7 +103,7 @@ impl DnsSocket {
         Ok(())
     }
 
-    /// Sends what is left, if the socket is of TCP.
+    /// Sends the unsent bytes of a TCP query, as far as the socket allows. Does nothing for UDP.
     fn write(&mut self) -> io::Result<()> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
         while !stream.unsent.is_empty() {
@@ -145,7 +145,8 @@ impl DnsSocket {
     }
 }
 
-/// Returns true if the connection is not there yet, or the socket's buffer is full or empty.
+/// Returns true if a call failed only because the socket is not connected or not ready yet, or
+/// because of a signal.
 fn is_early(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected | io::ErrorKind::Interrupted)
 }
