@@ -273,7 +273,7 @@ pub struct ParsedProxy {
     /// `--proxy-basic` and similar options: the authentication schemes for the proxy; `None` if
     /// none is given.
     pub allowed: Option<AllowedAuthSchemes>,
-    /// `-p`: uses `CONNECT` for http URLs too.
+    /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.
     pub http2: bool,
@@ -281,11 +281,11 @@ pub struct ParsedProxy {
     pub http10: bool,
     /// `--suppress-connect-headers`: does not print the heads of responses to CONNECT.
     pub suppress_connect_headers: bool,
-    /// `--proxy-header`, in order.
+    /// `--proxy-header`: fields that are sent only to the proxy, in order.
     pub fields: Vec<ParsedHeader>,
-    /// `--noproxy`: the hosts that are reached without a proxy.
+    /// `--noproxy`: the hosts that are reached without a proxy; `None` if the option is not given.
     pub no_proxy: Option<String>,
-    /// `--proxy-cacert` and similar options.
+    /// The TLS settings for an https proxy: `--proxy-cacert` and similar options.
     pub tls: TlsArgs,
 }
 
@@ -294,7 +294,8 @@ pub struct ParsedProxy {
 pub struct ParsedUser {
     /// The user name.
     pub user: Vec<u8>,
-    /// The password; `None` if the value has no colon, and the program asks for the password.
+    /// The password; `None` if the value has no colon. [`crate::resolve`] then asks the user for
+    /// it.
     pub password: Option<Vec<u8>>,
 }
 
@@ -304,28 +305,31 @@ impl std::fmt::Debug for ParsedUser {
     }
 }
 
-/// The value of one `-H`.
+/// The value of one `-H` or `--proxy-header`.
 #[derive(Clone, Debug)]
 pub enum ParsedHeader {
     /// A header field.
     Field(FieldArg),
-    /// `@file`: a file with one field per line.
+    /// `@file`: a file with one header field per line.
     File(PathBuf),
 }
 
-/// The value of one `-d`, a similar option, or `--url-query`. `Debug` shows only the kind.
+/// The value of one `-d`, of a similar option, or of `--url-query`. `Debug` shows only the kind,
+/// because the value may be a secret.
 #[derive(Clone)]
 pub struct ParsedData {
-    /// The option that gave the value.
+    /// The option to which the value belongs.
     pub kind: DataKind,
-    /// The text before the value and a `=`, which is not encoded. Only for [`DataKind::UrlEncode`].
+    /// The part of the value before `=` or `@`, which is sent without encoding. Only
+    /// [`DataKind::UrlEncode`] has it.
     pub name: Option<Vec<u8>>,
     /// The value of the option.
     pub text: TextOrFile,
 }
 
 impl ParsedData {
-    /// Reads `content`, `=content`, `name=content`, `@file` or `name@file`, to be percent-encoded.
+    /// Parses a value of `--data-urlencode`: `content`, `=content`, `name=content`, `@file` or
+    /// `name@file`.
     pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, UsageReason> {
         let field = FormField::parse(argument);
         let text = match field.source {
@@ -343,23 +347,24 @@ impl std::fmt::Debug for ParsedData {
     }
 }
 
-/// The options that give a request body.
+/// The options that set request content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataKind {
-    /// `-d`: CR, LF and NUL are removed from a file.
+    /// `-d`: a text, or a file from which CR, LF and NUL are removed.
     Data,
-    /// `--data-binary`: a file is sent unchanged.
+    /// `--data-binary`: a text, or a file that is sent unchanged.
     Binary,
-    /// `--data-raw`: the value never names a file.
+    /// `--data-raw`: a text, even if it begins with `@`.
     Raw,
-    /// `--data-urlencode`, `--url-query`: the value is percent-encoded, with `+` for a blank.
+    /// `--data-urlencode` and `--url-query`: the value is percent-encoded, and a blank becomes `+`.
     UrlEncode,
-    /// `--json`: as `--data-binary`, but values are joined without `&`, and the media type is JSON.
+    /// `--json`: as `--data-binary`, but several values are joined without `&`, and the media type
+    /// is `application/json`.
     Json,
 }
 
 impl DataKind {
-    /// Returns the option's name, for messages.
+    /// Returns the name of the option for messages, such as `--data`.
     pub fn option(self) -> &'static str {
         match self {
             DataKind::Data => "--data",
@@ -371,17 +376,17 @@ impl DataKind {
     }
 }
 
-/// A value given directly or by `@file`.
+/// A text, or a file that contains it (`@file`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextOrFile {
-    /// The value itself.
+    /// The text itself.
     Text(Vec<u8>),
-    /// The file that holds them; `-` is standard input.
+    /// The file that contains the text; `-` is standard input.
     File(PathBuf),
 }
 
 impl TextOrFile {
-    /// Parses `@file` as a file and everything else as a text.
+    /// Parses `@file` as the name of a file, and any other value as the text itself.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageReason> {
         Ok(match bytes.strip_prefix(b"@") {
             Some(b"") => return Err(UsageReason::Blank),
@@ -398,7 +403,8 @@ impl Default for ParsedArgs {
 }
 
 impl ParsedArgs {
-    /// Returns a command line without options.
+    /// Returns the command line of a persona without options: one group without URLs, with the
+    /// defaults.
     pub fn of(persona: Persona) -> Self {
         ParsedArgs {
             global: GlobalArgs::of(persona),
@@ -416,9 +422,9 @@ impl ParsedArgs {
         }
     }
 
-    /// Removes the last group if it names no URL and is not the only one, and returns true if it
-    /// did. curl reports such a group only after the others have run, as in a config file in which
-    /// each entry ends with `next`.
+    /// Removes the last group if it has no URL and is not the only group. Returns true if it was
+    /// removed. curl reports such a group only after the other groups have run, for example if each
+    /// entry of a config file ends with `next`.
     pub fn take_group_without_url(&mut self) -> bool {
         let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
         if is_one {
@@ -427,20 +433,21 @@ impl ParsedArgs {
         is_one
     }
 
-    /// Returns the last group, to which options apply.
+    /// Returns the last group, to which the next option of the command line applies.
     pub fn group(&mut self) -> &mut NextGroup {
         let last = self.groups.len() - 1;
         &mut self.groups[last]
     }
 
-    /// Returns the last stage, to which options apply.
+    /// Returns the last stage of the last group, to which the next option of the command line
+    /// applies.
     pub fn stage(&mut self) -> &mut ParsedStage {
         let stages = &mut self.group().stages;
         let last = stages.len() - 1;
         &mut stages[last]
     }
 
-    /// Adds an output for the next URL of the last stage.
+    /// Adds an output (`-o` or `-O`) to the last group, or to its last stage after a `--then`.
     pub(crate) fn push_output(&mut self, output: OutputArg) {
         let group = self.group();
         match group.stages.as_mut_slice() {
@@ -464,7 +471,8 @@ impl ParsedArgs {
         &mut self.stage().proxy
     }
 
-    /// Adds a warning.
+    /// Adds a warning, of which at most `WARNINGS_MAX` are stored. Does nothing if the curl persona
+    /// is silent (`-s`).
     pub fn warn(&mut self, text: impl Into<String>) {
         if self.global.silent && self.global.persona.is_curl() {
             return;
@@ -478,7 +486,7 @@ impl ParsedArgs {
         }
     }
 
-    /// Begins a new group, for `--next`.
+    /// Begins a new group for `--next`. Fails if the current group has no URL.
     pub(crate) fn next_group(&mut self) -> Result<(), UsageReason> {
         if self.group().urls.is_empty() {
             return Err(UsageReason::MissingUrlBeforeNext);
@@ -487,12 +495,13 @@ impl ParsedArgs {
         Ok(())
     }
 
-    /// Begins a new stage, for `--then`, with the transfer settings of the previous stage.
+    /// Begins a new stage for `--then`, which inherits the transfer and proxy settings of the
+    /// previous stage.
     ///
-    /// Trust, time limits and name resolution apply to the whole chain; otherwise a job with a
-    /// private CA would have to repeat `--cacert` for every stage. What is sent to a server
-    /// (method, fields, body, credentials) applies only to its stage: a page chooses the next URLs,
-    /// so a POST or a secret must be repeated explicitly.
+    /// Trust, time limits and name resolution apply to all stages, so that `--cacert` need not be
+    /// repeated. Options for the request itself (method, fields, content, credentials) are not
+    /// inherited: the response of a server chooses the next URLs, so that a POST or a secret must
+    /// be given again explicitly.
     pub(crate) fn next_stage(&mut self, template: UrlTemplate) {
         let ParsedStage { mut transfer, proxy, .. } = self.stage().clone();
         // The new stage starts without the credentials of the stage before.

@@ -5,9 +5,9 @@
 //! | `haul …` | [`Persona::Haul`] |
 //! | `haul curl …`, or by the name `curl` (a link) | [`Persona::Curl`] |
 //!
-//! The defaults of each persona are in the functions that make the settings,
-//! [`GlobalArgs::of`](crate::plan::GlobalArgs::of) and
-//! [`TransferArgs::of`](crate::plan::TransferArgs::of). Only this module reads the program's name.
+//! The defaults of each persona are in [`GlobalArgs::of`](crate::plan::GlobalArgs::of) and
+//! [`TransferArgs::of`](crate::plan::TransferArgs::of). Only this module examines the name by which
+//! the program was called.
 //!
 //! ```
 //! use haul_cli::persona::Persona;
@@ -22,10 +22,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The version in `--version`, messages and the default `User-Agent`.
+/// haul's version, for `--version`, messages and the default `User-Agent`.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The version of curl whose options and behaviour the curl persona has.
+/// The version of curl whose options and behaviour the curl persona imitates.
 pub const CURL_VERSION: &str = "8.22.0";
 
 /// The program whose defaults, messages and behaviour a run has.
@@ -39,7 +39,8 @@ pub enum Persona {
 }
 
 impl Persona {
-    /// Determines the persona from a whole command line. Returns it with the remaining arguments.
+    /// Determines the persona from a command line that begins with the program's name. Returns it
+    /// with the remaining arguments.
     pub fn called(words: impl IntoIterator<Item = OsString>) -> (Persona, Vec<OsString>) {
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
@@ -55,7 +56,7 @@ impl Persona {
         (Persona::Haul, rest)
     }
 
-    /// Returns the program's name in messages.
+    /// Returns the name of the program for messages: `haul` or `curl`.
     pub fn name(self) -> &'static str {
         match self {
             Persona::Haul => "haul",
@@ -63,12 +64,12 @@ impl Persona {
         }
     }
 
-    /// Returns true if the program behaves as curl where the two differ.
+    /// Returns true for the curl persona.
     pub fn is_curl(self) -> bool {
         self == Persona::Curl
     }
 
-    /// Returns the default value of `User-Agent`.
+    /// Returns the default value of the field `User-Agent`.
     pub fn user_agent(self) -> String {
         match self {
             Persona::Haul => format!("haul/{VERSION}"),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4};
 
-/// A token or passphrase. Neither messages nor `Debug` show it.
+/// A token or passphrase. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -20,7 +20,7 @@ impl Secret {
         Secret(bytes.into())
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes of the secret.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -33,20 +33,22 @@ impl std::fmt::Debug for Secret {
 }
 
 /// The credentials for the servers of a stage. The next stage does not inherit them. `Debug` shows
-/// no secret.
+/// no password or token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthArgs {
-    /// `-u`: sent only to the first origin. Also `None` if `-H` sets or removes `Authorization`.
+    /// `-u`: user and password, which are sent only to the first origin. `None` if the option is
+    /// not given, or if `-H` sets or removes `Authorization`.
     pub user: Option<Credentials>,
-    /// `--oauth2-bearer`: sent only to the first origin; without waiting for a challenge (RFC 6750)
-    /// if no other scheme is allowed.
+    /// `--oauth2-bearer`: a token (RFC 6750), which is sent only to the first origin. It is sent in
+    /// the first request if no other scheme is allowed, and after a challenge if one is.
     pub bearer: Option<Secret>,
-    /// The schemes that may be used with user and password. The default is only Basic, which is
-    /// sent without waiting for a challenge. Any other set waits for one.
+    /// The schemes that may be used. The default is Basic alone, whose credentials are sent in the
+    /// first request. With any other set, they are sent after a challenge.
     pub allowed: AllowedAuthSchemes,
-    /// `--aws-sigv4`: requests are signed in the user's name, and no other scheme is used.
+    /// `--aws-sigv4`: signs the requests with AWS Signature Version 4, in place of any other
+    /// scheme.
     pub signature: Option<Arc<SigV4>>,
-    /// `-n` and similar options.
+    /// `-n`, `--netrc-optional` and `--netrc-file`.
     pub netrc: NetrcArg,
 }
 
@@ -62,12 +64,14 @@ pub enum NetrcArg {
     /// The netrc file is not used.
     #[default]
     Off,
-    /// `--netrc-optional`: the URL takes precedence over the file. A missing optional file is
-    /// empty.
+    /// `--netrc-optional`: the text of the netrc file, which is empty if the file is missing.
+    /// Credentials in the URL take precedence over it.
     Optional(Arc<[u8]>),
-    /// `-n`, or `--netrc-file` alone: it takes precedence over the URL.
+    /// `-n`, or `--netrc-file` without `--netrc-optional`: the text of the netrc file. It takes
+    /// precedence over credentials in the URL.
     Required(Arc<[u8]>),
-    /// `-n`, but there is no file. Only for the curl persona, whose transfers then fail.
+    /// `-n` is given, but the file does not exist. Only for the curl persona: each transfer then
+    /// fails.
     Missing,
 }
 

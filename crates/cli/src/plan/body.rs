@@ -1,4 +1,4 @@
-//! Request bodies: their bytes, or where the bytes come from.
+//! Request bodies: the bytes, or the files from which they are read when they are sent.
 //!
 //! ```
 //! use haul_cli::plan::{FormArg, PartArg, PartContent, PartSource};
@@ -23,19 +23,21 @@ use crate::form::PartEncoder;
 pub enum BodyArg {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// A text after `--then`, with placeholders for the extracted value.
+    /// A text after `--then` that contains placeholders for the extracted value.
     ByValue(ValueTemplate),
-    /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
+    /// A regular file that is read while it is sent: `--data-binary @file` with a large file, or
+    /// `-T file`.
     File(PathBuf),
-    /// Standard input, of unknown length: `-T -`. It can be read only once, so that the request
-    /// cannot be repeated.
+    /// Standard input (`-T -`), whose length is unknown. It can be read only once, so that the
+    /// request cannot be sent again.
     Stdin,
-    /// `-F`; its `Content-Type` comes from the form's layout, unless `fields` have one.
+    /// The form that `-F` describes. Its layout determines the field `Content-Type`, unless `-H`
+    /// sets that.
     Multipart(FormArg),
 }
 
 impl BodyArg {
-    /// Returns the bytes if the body is in memory.
+    /// Returns the bytes of the body if they are in memory.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             BodyArg::Bytes(bytes) => Some(bytes),
@@ -56,25 +58,26 @@ impl std::fmt::Debug for BodyArg {
     }
 }
 
-/// The form that `-F` and `--form-string` make (RFC 7578).
+/// The form that `-F` and `--form-string` describe (RFC 7578).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct FormArg {
     /// The parts of the form, in order.
     pub parts: Vec<PartArg>,
-    /// `--form-escape`: escapes names in a form with backslashes.
+    /// `--form-escape`: the way in which quotes in field and file names are escaped.
     pub escape: NameEscape,
 }
 
 impl FormArg {
-    /// Returns the sources to read, in the order of the body. A source may occur twice.
+    /// Returns the files of the form, in the order of the body. A file may occur twice.
     pub fn sources(&self) -> Vec<&PartSource> {
         let mut sources = Vec::new();
         collect(&self.parts, &mut sources);
         sources
     }
 
-    /// Returns the parts for the layout. `lengths` holds the length of each source in the order of
-    /// [`FormArg::sources`]; `None` is unknown.
+    /// Returns the parts in the engine's form, for its
+    /// [`MultipartLayout`](haul_policy::multipart::MultipartLayout). `lengths` holds the length of
+    /// each source in the order of [`FormArg::sources`]; `None` is an unknown length.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
         convert(&self.parts, lengths, &mut 0)
     }
@@ -112,16 +115,17 @@ fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<
 /// One part of a form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PartArg {
-    /// The field's name.
+    /// The name of the field; `None` sends none.
     pub name: Option<Vec<u8>>,
     /// The file name that is sent to the server.
     pub filename: Option<Vec<u8>>,
     /// The media type of the part, given or guessed from the file's name. `None` sends no
-    /// Content-Type.
+    /// `Content-Type`.
     pub content_type: Option<String>,
-    /// Further header lines, without line ends.
+    /// Further header lines of the part, without line ends.
     pub headers: Vec<Vec<u8>>,
-    /// The encoder that is applied when the body is made. Its name is already in `headers`.
+    /// The encoding that is applied to the content when the body is made. `headers` already
+    /// contains its `Content-Transfer-Encoding`.
     pub encoder: Option<PartEncoder>,
     /// The content of the part.
     pub content: PartContent,
@@ -147,15 +151,16 @@ pub enum PartContent {
     Bytes(Vec<u8>),
     /// A source that is read when the body is sent.
     Source(PartSource),
-    /// A nested list of parts: `=@a,b` and `=(`.
+    /// A nested list of parts, which `=@a,b` or `=(` describes.
     Mixed(Vec<PartArg>),
 }
 
-/// The file or stdin whose bytes become a multipart part.
+/// The file or standard input from which the content of a part is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartSource {
-    /// A file. If it is not regular (a pipe), its length is unknown and it can be read only once.
+    /// A file. A file that is not regular, such as a pipe, has no known length and can be read only
+    /// once.
     File(PathBuf),
-    /// Standard input. At most one part of a form may use it.
+    /// Standard input, which at most one part of a form may use.
     Stdin,
 }

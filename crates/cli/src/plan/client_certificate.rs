@@ -14,24 +14,25 @@ use super::Secret;
 /// A client certificate and its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientCert {
-    /// `-E`: the certificate, in PEM with its chain; also the key if `key` is not given.
+    /// `-E`: the PEM file of the certificate and its chain. It also contains the key if `key` is
+    /// `None`.
     pub certificate: Option<PathBuf>,
     /// `--cert-type`: the format of the certificate.
     pub format: CertFormat,
-    /// `--key`. Set only with `certificate`.
+    /// `--key`: the file of the private key. `None` unless `certificate` is set.
     pub key: Option<PathBuf>,
     /// `--key-type`: the format of the key.
     pub key_format: CertFormat,
-    /// `--pass`, or the text after the colon of `-E`: decrypts the key.
+    /// `--pass`, or the text after the colon of `-E`: the passphrase that decrypts the key.
     pub passphrase: Option<Secret>,
 }
 
 /// The file format of a certificate or a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CertFormat {
-    /// PEM (RFC 7468). The default.
+    /// PEM (RFC 7468): the file may contain several certificates or keys. The default.
     #[default]
     Pem,
-    /// DER: one certificate or key alone.
+    /// DER: the file contains exactly one certificate or key.
     Der,
 }

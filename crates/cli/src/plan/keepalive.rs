@@ -8,14 +8,17 @@
 
 use std::time::Duration;
 
-/// TCP keepalive (RFC 9293 section 3.8.4).
+/// The settings of TCP keepalive (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepaliveArgs {
-    /// The idle time before the first probe. Whole seconds, at least 1; default 60 s.
+    /// `--keepalive-time`: the idle time before the first probe. Whole seconds, at least 1; default
+    /// 60 s.
     pub time: Duration,
-    /// The time between probes. Whole seconds, at least 1; `None` means the value of `time`.
+    /// `--keepalive-intvl`: the time between two probes. Whole seconds, at least 1; `None` means
+    /// the value of `time`.
     pub interval: Option<Duration>,
-    /// The number of unanswered probes after which the connection ends, from 1. Default 9.
+    /// `--keepalive-cnt`: the number of unanswered probes after which the connection is closed. At
+    /// least 1; default 9.
     pub count: u32,
 }
 

@@ -1,7 +1,8 @@
-//! The plan of a run: the command line after everything that needs no network has been resolved.
+//! The plan of a run: the command line with its files read and its defaults filled in, so that only
+//! the network is still needed.
 //!
-//! [`crate::resolve::resolve`] makes it from [`crate::parsed_args::ParsedArgs`]: it reads the files
-//! that options name, assigns outputs to URLs, fills in defaults, and refuses contradictions.
+//! [`crate::resolve::resolve`] creates it from [`crate::parsed_args::ParsedArgs`]: it reads the
+//! files that options name, assigns outputs to URLs, fills in defaults, and refuses contradictions.
 //! [`crate::run`] uses only the plan.
 //!
 //! ```
@@ -60,11 +61,13 @@ pub struct RunPlan {
     pub operations: Vec<Operation>,
     /// The settings of the whole run.
     pub global: GlobalArgs,
-    /// The warnings before the run starts. Each is one `Warning: ` line, unless the run is silent.
+    /// The warnings to print before the first transfer, each as a line that begins with `Warning:
+    /// `. `-s` suppresses those after the first `outspoken` ones.
     pub warnings: Vec<String>,
-    /// The number of warnings, from the first one, that are printed even if the run is silent.
+    /// The number of warnings at the beginning of `warnings` that are printed even with `-s`.
     pub outspoken: usize,
-    /// Notes that are printed with `-v` and similar options. Each is one `Note: ` line.
+    /// The notes of the curl persona, which are printed only with `-v` or a trace, each as a line
+    /// that begins with `Note: `.
     pub notes: Vec<String>,
 }
 
@@ -73,44 +76,48 @@ pub struct RunPlan {
 pub struct GlobalArgs {
     /// The program whose defaults and messages the run has.
     pub persona: Persona,
-    /// `-s`: neither progress nor messages.
+    /// `-s`: prints neither progress nor messages.
     pub silent: bool,
-    /// `-S`: messages even with `-s`.
+    /// `-S`: prints error messages even with `-s`.
     pub show_error: bool,
-    /// `--stderr`: where messages go; `-` is standard output.
+    /// `--stderr`: the file for messages instead of standard error; `-` is standard output.
     pub stderr: Option<PathBuf>,
     /// `-v`, `--trace` and similar options: prints requests, responses and connections, without
     /// secrets.
     pub trace: TraceArgs,
-    /// Draws a progress line if stderr is a terminal. Default on.
+    /// `--progress-meter`: draws a progress line if standard error is a terminal. Default on.
     pub progress: bool,
-    /// `-#`: a bar instead of a line of figures.
+    /// `-#`: draws a progress bar instead of the progress line.
     pub progress_bar: bool,
     /// Runs transfers in parallel. Default on; `--no-parallel` runs one at a time.
     pub parallel: bool,
-    /// The most simultaneous transfers over all hosts. Default 64.
+    /// `--parallel-max`: the maximum number of simultaneous transfers, over all hosts. Default 64.
     pub parallel_max: usize,
-    /// The most connections to one host. Default 6.
+    /// `--parallel-max-host`: the maximum number of connections to one host. Default 6.
     pub parallel_max_host: usize,
-    /// `--threads`: the most worker threads; `None` is one for each core.
+    /// `--threads`: the maximum number of worker threads; `None` is one for each core.
     pub threads: Option<usize>,
-    /// `--max-memory`: the most bytes of bodies that are kept in memory until earlier output is
-    /// written. Default 64 MiB.
+    /// `--max-memory`: the maximum number of bytes of bodies that are kept in memory while they
+    /// wait until earlier output is written. Default 64 MiB.
     pub max_memory: u64,
-    /// `--unordered`: prints whole records in order of completion instead of input order.
+    /// `--unordered`: prints the output of each transfer when it is complete. By default output has
+    /// the order of the URLs.
     pub unordered: bool,
-    /// `--pipeline`: the most unanswered HTTP/1.1 requests of one connection. Default 1: no
-    /// pipelining.
+    /// `--pipeline`: the maximum number of unanswered HTTP/1.1 requests on one connection. Default
+    /// 1, which means no pipelining.
     pub pipeline: usize,
-    /// `--rate`: the least time between the starts of two consecutive transfers.
+    /// `--rate`: the shortest time between the starts of two consecutive transfers; `None` is no
+    /// limit.
     pub pace: Option<Duration>,
-    /// Stops at the first failed transfer.
+    /// `--fail-early`: begins no further transfers after one has failed.
     pub fail_early: bool,
     /// `--stats`: prints the statistics of the run on stderr at its end.
     pub stats: Option<StatsFormat>,
-    /// `--agent`: the agent that fetches the requests for which it can be used.
+    /// `--agent`: the agent through which requests are sent if it supports them; `None` uses no
+    /// agent.
     pub agent: Option<AgentArgs>,
-    /// `--agent-idle`: the time after which an idle agent that this run starts ends. Default 60 s.
+    /// `--agent-idle`: the time without a call after which the agent exits, if this run starts it.
+    /// Default 60 s.
     pub agent_idle: Duration,
 }
 
@@ -156,12 +163,13 @@ impl GlobalArgs {
         }
     }
 
-    /// Returns true if notes are printed: only for the curl persona, with a trace.
+    /// Returns true if notes are printed: only for the curl persona, with `-v` or a trace, without
+    /// `-s`.
     pub fn shows_notes(&self) -> bool {
         self.persona.is_curl() && !self.silent && self.trace.form != TraceForm::Off
     }
 
-    /// Returns true if messages about failures are printed.
+    /// Returns true if error messages are printed: without `-s`, or with `-S`.
     pub fn shows_errors(&self) -> bool {
         !self.silent || self.show_error
     }
@@ -170,7 +178,7 @@ impl GlobalArgs {
 /// The format of `--stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatsFormat {
-    /// Text.
+    /// Lines of text.
     Text,
     /// One JSON object.
     Json,
@@ -179,15 +187,17 @@ pub enum StatsFormat {
 /// The URLs of one `--next` group and the settings for them.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// The sources of the first stage's URLs, in order. Never empty.
+    /// The sources of the first stage's URLs (arguments and lists), in order. Never empty.
     pub urls: UrlList,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
-    /// The outputs of the sources in `urls`, by index. [`Operation::output_of`] adds the default.
+    /// The outputs of the sources in `urls`: the first belongs to the first source, and so on.
+    /// [`Operation::output_of`] also handles sources without one.
     pub outputs: Vec<OutputArg>,
-    /// The output of sources whose index is beyond `outputs`.
+    /// The output of the sources that have none in `outputs`.
     pub output_default: OutputArg,
-    /// `-T`, by the index of the source in `urls`. See [`Operation::upload_of`].
+    /// `-T`: the uploads to the sources in `urls`. The first belongs to the first source, and so
+    /// on. See [`Operation::upload_of`].
     pub uploads: Vec<UploadArg>,
     /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
@@ -206,22 +216,22 @@ pub struct Operation {
     /// `--xattr`: stores the URL and media type of files in extended attributes.
     pub xattr: bool,
     /// True if content is written to the file's final name from the beginning, as in curl. False if
-    /// a temporary file is renamed when it is complete.
+    /// it is written to a temporary file, which is renamed once it is complete.
     pub in_place: bool,
-    /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask;
-    /// `None` is `0o666`.
+    /// `--create-file-mode`: the permission bits of new files before the umask is applied, at most
+    /// `0o777`. `None` is `0o666`.
     pub create_file_mode: Option<u32>,
     /// `--checksum`: the expected digest, or a list of digests. [`ChecksumArg::Digest`] requires
     /// that there is exactly one URL.
     pub checksum: Option<ChecksumArg>,
-    /// The first stage, then one for each `--then`. Never empty.
+    /// The stages: the first one, then one for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
 }
 
 impl Operation {
-    /// Returns the output of the source at this index.
+    /// Returns the output of the source at this index, in the first stage.
     ///
-    /// The outputs of later stages are in [`StageArgs::output`].
+    /// For a later stage, see [`StageArgs::output`].
     pub fn output_of(&self, index: usize) -> &OutputArg {
         match self.outputs.get(index) {
             Some(output) => output,
@@ -230,8 +240,8 @@ impl Operation {
         }
     }
 
-    /// Returns what happens to an existing file of an output. [`OutputArg::Null`] is always
-    /// replaced.
+    /// Returns the treatment of an existing file of an output. The null device of
+    /// [`OutputArg::Null`] is always written.
     pub fn existing_of(&self, output: &OutputArg) -> ExistingFile {
         match output {
             OutputArg::Null => ExistingFile::Replace,
@@ -239,8 +249,8 @@ impl Operation {
         }
     }
 
-    /// Returns the output, possibly standard output, to which all pages of the last stage are
-    /// written. Returns `None` if each page has its own.
+    /// Returns the single output, possibly standard output, to which the last stage writes all its
+    /// responses. Returns `None` if each response has its own output.
     pub fn shared_output(&self) -> Option<&OutputArg> {
         let output = match self.stages.as_slice() {
             [stage] if self.urls.len() > 1 || stage.extract.is_empty() => return None,
@@ -256,13 +266,14 @@ impl Operation {
         is_shared.then_some(output)
     }
 
-    /// Returns true if `url`, the source at this index, may be a glob that stands for several URLs.
+    /// Returns true if `url`, the source at this index, may be a glob, which stands for several
+    /// URLs.
     pub fn is_glob(&self, index: usize, url: &str) -> bool {
         !self.globoff && !self.urls.is_listed(index) && url.contains(['[', ']', '{', '}', '\\'])
     }
 
-    /// Returns the upload to the source at this index, in the first stage. Returns `None` if
-    /// nothing is uploaded.
+    /// Returns the upload to the source at this index, in the first stage. Returns `None` if the
+    /// URL is fetched.
     pub fn upload_of(&self, index: usize) -> Option<&UploadArg> {
         self.uploads.get(index).filter(|upload| **upload != UploadArg::Nothing)
     }
@@ -273,16 +284,17 @@ impl Operation {
 pub enum OutputArg {
     /// Standard output.
     Stdout,
-    /// `-o`: a file name in which `#1` stands for the first glob's value.
+    /// `-o`: a file name, in which `#1` stands for the value of the URL's first glob.
     File(OsString),
-    /// `-O`: the last part of the URL's path.
+    /// `-O`: a file named after the last segment of the URL's path.
     RemoteName,
-    /// `--out-null`: the body is discarded.
+    /// `--out-null`: no output; the body is received and discarded.
     Null,
 }
 
 impl OutputArg {
-    /// Returns true if the output is standard output, in any of its notations.
+    /// Returns true if the output is standard output, including file names such as `-` and
+    /// `/dev/stdout`.
     pub fn is_stdout(&self) -> bool {
         match self {
             Self::Stdout => true,
@@ -294,8 +306,8 @@ impl OutputArg {
     }
 }
 
-/// Returns true if a file name contains a placeholder of a glob (`#1`, `#<name>`) or, with
-/// `by_value`, of an extracted value (`{}`).
+/// Returns true if a file name contains a placeholder for the value of a glob (`#1` or `#<name>`),
+/// or if `by_value` is true, for an extracted value (`{}`).
 fn has_placeholder(name: &[u8], by_value: bool) -> bool {
     let is_hash = |pair: &[u8]| pair[0] == b'#' && (pair[1].is_ascii_digit() || pair[1] == b'<');
     name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")
@@ -304,58 +316,60 @@ fn has_placeholder(name: &[u8], by_value: bool) -> bool {
 /// The treatment of an output file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingFile {
-    /// Replaces the file; but if its name came from `Content-Disposition`, the transfer fails (exit
-    /// 23). The default.
+    /// Replaces the file. But if the response chose the file name (`-J`), the transfer fails with
+    /// exit code 23. The default.
     #[default]
     ReplaceOwn,
-    /// `--clobber`: replaces the file, also if the response named it.
+    /// `--clobber`: replaces the file, even if the response chose its name.
     Replace,
-    /// `--no-clobber`: tries `.1` to `.100` after the name, then the transfer fails (exit 23).
+    /// `--no-clobber`: appends `.1` to the name, or the next number up to `.100` if that file
+    /// exists too. If all exist, the transfer fails with exit code 23.
     Number,
-    /// `--skip-existing`: keeps the file and fetches nothing, which counts as success.
+    /// `--skip-existing`: keeps the file and sends no request. This counts as success.
     Skip,
 }
 
 /// `-C`: the offset at which a download or upload resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueAt {
-    /// Resumes at this byte. Never 0, because `-C 0` does not resume.
+    /// Resumes at this offset in bytes. Never 0, because `-C 0` does not resume.
     Offset(u64),
-    /// `-`: the size of the output file; 0 if it does not exist.
+    /// `-C -`: resumes at the size of the output file, which is 0 if the file does not exist.
     OutputSize,
 }
 
-/// One stage: a set of requests, and how their responses are used. A later stage (`--then`)
-/// requests URLs that it makes from values extracted by the previous one.
+/// One stage: a set of requests, and the use of their responses. Each `--then` adds a stage, whose
+/// URLs are made from the values that the previous stage extracts from its responses.
 #[derive(Clone, Debug)]
 pub struct StageArgs {
-    /// The URL template of the `--then` that began this stage; `None` for the first.
+    /// The URL template after the `--then` that began this stage; `None` for the first stage.
     pub template: Option<UrlTemplate>,
-    /// The request to the server. Not inherited from the previous stage.
+    /// The settings of the requests. They are not inherited from the previous stage.
     pub request: RequestArgs,
     /// The transfer settings. Inherited from the previous stage.
     pub transfer: TransferArgs,
     /// The proxy settings. Inherited from the previous stage.
     pub proxy: ProxyArgs,
-    /// The output besides the body. Not inherited.
+    /// The output other than bodies. It is not inherited.
     pub report: ReportArgs,
-    /// The destination of pages in a stage after `--then`. The first stage uses the operation's
-    /// outputs.
+    /// The destination of the responses of a stage after `--then`. The first stage uses
+    /// [`Operation::outputs`] instead.
     pub output: OutputArg,
-    /// `--extract`: regular expressions. Their matches are printed, or passed to the next stage,
-    /// instead of bodies.
+    /// `--extract`: regular expressions. Their matches are printed or passed to the next stage, in
+    /// place of the bodies.
     pub extract: Vec<String>,
-    /// `--extract-bytes`: searches the bytes of bodies instead of their text.
+    /// `--extract-bytes`: applies the expressions of `--extract` to the bytes of bodies instead of
+    /// their text.
     pub extract_bytes: bool,
-    /// `--unique`: prints each value once.
+    /// `--unique`: prints each extracted value once.
     pub unique: bool,
-    /// `--sort`: prints values sorted by byte.
+    /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
 }
 
 impl StageArgs {
-    /// Returns true if requests ask for compressed content: as the options say, and otherwise if
-    /// the stage extracts values.
+    /// Returns true if requests ask for compressed content: as `--compressed` or `--no-compressed`
+    /// says, or without either if the stage extracts values.
     pub fn asks_compressed(&self) -> bool {
         self.transfer.compressed.unwrap_or(!self.extract.is_empty())
     }
@@ -363,54 +377,59 @@ impl StageArgs {
 
 /// The request settings of a stage.
 ///
-/// `auth`, `cookie`, and `Authorization` or `Cookie` among `fields`, are secrets. They are sent
-/// only to the origin of the first URL, or to one that is written literally in the stage's
-/// template. `Debug` shows no value that may be secret.
+/// `auth`, `cookie`, and `Authorization` and `Cookie` among `fields` are secrets. They are sent
+/// only to the origin of the first URL or, after `--then`, to an origin that the URL template
+/// contains literally. `Debug` shows no value that may be secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestArgs {
-    /// The method, a valid token (RFC 9110 section 9.1); see [`RequestArgs::method_for`].
+    /// The request method, a valid token (RFC 9110 section 9.1). An upload may have another one:
+    /// see [`RequestArgs::method_for`].
     pub method: String,
-    /// True if the method comes from `-X`, so that redirects do not change it.
+    /// True if the method comes from `-X`. Redirects then do not change it.
     pub custom_method: bool,
-    /// `--follow` with `-X`: true if the method without `-X` would be POST. Redirects then treat the
-    /// given method as a POST.
+    /// For `--follow` with `-X`: true if the method without `-X` would be POST, and redirects
+    /// therefore treat the given method as POST. `None` for all other options.
     pub is_post: Option<bool>,
-    /// `-I`: prints header fields and expects no body.
+    /// `-I`: prints the header fields; the response has no body.
     pub head: bool,
-    /// The fields to send, to leave out, or to send empty. Names are tokens; values contain no CR,
-    /// LF or NUL.
+    /// `-H`: the fields to send, to leave out, or to send without a value. Names are tokens; values
+    /// contain no CR, LF or NUL.
     pub fields: Vec<FieldArg>,
-    /// `User-Agent`; `None` sends none, except one among `fields`.
+    /// The value of `User-Agent`. `None` sends none, unless `fields` contains one.
     pub user_agent: Option<Vec<u8>>,
-    /// `Referer` of the first request.
+    /// `-e`: the value of `Referer` in the first request.
     pub referer: Option<Vec<u8>>,
-    /// Sets `Referer` to the URL that redirected.
+    /// `-e ';auto'`: sets `Referer` to the URL that redirected.
     pub auto_referer: bool,
-    /// `-b TEXT`: precedes the cookies of the jar, and is sent only to the first origin.
+    /// `-b TEXT`: cookies that are sent before those of the cookie jar, and only to the first
+    /// origin.
     pub cookie: Option<Vec<u8>>,
     /// The credentials for the servers.
     pub auth: AuthArgs,
-    /// The body. `None` if there are uploads.
+    /// The request body; `None` without one, and for uploads.
     pub body: Option<BodyArg>,
-    /// The fields after `--then` whose values contain `{}`, the placeholder of the extracted value.
+    /// The fields of a stage after `--then` whose values contain `{}`, the placeholder of the
+    /// extracted value. Each is a name and a value.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
-    /// The body's `Content-Type`, unless `fields` have one. A form's is in its layout.
+    /// The body's `Content-Type`, unless `fields` contains one. `None` for a form, whose layout
+    /// determines it.
     pub content_type: Option<String>,
     /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
-    /// `-z`: the condition on the date of the content.
+    /// `-z`: the condition that the modification date of the content must meet.
     pub time_cond: Option<TimeCond>,
     /// `--etag-save`: the file in which the entity tag is stored.
     pub etag_save: Option<PathBuf>,
     /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
-    /// `-G`, `--url-query`: appended to the query of each URL of the stage ([`append_query`]), but
-    /// not to redirects. After `--then`, `{}` in it is the placeholder of the extracted value.
+    /// `-G` and `--url-query`: the text that [`append_query`] adds to each URL of the stage, but
+    /// not to the targets of redirects. In a stage after `--then`, `{}` in it stands for the
+    /// extracted value.
     pub query: Option<String>,
-    /// The value of `Range` without `bytes=`.
+    /// `-r`: the value of `Range` without `bytes=`.
     pub range: Option<String>,
-    /// `-C`: requests the rest of the content and appends it to the output. `None` with `range`,
-    /// with `Range` among `fields`, and with extraction.
+    /// `-C`: requests the rest of the content and appends it to the output. `None` if `range` is
+    /// set, if `fields` contains `Range`, and if the stage extracts values.
     pub continue_at: Option<ContinueAt>,
 }
 
@@ -431,8 +450,8 @@ impl std::fmt::Debug for RequestArgs {
 }
 
 impl RequestArgs {
-    /// Returns the request method for a source: PUT for an upload without `-X` or `--follow`,
-    /// otherwise [`RequestArgs::method`].
+    /// Returns the request method for a source. It is PUT for an upload if neither `-X` nor
+    /// `--follow` is given, and [`RequestArgs::method`] in all other cases.
     pub fn method_for(&self, upload: Option<&UploadArg>) -> &str {
         let is_given = self.custom_method || self.is_post.is_some();
         match upload {
@@ -445,28 +464,28 @@ impl RequestArgs {
 /// The condition of `-z`. Times are seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCond {
-    /// Requests only content that is newer.
+    /// `-z DATE`: wants the content only if it was modified after this time.
     NewerThan(u64),
-    /// `-z -DATE`: requests only content that is not newer.
+    /// `-z -DATE`: wants the content only if it was not modified after this time.
     OlderThan(u64),
 }
 
-/// One `-H`. `Debug` shows no value.
+/// The value of one `-H` or `--proxy-header`. `Debug` does not show the field's value.
 #[derive(Clone, PartialEq, Eq)]
 pub enum FieldArg {
-    /// `Name: value` adds the field, or replaces haul's own field with this name.
+    /// `Name: value`: adds the field, or replaces the one that haul would send.
     Set {
         /// The field's name.
         name: String,
         /// The field's value without surrounding blanks.
         value: Vec<u8>,
     },
-    /// `Name:` removes haul's own field with this name.
+    /// `Name:`: leaves out the field that haul would send.
     Remove {
         /// The field's name.
         name: String,
     },
-    /// `Name;` sends the field without a value.
+    /// `Name;`: sends the field without a value.
     Empty {
         /// The field's name.
         name: String,
@@ -493,7 +512,7 @@ impl std::fmt::Debug for FieldArg {
     }
 }
 
-/// The output of a stage besides bodies.
+/// The output of a stage other than bodies.
 #[derive(Clone, Debug, Default)]
 pub struct ReportArgs {
     /// `-i`: prints header fields before the body.

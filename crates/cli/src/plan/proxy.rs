@@ -21,26 +21,28 @@ use super::{FieldArg, TlsArgs};
 /// secret.
 #[derive(Clone)]
 pub struct ProxyArgs {
-    /// The choice of the proxy.
+    /// The choice between the environment's proxy, a given proxy, and none.
     pub choice: ProxyChoice,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
-    /// `-U`; takes precedence over the login in a proxy's URL.
+    /// `-U`: the user and password for the proxy. Those in the URL of the proxy take precedence.
     pub user: Option<Credentials>,
-    /// The schemes that may be used with user and password. The default is only Basic, which is
-    /// sent without waiting for a challenge.
+    /// The schemes that may be used with the user and password. The default is Basic alone, whose
+    /// credentials are sent in the first request.
     pub allowed: AllowedAuthSchemes,
-    /// `-p`: uses CONNECT for http URLs too.
+    /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.
     pub http2: bool,
     /// `--proxy1.0`: sends CONNECT as HTTP/1.0.
     pub http10: bool,
-    /// `--suppress-connect-headers`: does not print the heads of a proxy's responses to CONNECT.
+    /// `--suppress-connect-headers`: does not print the heads of the proxy's responses to
+    /// `CONNECT`.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields that are sent only to the proxy.
     pub fields: Vec<FieldArg>,
-    /// `--noproxy`, which replaces the environment variable `no_proxy`.
+    /// `--noproxy`: the hosts that are reached without a proxy, in place of those in the
+    /// environment variable `no_proxy`.
     pub no_proxy: Option<NoProxy>,
     /// The TLS settings for an https proxy.
     pub tls: TlsArgs,
@@ -67,13 +69,16 @@ impl Default for ProxyArgs {
 /// The choice of a proxy.
 #[derive(Clone)]
 pub enum ProxyChoice {
-    /// The proxy that environment variables name for the URL's scheme.
+    /// The proxy that the environment variables name for the scheme of the URL, such as
+    /// `https_proxy`.
     Environment(ProxyEnvironment),
-    /// The proxy of `-x`, `--socks5` or a similar option, except for hosts in `no_proxy`.
+    /// The proxy of `-x`, `--socks5` or a similar option. Hosts in `--noproxy` or `no_proxy` are
+    /// reached without it.
     Given {
         /// The proxy that the option names.
         proxy: Proxy,
-        /// The environment, whose `no_proxy` applies unless `--noproxy` is given.
+        /// The environment variables, of which only `no_proxy` is used, and only without
+        /// `--noproxy`.
         environment: ProxyEnvironment,
     },
     /// `-x ''`: no proxy, even if environment variables name one.
@@ -82,10 +87,10 @@ pub enum ProxyChoice {
 
 impl ProxyArgs {
     /// Returns the proxy for a target, with its credentials. Returns `None` for a direct
-    /// connection. Each redirect needs a new call.
+    /// connection. The target of each redirect needs another call.
     ///
     /// # Errors
-    /// The environment names an invalid proxy. It is parsed only when it is needed.
+    /// The environment variable for the target names an invalid proxy. It is not parsed before.
     pub fn proxy_for(&self, target: &Target) -> Result<Option<Proxy>, ProxyError> {
         let proxy = match &self.choice {
             ProxyChoice::Direct => return Ok(None),

@@ -9,12 +9,13 @@
 use haul_policy::Scheme;
 use haul_policy::protocols::ProtocolSet;
 
-/// The schemes that URLs and redirects may have.
+/// The schemes that are allowed for URLs and redirects, and the default scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolArgs {
-    /// `--proto`: the schemes of all URLs. Default all.
+    /// `--proto`: the allowed schemes of all URLs, including those of redirects. Default all.
     pub protocols: ProtocolSet,
-    /// `--proto-redir`: a further restriction for redirects. Default all.
+    /// `--proto-redir`: the allowed schemes of redirects, which `--proto` must allow as well.
+    /// Default all.
     pub redirected: ProtocolSet,
     /// `--proto-default`: the scheme of URLs without one. Default http.
     pub default_scheme: Scheme,

@@ -1,6 +1,6 @@
-//! The files that keep state between runs: cookies, HSTS, Alt-Svc.
+//! The files that keep state between runs: cookies, HSTS hosts and alternative services.
 //!
-//! Each entry applies only to its own hosts. Therefore stages after `--then` may use all entries.
+//! Each entry applies only to its own host. So stages after `--then` may use all entries.
 //!
 //! ```
 //! use haul_cli::plan::{CookieArgs, StateFileArg};
@@ -14,37 +14,37 @@ use std::path::PathBuf;
 /// The cookie settings of a stage, without `-b TEXT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieArgs {
-    /// `-b FILE`, in order: files that are read, but not written. `-` is standard input. A missing
+    /// `-b FILE`: files from which cookies are read, in order; `-` is standard input. A missing
     /// file counts as empty.
     pub files: Vec<PathBuf>,
-    /// `-b ''`: stores and sends cookies, without reading any file.
+    /// `-b ''`: stores and sends cookies during the run without reading a file.
     pub engine: bool,
-    /// `-c`: the file to which the cookies are written at the end. It is not read. `-` is standard
-    /// output.
+    /// `-c`: the file to which the cookies are written at the end; `-` is standard output. It is
+    /// not read.
     pub jar: Option<PathBuf>,
-    /// True if cookies are sent and written in curl's order, and matched with the host in a Host
-    /// field.
+    /// True for the curl persona: cookies are sent and written in curl's order, and are matched
+    /// with the host in the field `Host`, if `-H` sets that.
     pub as_curl: bool,
     /// `-j`: ignores the session cookies in `files`.
     pub junk_session: bool,
 }
 
 impl CookieArgs {
-    /// Returns true if cookies are stored and sent at all.
+    /// Returns true if cookies are stored and sent during the run.
     pub fn is_on(&self) -> bool {
         self.engine || !self.files.is_empty() || self.jar.is_some()
     }
 }
 
-/// The place where HSTS or Alt-Svc entries are kept.
+/// The storage of HSTS or Alt-Svc entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StateFileArg {
-    /// The entries are not used.
+    /// No storage: the option is not given, and entries are neither stored nor used.
     #[default]
     Off,
-    /// The option has an empty value: the entries are kept in memory for this run.
+    /// Memory: the option has an empty value, and the entries are lost at the end of the run.
     Memory,
-    /// The entries are read from this file at the start, and written to it at the end. The file
-    /// need not exist.
+    /// A file: the entries are read from it at the start and written to it at the end. It need not
+    /// exist.
     File(PathBuf),
 }

@@ -1,4 +1,4 @@
-//! The trace settings: which events of transfers are printed.
+//! The settings of traces, which print the events of transfers.
 //!
 //! ```
 //! use haul_cli::plan::{TraceArgs, TraceForm};
@@ -13,11 +13,13 @@ use std::path::PathBuf;
 pub struct TraceArgs {
     /// The format of the trace.
     pub form: TraceForm,
-    /// The file of the trace; `-` is standard output, `%` and `None` are standard error.
+    /// The file to which the trace is written; `-` is standard output, `%` and `None` are standard
+    /// error.
     pub file: Option<PathBuf>,
     /// `--trace-time`: prints the time before each line.
     pub time: bool,
-    /// `--trace-ids`: prints the numbers of transfer and connection before each line.
+    /// `--trace-ids`: prints the number of the transfer and that of the connection before each
+    /// line.
     pub ids: bool,
 }
 

@@ -23,41 +23,43 @@ use crate::persona::Persona;
 /// The transfer settings of a stage.
 #[derive(Clone, Debug)]
 pub struct TransferArgs {
-    /// The settings that have the same form in the engine: `--fail`, `--fail-with-body`, the
+    /// The settings that the engine has in the same form: `--fail`, `--fail-with-body`, the
     /// redirects and retries, `--limit-rate`, `--max-filesize`, `--path-as-is`, `-4` and `-6`,
-    /// `--connect-to`, `--connect-timeout` and the sockets, `-0`, `--http0.9`, `--raw`,
-    /// `--ignore-content-length` and `--expect100-timeout`. The other fields of these options are
-    /// not used.
+    /// `--connect-to`, `--connect-timeout`, the socket options, `-0`, `--http0.9`, `--raw`,
+    /// `--ignore-content-length` and `--expect100-timeout`. All other fields of this struct keep
+    /// their defaults and are ignored.
     pub options: RequestOptions,
-    /// The schemes that URLs and redirects may have.
+    /// `--proto` and similar options: the schemes that URLs and redirects may have.
     pub redirect: ProtocolArgs,
     /// The cookie settings, without `-b TEXT`.
     pub cookies: CookieArgs,
-    /// `--hsts`: where the hosts are kept that are only reached by https (RFC 6797).
+    /// `--hsts`: the storage of the hosts that must be reached by https (RFC 6797).
     pub hsts: StateFileArg,
-    /// `--alt-svc`: where the alternative services of origins are kept (RFC 7838).
+    /// `--alt-svc`: the storage of the alternative services of origins (RFC 7838).
     pub alt_svc: StateFileArg,
-    /// The time limit of one transfer: including retries for the haul persona, for each try for the
-    /// curl persona. Default none.
+    /// `-m`: the time limit of one transfer; `None` is no limit. With the haul persona it includes
+    /// retries, and with the curl persona it applies to each try.
     pub max_time: Option<Duration>,
-    /// `--compressed` or `--no-compressed`; see
+    /// `--compressed` (true) or `--no-compressed` (false); `None` if neither is given. See
     /// [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
     pub compressed: Option<bool>,
-    /// `--split`: the most connections for one body, from 1 (no splitting) to 256; see
-    /// [`TransferArgs::connections`].
+    /// `--split`: the maximum number of connections for one body, from 1 (no splitting) to 256.
+    /// `None` if it is not given: see [`TransferArgs::connections`].
     pub split: Option<usize>,
-    /// `-Y` and `-y`; zero is no limit. See [`TransferArgs::slowest`].
+    /// `-Y` and `-y`: the speed in bytes per second, and the time for which a transfer may be
+    /// slower. If either is zero, there is no limit: see [`TransferArgs::slowest`].
     pub speed_limit: SpeedLimit,
     /// The HTTP versions that may be used.
     pub http_version: HttpVersion,
-    /// `--resolve`, in order. A later entry replaces earlier ones for the same host and port.
+    /// `--resolve`: addresses of hosts, in order. A later entry replaces an earlier one for the
+    /// same host and port.
     pub resolve: Vec<ResolveArg>,
-    /// `--dns-servers` and similar options.
+    /// `--dns-servers` and similar options: the DNS servers to ask.
     pub dns: DnsServers,
-    /// `--interface`, with the syntax of
+    /// `--interface`: the local interface or address of connections, in the syntax of
     /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
     pub interface: Option<String>,
-    /// TCP keepalive; `None` is `--no-keepalive`.
+    /// The settings of TCP keepalive; `None` for `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,
     /// TLS settings. Connections are shared only between requests whose TLS settings are equal.
     pub tls: TlsArgs,
@@ -105,29 +107,32 @@ impl TransferArgs {
         transfer
     }
 
-    /// Returns the most connections for one body: `--split`, else the limit for one host. Never 0.
+    /// Returns the maximum number of connections for one body: the value of `--split`, or the limit
+    /// for one host if that is not given. Never 0.
     pub fn connections(&self, global: &GlobalArgs) -> usize {
         self.split.unwrap_or(global.parallel_max_host)
     }
 
-    /// Returns the rules for the redirects of a request. `keep_method`: the method comes from `-X`
-    /// and does not change. `is_post`: whether redirects treat the method as a POST.
+    /// Returns the redirect rules for a request. `keep_method` is true if the method comes from
+    /// `-X` and redirects must not change it. `is_post` is
+    /// [`RequestArgs::is_post`](super::RequestArgs::is_post).
     pub fn redirect_rules(&self, keep_method: bool, is_post: Option<bool>) -> RedirectRules {
         RedirectRules { keep_method, is_post, ..self.options.redirects.clone() }
             .with_protocols(self.redirect.protocols.and(self.redirect.redirected))
     }
 
-    /// Returns the speed limit, or `None` unless both its speed and its time are set. A transfer
-    /// that is slower for this time fails (exit 28).
+    /// Returns the speed limit, or `None` unless both speed and time are set. A transfer that is
+    /// slower than this speed for this time fails with exit code 28.
     pub fn slowest(&self) -> Option<SpeedLimit> {
         Some(self.speed_limit).filter(|limit| limit.bytes_per_second > 0 && !limit.time.is_zero())
     }
 }
 
-/// `--http1.0`, `--http1.1`, `--http2`, `--http2-prior-knowledge`: the last one counts.
+/// The HTTP versions that may be used: `--http1.0`, `--http1.1`, `--http2` or
+/// `--http2-prior-knowledge`. If several are given, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpVersion {
-    /// The highest version that both sides support.
+    /// The highest version that both sides support. The default.
     #[default]
     Any,
     /// HTTP/1.0 only.
@@ -138,16 +143,16 @@ pub enum HttpVersion {
     Http2PriorKnowledge,
 }
 
-/// TLS settings.
+/// The TLS settings for a server or an https proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsArgs {
-    /// The settings that have the same form in the engine: `-k`, `--cacert`, `--capath`,
-    /// `--crlfile`, `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the versions.
-    /// The other fields of these options are not used.
+    /// The settings that the engine has in the same form: `-k`, `--cacert`, `--capath`,
+    /// `--crlfile`, `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the TLS
+    /// versions. All other fields of this struct keep their defaults and are ignored.
     pub options: TlsOptions,
-    /// `--pinnedpubkey`: a key file, or hashes.
+    /// `--pinnedpubkey`: the file of a public key, or the hashes of public keys.
     pub pins: Option<String>,
-    /// `--no-alpn` turns ALPN off. Default on.
+    /// True if ALPN is used to negotiate the HTTP version. False for `--no-alpn`. Default true.
     pub alpn: bool,
     /// The client certificate. The next stage does not inherit it.
     pub client: ClientCert,
@@ -164,10 +169,10 @@ impl Default for TlsArgs {
 /// The value of one `--resolve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolveArg {
-    /// The host name in lower case, without brackets; `*` is every host.
+    /// The host name in lower case, without brackets; `*` stands for every host.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// The addresses to use. Empty removes the entry of an earlier `--resolve` (`-HOST:PORT`).
+    /// The addresses of the host. Empty for `-HOST:PORT`, which removes an earlier entry.
     pub addresses: Vec<IpAddr>,
 }

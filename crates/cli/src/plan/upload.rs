@@ -15,26 +15,26 @@ use std::os::unix::ffi::OsStrExt;
 
 use haul_policy::urlencode::percent;
 
-/// The value of one `-T`. It belongs to the URL with the same index.
+/// The value of one `-T`. The first one belongs to the first URL, and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UploadArg {
-    /// `-T ''`: nothing is uploaded; the URL is fetched.
+    /// `-T ''`: no upload. The URL is fetched.
     Nothing,
-    /// Standard input, with no known length.
+    /// Standard input, whose length is unknown.
     Stdin {
-        /// `.`: reads the response while it is still sending the input, which may arrive slowly.
-        /// `-`: reads the response after the input.
+        /// True for `.`: the response is read while the input, which may arrive slowly, is still
+        /// being sent. False for `-`: the response is read after the input was sent.
         interleave: bool,
     },
-    /// The files that a glob stands for (one file with `-g`, or if the text is not UTF-8). Each
-    /// file is uploaded to each URL of the source, by the rules of [`name_upload`].
+    /// A file name, which may be a glob unless `-g` is given or it is not UTF-8. Each file that the
+    /// glob stands for is uploaded to each URL of the source, as [`name_upload`] says.
     File(OsString),
 }
 
-/// Returns the URL to which a file is uploaded: unchanged if its path ends in a name, otherwise
-/// with the file's name appended.
+/// Returns the URL to which a file is uploaded. It is `url` itself if its path ends in a name or it
+/// has a query. If not, the file's name is appended.
 ///
-/// As in curl, directories of `file` are left out and its name is percent-encoded.
+/// As in curl, the directories of `file` are removed, and its name is percent-encoded.
 pub fn name_upload(url: &str, file: &OsStr) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let (place, rest) = url.split_at(end);

@@ -1,4 +1,4 @@
-//! Texts after `--then` in which `{}` is the placeholder of the extracted value.
+//! Texts of a stage after `--then`, in which `{}` is the placeholder of the extracted value.
 //!
 //! ```
 //! use haul_cli::plan::{ValueTemplate, ValueEncoding};
@@ -13,17 +13,17 @@ use haul_policy::urlencode;
 /// The placeholder of the extracted value.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// The encoding of a value where it replaces a placeholder.
+/// The encoding of a value that replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueEncoding {
-    /// Percent-encoding, with `+` for a blank: for a field of a form.
+    /// Percent-encoding, with `+` for a blank: for a field of a URL-encoded form.
     Form,
-    /// JSON: a value inside a string is escaped. Elsewhere a number, `true`, `false` and `null` are
-    /// unchanged, and any other value becomes a string.
+    /// JSON. Inside a string the value is escaped. Outside a string, a number, `true`, `false` and
+    /// `null` stay unchanged, and any other value becomes a string.
     Json,
-    /// `&`, `<`, `>` and quotes become character references: for XML and HTML.
+    /// XML or HTML: `&`, `<`, `>` and quotes become character references.
     Markup,
-    /// The value is inserted unchanged.
+    /// None: the value is inserted unchanged.
     Plain,
 }
 
@@ -33,13 +33,13 @@ enum TemplatePart {
     Value(ValueEncoding),
 }
 
-/// A text with placeholders for a value.
+/// A text that contains placeholders for an extracted value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ValueTemplate {
     parts: Vec<TemplatePart>,
 }
 
-/// Shows only the number of parts, because the text may be a secret.
+/// Shows only the number of parts, because the texts may be secret.
 impl std::fmt::Debug for ValueTemplate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ValueTemplate({} parts)", self.parts.len())
@@ -47,7 +47,8 @@ impl std::fmt::Debug for ValueTemplate {
 }
 
 impl ValueTemplate {
-    /// Parses a text in which each `{}` is a placeholder. Values are encoded by `form`.
+    /// Parses a text in which each `{}` is a placeholder. `form` is the encoding of the values that
+    /// replace them.
     pub fn of(text: &[u8], form: ValueEncoding) -> Self {
         let mut made = Self::default();
         let mut rest = text;
@@ -60,14 +61,14 @@ impl ValueTemplate {
         made
     }
 
-    /// Returns a template without placeholders, even if the text contains `{}`.
+    /// Returns a template whose text is fixed, even if it contains `{}`.
     pub fn literal(text: &[u8]) -> Self {
         let mut made = Self::default();
         made.push_text(text);
         made
     }
 
-    /// Appends a literal text.
+    /// Appends a fixed text.
     pub fn push_text(&mut self, text: &[u8]) {
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
@@ -76,7 +77,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Appends another template.
+    /// Appends the texts and placeholders of another template.
     pub fn append(&mut self, other: ValueTemplate) {
         for part in other.parts {
             match part {
@@ -86,7 +87,8 @@ impl ValueTemplate {
         }
     }
 
-    /// Returns the template with its literal texts changed and its placeholders unchanged.
+    /// Returns the template with each fixed text replaced by `change(text)`. Placeholders stay
+    /// unchanged.
     #[must_use]
     pub fn map_texts(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         for part in &mut self.parts {
@@ -97,12 +99,12 @@ impl ValueTemplate {
         self
     }
 
-    /// Returns true if the template is empty.
+    /// Returns true if there is neither text nor a placeholder.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Returns the text if it contains no placeholder.
+    /// Returns the text if there is no placeholder.
     pub fn text(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {
             [] => Some(b""),
@@ -120,7 +122,7 @@ impl ValueTemplate {
         parts.collect::<Vec<_>>().concat()
     }
 
-    /// Returns the text with this value, encoded, for each placeholder.
+    /// Returns the text with each placeholder replaced by this value in its encoding.
     pub fn filled(&self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut json = JsonPosition::default();
@@ -169,7 +171,7 @@ impl JsonPosition {
     }
 }
 
-/// Escapes a text for a JSON string (RFC 8259 section 7).
+/// Escapes a text for a JSON string (RFC 8259 section 7), without the quotes around it.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     for character in text.chars() {
@@ -182,8 +184,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Returns true if the text is a JSON number (RFC 8259 section 6): without a leading zero or plus
-/// sign.
+/// Returns true if the text is a JSON number (RFC 8259 section 6). Unlike other notations, it has
+/// no leading zeros and no plus sign.
 fn is_json_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix('-').unwrap_or(text);

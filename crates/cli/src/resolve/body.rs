@@ -1,4 +1,5 @@
-//! Resolves request bodies: joins data, reads its files, and checks forms.
+//! Resolves request bodies: joins the values of `-d` and similar options, reads their files, and
+//! checks forms.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,12 @@ use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 use crate::plan::{BodyArg, FormArg, PartArg, PartContent, PartSource, ValueEncoding, ValueTemplate};
 use crate::usage_error::{UsageError, UsageReason};
 
-/// The least size of a file that is streamed instead of read into memory, in bytes.
+/// The size in bytes, 1 MiB, from which a file is read while it is sent instead of into memory.
 const STREAMED_FROM: u64 = 1 << 20;
 
 impl PlanResolver<'_> {
-    /// Returns the body of `-d` and similar options. With an encoding (`form`), `{}` in their texts
-    /// is the placeholder of the extracted value.
+    /// Returns the body of `-d` and similar options. If `form` is an encoding, `{}` in the options
+    /// is the placeholder of the extracted value, which is inserted in this encoding.
     pub(super) fn data(&mut self, data: Vec<ParsedData>, form: Option<ValueEncoding>) -> Result<BodyArg, UsageError> {
         if let [ParsedData { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] =
             data.as_slice()
@@ -35,7 +36,7 @@ impl PlanResolver<'_> {
         })
     }
 
-    /// Joins the content of all `-d` and similar options.
+    /// Joins the values of all `-d` and similar options.
     fn joined(&mut self, data: Vec<ParsedData>, form: Option<ValueEncoding>) -> Result<ValueTemplate, UsageError> {
         let mut all = ValueTemplate::default();
         for ParsedData { kind, name, text } in data {
@@ -65,11 +66,11 @@ impl PlanResolver<'_> {
         Ok(all)
     }
 
-    /// Returns the text to append to the query. Bytes that a URL must not contain are
-    /// percent-encoded, which curl leaves to the user.
+    /// Returns the text to append to the query of each URL. Bytes that a URL must not contain are
+    /// percent-encoded, unlike in curl, which sends them as they are.
     ///
-    /// After `--then` (`is_later`), `{}` in an option is kept as the placeholder of the extracted
-    /// value, but percent-encoded if it comes from a file.
+    /// If `is_later` is true (the stage follows a `--then`), `{}` in an option is the placeholder
+    /// of the extracted value. `{}` in a file is percent-encoded, and so is no placeholder.
     pub(super) fn query(
         &mut self,
         query: Vec<ParsedData>,
@@ -147,9 +148,9 @@ impl PlanResolver<'_> {
         })
     }
 
-    /// Returns the source of a form's file. A file that cannot be read is an error now, before any
-    /// request is sent. For the curl persona it is one only when the form is sent, so that `-s` and
-    /// `-w` apply to it.
+    /// Returns the source for a file of a form. With the haul persona, a file that cannot be read
+    /// is an error now, before any request is sent. With the curl persona it is an error only when
+    /// the form is sent, so that `-s` and `-w` apply to the error.
     fn source(&mut self, path: PathBuf) -> Result<PartSource, UsageError> {
         if path == Path::new("-") {
             return Ok(PartSource::Stdin);
@@ -204,19 +205,20 @@ impl PlanResolver<'_> {
     }
 }
 
-/// Returns true if this is the name of a header line.
+/// Returns true if the header line has this name, in any letter case.
 fn is_named(line: &[u8], name: &str) -> bool {
     let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
     own.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Returns the media type that the extension of a file's name implies.
+/// Returns the media type for the extension of a file's name. Returns `None` for an unknown
+/// extension.
 fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
 }
 
-/// Percent-encodes the bytes that a query must not contain, and in a later stage (`is_later`) also
-/// `{}`.
+/// Percent-encodes the bytes that a query must not contain. If `is_later` is true (the stage
+/// follows a `--then`), also encodes `{}`.
 fn in_query(text: &[u8], is_later: bool) -> Vec<u8> {
     let mut query = String::with_capacity(text.len());
     for (at, &byte) in text.iter().enumerate() {

@@ -8,7 +8,8 @@ use crate::usage_error::UsageError;
 use std::path::Path;
 
 impl PlanResolver<'_> {
-    /// Adds the field of `--etag-compare`. As in curl, it follows the fields of `-H`.
+    /// Adds the field `If-None-Match` for `--etag-compare`. As in curl, it follows the fields of
+    /// `-H`.
     pub(super) fn conditions(
         &mut self,
         parsed: &mut ParsedRequest,
@@ -29,7 +30,8 @@ impl PlanResolver<'_> {
         Ok(())
     }
 
-    /// Resolves `-z`, and puts its field before the fields of `-H`.
+    /// Parses the date of `-z`, and inserts its field before those of `-H`. An invalid date causes
+    /// a warning, and the condition is ignored.
     pub(super) fn time_cond(
         &mut self,
         text: Option<String>,

@@ -1,4 +1,5 @@
-//! Refuses options of a group that contradict each other, with curl's message if curl refuses them.
+//! Refuses options of one group that contradict each other. If curl refuses them too, the message
+//! is curl's.
 
 use std::borrow::Cow;
 
@@ -24,10 +25,11 @@ pub(super) fn check(group: &NextGroup, persona: Persona, warnings: &mut Vec<Stri
     check_checksum(group)
 }
 
-/// Returns the method that the options imply. Options that imply two methods are an error, with
-/// curl's message.
+/// Returns the request method that the options imply, without `-X`. Fails with curl's message if
+/// two options imply different methods.
 ///
-/// For the haul persona, a form or an upload may be combined with `-G`, whose data go into the URL.
+/// With the haul persona, `-G` may be combined with a form or an upload: the data of `-d` then go
+/// into the URL.
 pub(super) fn method(parsed: &ParsedRequest, uploads: bool, persona: Persona) -> Result<&'static str, UsageError> {
     let data_in_url = parsed.get && !parsed.data.is_empty() && !parsed.head && persona.is_curl();
     let asked = [
@@ -49,8 +51,8 @@ pub(super) fn method(parsed: &ParsedRequest, uploads: bool, persona: Persona) ->
     }
 }
 
-/// Refuses `-C` together with options that select other bytes of the content, or use the output
-/// file differently.
+/// Refuses `-C` together with options that contradict it, such as `--range`, `--no-clobber` or
+/// `--data`.
 fn check_continued(group: &NextGroup, stage: &ParsedStage, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set
@@ -82,7 +84,7 @@ fn check_continued(group: &NextGroup, stage: &ParsedStage, persona: Persona) -> 
     Ok(())
 }
 
-/// Refuses connection settings that cannot work, and warns about those without effect.
+/// Refuses a SOCKS proxy behind `--preproxy`, and warns about a key without a certificate.
 fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
         if tls.client.certificate.is_none() && tls.client.key.is_some() {
@@ -108,7 +110,8 @@ fn check_names(group: &NextGroup, warnings: &mut Vec<String>) -> Result<(), Usag
     Ok(())
 }
 
-/// Refuses `-T` with options that take values from responses.
+/// Refuses `-T` together with `--extract` or `--then`, because no values are extracted from the
+/// responses to uploads.
 fn check_uploads(group: &NextGroup) -> Result<(), UsageError> {
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();
@@ -121,7 +124,8 @@ fn check_uploads(group: &NextGroup) -> Result<(), UsageError> {
     }
 }
 
-/// Refuses an output whose placeholder names a glob that neither its URL nor its upload contains.
+/// Refuses an output whose placeholder `#<name>` names a glob that neither the URL nor the upload
+/// contains.
 fn check_glob_names(group: &NextGroup) -> Result<(), UsageError> {
     if group.globoff {
         return Ok(());
@@ -149,7 +153,7 @@ fn check_glob_names(group: &NextGroup) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Refuses `--etag-save` and `--etag-compare` if there are several URLs.
+/// Refuses `--etag-save` and `--etag-compare` for several URLs.
 fn check_entity_tag(group: &NextGroup, persona: Persona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {

@@ -14,7 +14,8 @@ use crate::plan::{AuthArgs, FieldArg, NetrcArg, ProxyArgs, ProxyChoice};
 use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 
 impl PlanResolver<'_> {
-    /// Takes the credentials for servers out of `parsed` and resolves them.
+    /// Moves the credentials for servers out of `parsed`, and asks for a missing password. Returns
+    /// none if `fields` sets or removes `Authorization`.
     pub(super) fn auth(&mut self, parsed: &mut ParsedRequest, fields: &[FieldArg]) -> Result<AuthArgs, UsageError> {
         let (user, bearer) = (parsed.user.take(), parsed.bearer.take());
         // A field given by -H takes the place of the option's, as in curl.
@@ -35,7 +36,8 @@ impl PlanResolver<'_> {
         Ok(AuthArgs { user, allowed, bearer, signature: parsed.signature.take().map(Arc::new), netrc })
     }
 
-    /// Returns the user's credentials; `None` if both name and password are empty (`-u :`).
+    /// Returns the user and password, and asks for a missing password. Returns `None` if both are
+    /// empty (`-u :`). `whose` is the word for the prompt, and `option` the option for messages.
     fn credentials(
         &mut self,
         parsed: ParsedUser,
@@ -64,8 +66,8 @@ impl PlanResolver<'_> {
         credentials.map(Some).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
     }
 
-    /// Returns the text of the netrc file. If credentials are given, a missing default file is
-    /// ignored, as in curl.
+    /// Reads the netrc file if an option asks for it. As in curl, a missing default file is ignored
+    /// if `-u` is given.
     fn netrc(&mut self, parsed: &ParsedRequest, has_user: bool) -> Result<NetrcArg, UsageError> {
         let is_required = parsed.netrc || (parsed.netrc_file.is_some() && !parsed.netrc_optional);
         if !is_required && !parsed.netrc_optional {
@@ -128,13 +130,13 @@ impl PlanResolver<'_> {
     }
 }
 
-/// Converts the error of an invalid proxy to a usage error with curl's exit code. This is 5 or 7,
-/// because curl parses the proxy only when it connects.
+/// Converts the error of an invalid proxy to a usage error. Its exit code is 5 or 7 instead of 2,
+/// as in curl, which parses the proxy only when it connects.
 pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyError) -> UsageReason {
     UsageReason::Proxy { code: error.exit_code(), text: error.to_string() }
 }
 
-/// Returns an error at the position of an option, for a reason that was found after parsing.
+/// Returns a usage error about an option whose value was found to be invalid after parsing.
 pub(super) fn at(option: &str, reason: UsageReason) -> UsageError {
     UsageError::new(ArgPosition::Option(option.to_owned()), reason)
 }

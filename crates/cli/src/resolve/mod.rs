@@ -1,7 +1,8 @@
-//! Turns the parsed options ([`ParsedArgs`]) into the plan of the run ([`RunPlan`]).
+//! Converts the parsed command line ([`ParsedArgs`]) to the plan of the run ([`RunPlan`]).
 //!
-//! It reads the environment and the files that `-d @`, `-H @`, `-w @` and `-n` name, asks for
-//! passwords, adds what haul sends by default, assigns outputs to URLs, and refuses contradictions.
+//! It reads the environment and the files that options such as `-d @FILE`, `-H @FILE` and `-n`
+//! name, asks for passwords, fills in defaults, assigns outputs to URLs, and refuses contradictory
+//! options.
 //!
 //! ```
 //! use haul_cli::{file_access::SystemFiles, parse::parse, plan::BodyArg, resolve::resolve};
@@ -35,7 +36,8 @@ use crate::plan::{
 use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 use crate::write_out::WriteOut;
 
-/// Resolves a parsed command line. The caller must handle [`ParsedArgs::info`] before.
+/// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller prints that
+/// text instead of calling this function.
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
@@ -55,8 +57,9 @@ struct PlanResolver<'f> {
     persona: Persona,
 }
 
-/// Returns the agent that the environment variable `HAUL_AGENT` selects if no option does: its
-/// value is the path of a socket, or `1` for the default one.
+/// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
+/// `--agent`. Its value is the path of a socket, or `1` for the default path. Returns `None` if it
+/// is empty or `0`.
 pub fn agent_of(variable: Option<OsString>) -> Option<AgentArgs> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {
@@ -140,7 +143,8 @@ impl PlanResolver<'_> {
         Ok(operation)
     }
 
-    /// Resolves the output of a stage after `--then`.
+    /// Returns the output of a stage after `--then`: its last `-o` or `-O`, or standard output. A
+    /// stage that is not the last one (`is_last`) must not write to standard output.
     fn output(&mut self, mut outputs: Vec<OutputArg>, is_last: bool) -> Result<OutputArg, UsageError> {
         if outputs.len() > 1 {
             self.warnings.push("Only the last -o of a stage behind --then counts".to_owned());
@@ -274,7 +278,8 @@ impl PlanResolver<'_> {
         })
     }
 
-    /// Adds curl's note about a `-X` that names the method which would be used anyway.
+    /// Adds curl's note about an unnecessary `-X`, whose method would be used without it, or curl's
+    /// warning about `-X HEAD`.
     fn note_method(&mut self, parsed: &ParsedRequest, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
         match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {
@@ -316,7 +321,8 @@ impl PlanResolver<'_> {
         Ok(fields)
     }
 
-    /// Checks that the files of certificates and passwords exist, before anything is sent.
+    /// Checks that the files of CA certificates, revocation lists and credentials exist, before
+    /// anything is sent.
     fn check_files_exist(&mut self, group: &NextGroup) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
@@ -359,10 +365,11 @@ impl PlanResolver<'_> {
     }
 }
 
-/// The message for a stage that passes values to another and prints its pages to standard output.
+/// The error message for a stage that passes values to the next stage but also writes its responses
+/// to standard output.
 const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
 
-/// Refuses `--sort` and `--unique` if each page has its own output file.
+/// Refuses `--sort` and `--unique` if the values of each response go to another file.
 fn check_values(operation: &Operation) -> Result<(), UsageError> {
     let Some(last) = operation.stages.last() else { return Ok(()) };
     let is_stdout = |source| operation.output_of(source).is_stdout();
@@ -379,7 +386,7 @@ fn check_values(operation: &Operation) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Returns the header fields whose values contain `{}`.
+/// Returns the names and values of the header fields whose values contain `{}`.
 fn by_value(fields: &[ParsedHeader]) -> Vec<(String, Vec<u8>)> {
     let set = fields.iter().filter_map(|field| match field {
         ParsedHeader::Field(FieldArg::Set { name, value }) => Some((name.clone(), value.clone())),
@@ -388,7 +395,8 @@ fn by_value(fields: &[ParsedHeader]) -> Vec<(String, Vec<u8>)> {
     set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
 }
 
-/// Returns the encoding of values in a body with the media type that these fields give.
+/// Returns the encoding of extracted values in a body, which depends on the `Content-Type` in these
+/// fields.
 fn value_form(fields: &[FieldArg]) -> ValueEncoding {
     let is_type = |field: &&FieldArg| field.name().eq_ignore_ascii_case("Content-Type");
     let Some(FieldArg::Set { value, .. }) = fields.iter().find(is_type) else { return ValueEncoding::Form };

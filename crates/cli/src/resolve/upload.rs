@@ -1,4 +1,4 @@
-//! `-T`: assigns uploads to URLs, and checks their files.
+//! Resolves `-T`: assigns uploads to URLs, and checks their files.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::{PlanResolver, misused};
 use crate::plan::{UploadArg, UrlList};
 use crate::usage_error::UsageError;
 
-/// The number of files of one `-T` glob that are checked before the first one is sent.
+/// The maximum number of files of one `-T` glob that are checked before the first one is uploaded.
 const CHECKED_MAX: u64 = 10_000;
 
 impl PlanResolver<'_> {

@@ -13,7 +13,8 @@ fn form(args: &[&str]) -> FormArg {
     }
 }
 
-/// Returns the layout of the form, with `<INDEX>` for each source and `B` for the boundary.
+/// Resolves the form of these arguments. Returns the text of its layout, with `<INDEX>` for each
+/// source and `B` for the boundary.
 fn laid_out(args: &[&str]) -> String {
     let form = form(args);
     let layout =

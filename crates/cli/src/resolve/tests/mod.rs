@@ -9,8 +9,8 @@ use crate::plan::ResolveArg;
 use haul::request::ConnectToRule;
 use haul_policy::auth::Credentials;
 
-/// Test files: `@body`, `@headers`, `@netrc` and `@big` (with a reported size of 5 MiB); also some
-/// environment variables, and typed passwords.
+/// The [`FileAccess`] of tests. It has the files `body`, `headers`, `netrc` and `big` (with a
+/// reported size of 5 MiB), some environment variables, and answers to password prompts.
 struct TestFiles;
 
 impl FileAccess for TestFiles {

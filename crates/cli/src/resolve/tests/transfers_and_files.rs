@@ -15,7 +15,8 @@ fn transfer(args: &[&str]) -> TransferArgs {
     operation(&[args, &["u"]].concat()).stages.remove(0).transfer
 }
 
-/// Returns the explanation in the error, which must name this option.
+/// Resolves these arguments, which must fail with an error about `option`. Returns the text of the
+/// error.
 fn refusal(args: &[&str], option: &str) -> String {
     let error = read(args).expect_err("they contradict each other");
     assert_eq!(error.exit_code(), 2, "{args:?}");

@@ -1,5 +1,5 @@
-//! Converts the connection settings of the plan: proxies, sockets, local addresses, client
-//! certificates.
+//! Converts the connection settings of the plan to the engine's: proxies, sockets, local addresses,
+//! client certificates.
 
 use haul::Result;
 use haul::net::connect::ConnectOptions;
@@ -12,7 +12,8 @@ use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
 use crate::plan::{ClientCert, FieldArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
 
-/// Sets the connection options whose form differs in the engine: keepalive and the interface.
+/// Sets `keepalive` and `interface` in the engine's connection options. All other options already
+/// have the engine's form.
 pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
     options.keepalive = args.keepalive.map(|keepalive| TcpKeepalive {
         idle: keepalive.time,
@@ -24,7 +25,7 @@ pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Resu
     Ok(())
 }
 
-/// Returns the proxy options; `None` for direct connections.
+/// Converts the proxy settings; `None` for direct connections.
 pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     let (proxy, environment) = match &args.choice {
         ProxyChoice::Direct => return Ok(None),
@@ -68,7 +69,7 @@ fn has_tls(given: Option<&Proxy>, environment: &ProxyEnvironment) -> bool {
     given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
-/// Returns the TLS options.
+/// Converts the TLS settings. `version` determines the protocols that ALPN offers.
 pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     let mut options = args.options.clone();
     if options.ca_file.is_none() && options.ca_path.is_none() {

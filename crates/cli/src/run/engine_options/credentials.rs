@@ -4,7 +4,7 @@ use haul::state::auth::{AuthOptions, NetrcText};
 
 use crate::plan::{self, AuthArgs};
 
-/// Returns the engine's credentials for a stage's requests.
+/// Converts the credentials of a stage.
 pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
     AuthOptions {
         user: args.user.clone(),

@@ -1,5 +1,5 @@
-//! The requests and output files of a stage after `--then`. Each of its URLs, called a page, is
-//! made from a value that the previous stage extracted.
+//! Creates the requests and output files of a stage after `--then`. Each URL of this stage is made
+//! from a value that the previous stage extracted; its response is called a page.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,7 +19,7 @@ use crate::run::transfers::output_names::OutputNames;
 /// The placeholder of the extracted value.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// A stage after `--then`. `number` is its index in the operation's stages.
+/// A stage after `--then`. `number` is its index in the stages of the operation, from 1.
 pub(crate) struct LaterStage {
     operation: Operation,
     number: usize,
@@ -27,11 +27,11 @@ pub(crate) struct LaterStage {
 }
 
 impl LaterStage {
-    /// Creates the stage with this index. `before` holds the regular expressions of the previous
-    /// stage, whose matches are the values.
+    /// Creates the stage with the index `number`. `before` is the regular expression with which the
+    /// previous stage extracts values.
     ///
     /// # Errors
-    /// The output's name has a placeholder for a glob or a value that does not exist.
+    /// The output's name contains a placeholder for a glob or group that does not exist.
     pub(crate) fn new(
         operation: &Operation,
         number: usize,
@@ -60,7 +60,7 @@ impl LaterStage {
         Ok(Self { operation: operation.clone(), number, names: names.clone() })
     }
 
-    /// Returns the output file of a page. Returns `None` if all pages have one output.
+    /// Returns the output file of one page. Returns `None` if all pages are written to one output.
     fn file(&self, value: &[u8], target: &Target) -> Result<Option<PathBuf>> {
         let stage = &self.operation.stages[self.number];
         let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
@@ -80,8 +80,7 @@ impl LaterStage {
         })
     }
 
-    /// Returns true if a header field of the request contains the placeholder of the extracted
-    /// value.
+    /// Returns true if a header field contains the placeholder of the extracted value.
     fn has_field_by_value(&self) -> bool {
         let request = &self.operation.stages[self.number].request;
         let texts = [&request.user_agent, &request.referer, &request.cookie];
@@ -144,7 +143,7 @@ fn contains_placeholder(text: &[u8]) -> bool {
     text.windows(PLACEHOLDER.len()).any(|bytes| bytes == PLACEHOLDER)
 }
 
-/// Replaces the placeholders in a field's value with the extracted value.
+/// Replaces each placeholder in the value of a field by the extracted value, without encoding.
 fn fill_value(text: &[u8], value: &[u8]) -> Vec<u8> {
     crate::plan::ValueTemplate::of(text, ValueEncoding::Plain).filled(value)
 }

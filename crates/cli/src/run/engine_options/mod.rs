@@ -1,4 +1,4 @@
-//! Converts a stage of the plan to the engine's request options.
+//! Converts the settings of a stage of the plan to the engine's request options.
 
 mod connect_options;
 mod credentials;
@@ -20,11 +20,11 @@ use crate::plan::{ContinueAt, FieldArg, GlobalArgs, HttpVersion, StageArgs, Time
 use crate::run::transfers::state_stores::StateStores;
 use crate::write_out::WriteOut;
 
-/// The most bytes that a split download may keep in memory because an earlier part is still
-/// incomplete.
+/// The maximum number of bytes, 16 MiB, that a split download keeps in memory while an earlier part
+/// of the body is incomplete.
 const SPLIT_MEMORY: u64 = 16 << 20;
 
-/// Returns the engine's request options for this stage.
+/// Converts the settings of a stage to the engine's request options.
 pub(crate) fn request(
     global: &GlobalArgs,
     stage: &StageArgs,
@@ -91,7 +91,8 @@ pub(crate) fn request(
     Ok(options)
 }
 
-/// Returns the behaviours of curl that apply to the stage. Some apply only to the curl persona.
+/// Returns the deviations from haul's behaviour that imitate curl. Some apply only to the curl
+/// persona.
 fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     let is_curl = global.persona.is_curl();
     CurlCompat {
@@ -111,7 +112,8 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     }
 }
 
-/// The condition of `-z`. A response without a date always meets it.
+/// Checks the condition of `-z` against the response's `Last-Modified`. A response without this
+/// field always meets it.
 impl ResponseFilter for TimeCond {
     fn wants(&self, head: &ResponseHead) -> bool {
         let date = head.get("last-modified").and_then(crate::date::of_http);
@@ -123,7 +125,7 @@ impl ResponseFilter for TimeCond {
     }
 }
 
-/// Gives the client's resolver the addresses of `--resolve` and the servers of `--dns-servers`.
+/// Sets the addresses of `--resolve` and the servers of `--dns-servers` in the client's resolver.
 pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
     if stage.transfer.dns.is_set() {
         client.resolver().use_servers(stage.transfer.dns.clone());

@@ -1,4 +1,5 @@
-//! The output of a transfer: standard output, or a file name and the engine's options for the file.
+//! The output of a transfer: standard output, or a file name with the engine's options for the
+//! file.
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -15,13 +16,14 @@ use haul_policy::glob::{GlobValues, fill_template};
 use crate::plan::{ContinueAt, ExistingFile, Operation, OutputArg};
 use crate::run::transfers::output_names::OutputNames;
 
-/// The output file of a URL whose path has no name, as in curl.
+/// The file name for `-O` if the URL's path does not end in a name, as in curl.
 const NAMELESS: &str = "curl_response";
 
-/// The file name for `--out-null`, which discards the content.
+/// The file to which the body is written for `--out-null`.
 pub(crate) const NULL: &str = "/dev/null";
 
-/// Returns the output file for a URL of a source. Returns `None` for standard output.
+/// Returns the file name for a URL of the source at this index. Returns `None` for standard output.
+/// `parts` holds the values of the globs in the URL.
 pub(crate) fn file_for(
     operation: &Operation,
     source: usize,
@@ -47,7 +49,7 @@ pub(crate) fn file_for(
     Ok(Some(path))
 }
 
-/// Returns the path of an output file, in the directory of `--output-dir` if the name is relative.
+/// Returns the path of an output file. A relative name is below the directory of `--output-dir`.
 pub(crate) fn in_output_dir(operation: &Operation, name: OsString) -> PathBuf {
     match &operation.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
@@ -62,8 +64,7 @@ pub(crate) fn in_output_dir(operation: &Operation, name: OsString) -> PathBuf {
     }
 }
 
-/// Replaces the placeholders of globs in a name with the values for one URL. Bytes that are not
-/// UTF-8 stay unchanged.
+/// Replaces the placeholders of globs, such as `#1`, in a file name with the values for one URL.
 fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     let mut name = Vec::new();
     for chunk in template.as_bytes().utf8_chunks() {
@@ -73,8 +74,8 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     OsString::from_vec(name)
 }
 
-/// Returns an error for `-C -` with request content if the output file exists: the rest of such a
-/// response cannot be requested.
+/// Returns an error for `-C -` with request content if the output file has content: the rest of the
+/// response to such a request cannot be requested.
 fn refuse_to_resume(operation: &Operation, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of(source).is_none();
@@ -85,13 +86,13 @@ fn refuse_to_resume(operation: &Operation, source: usize, path: &Path) -> Result
     Ok(())
 }
 
-/// Returns the file options for the output of a source.
+/// Returns the engine's file options for the output of the source at this index.
 pub(crate) fn file_options(operation: &Operation, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
     options_for(operation, operation.output_of(source), checksum, None)
 }
 
-/// Returns the file options for an output. Names that responses choose are reserved in `names`,
-/// unless the file is written in place or numbered.
+/// Returns the engine's file options for an output. If a response chooses the file name, the name
+/// is reserved in `names`, unless the file is written in place or numbered (`--no-clobber`).
 pub(crate) fn options_for(
     operation: &Operation,
     output: &OutputArg,
@@ -124,11 +125,11 @@ pub(crate) fn options_for(
 }
 
 /// Reserves a file name for a URL in [`OutputNames`]. Returns `false` if the file exists and
-/// existing files are skipped.
+/// `--skip-existing` is given. With `--no-clobber`, nothing is reserved, because files are
+/// numbered. A name that the response chooses is reserved later, by [`OutputNames::check`].
 ///
 /// # Errors
-/// Another URL of the run has reserved the name. Nothing is reserved for numbered files, which may
-/// have the same name, or if the response chooses the name ([`OutputNames::check`]).
+/// Another URL of the run has already reserved the name.
 pub(crate) fn claim_name(
     operation: &Operation,
     names: &OutputNames,
@@ -145,12 +146,12 @@ pub(crate) fn claim_name(
     }
 }
 
-/// Reserves a file name for a URL of the first stage. Returns `false` if the file exists and
-/// existing files are skipped. With the curl persona, several URLs may have one name; the last one
-/// gets the file.
+/// Reserves a file name for a URL of the first stage, as [`claim_name`] does. Returns `false` if
+/// the file exists and `--skip-existing` is given. With the curl persona nothing is reserved:
+/// several URLs may have one name, and the last one replaces the file.
 ///
 /// # Errors
-/// Another URL of the run has reserved the name.
+/// Another URL of the run has already reserved the name.
 pub(crate) fn claims_name(
     operation: &Operation,
     names: &OutputNames,
@@ -164,13 +165,13 @@ pub(crate) fn claims_name(
     }
 }
 
-/// Returns true if responses choose the file names of an output.
+/// Returns true if the response chooses the file name of an output (`-J` with `-O`).
 pub(crate) fn is_named_by_response(operation: &Operation, output: &OutputArg) -> bool {
     operation.remote_header_name && *output == OutputArg::RemoteName
 }
 
-/// Returns true if content, or heads with `-i`, would be printed to a terminal without an explicit
-/// `-o -`.
+/// Returns true if bodies are written to standard output without an explicit `-o -`, and standard
+/// output is a terminal.
 pub(crate) fn shows_content(operation: &Operation) -> bool {
     let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == OutputArg::Stdout);
     is_unnamed
@@ -178,7 +179,7 @@ pub(crate) fn shows_content(operation: &Operation) -> bool {
         && std::io::stdout().is_terminal()
 }
 
-/// Returns standard output. A terminal accepts only text, unless `-o -` is given.
+/// Returns standard output. Unless `-o -` is given, it refuses binary content on a terminal.
 pub(crate) fn standard_output(operation: &Operation) -> Descriptor {
     let output = Descriptor::stdout();
     let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);

@@ -1,11 +1,12 @@
-//! Parses `--pinnedpubkey`: hashes, or the file of a key to hash.
+//! Parses `--pinnedpubkey`: hashes of public keys, or the file of a key, which is then hashed.
 
 use std::fs;
 
 use haul::net::tls::{KeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
-/// Returns the pins that the option's value contains or names.
+/// Returns the hashes that the option's value contains, or that of the key in the file that it
+/// names.
 pub(crate) fn read(text: &str) -> Result<Vec<KeyPin>> {
     let none = |why: &str| Error::new(ErrorKind::PinnedKey, format!("no public key to compare with: {why}"));
     if !text.starts_with("sha256//") {

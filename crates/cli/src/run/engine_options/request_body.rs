@@ -1,4 +1,4 @@
-//! Converts the request body of the plan: bytes, files, standard input and forms.
+//! Converts the request body of the plan to the engine's: bytes, files, standard input and forms.
 
 use std::borrow::Cow;
 use std::fs;
@@ -12,7 +12,8 @@ use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 use crate::file_access::stdin_content;
 use crate::plan::{self, ContinueAt, FormArg, PartArg, PartContent, PartSource, RequestArgs};
 
-/// Sets the body of a request, and the Content-Type of a form.
+/// Sets the body in the request options, with the field `Content-Range` for `-r`, and the
+/// `Content-Type` of a form.
 pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
     let content = match body {
         plan::BodyArg::Bytes(bytes) => bytes.as_slice().into(),
@@ -30,25 +31,25 @@ pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -
     Ok(())
 }
 
-/// The content that `-T` uploads.
+/// The content of one upload (`-T`).
 pub(crate) struct UploadContent {
     /// The bytes that are sent.
     pub(crate) body: RequestBody,
-    /// The value of `Content-Range`, if the request has one.
+    /// The value of `Content-Range`; `None` sends none.
     pub(crate) range: Option<String>,
 }
 
 impl UploadContent {
-    /// Returns all of standard input as content.
+    /// Returns standard input, up to its end, as content.
     ///
     /// # Errors
-    /// `-C` is given, which needs content of known length.
+    /// `-C` is given, which requires content of known length.
     pub(crate) fn stdin(request: &RequestArgs) -> Result<Self> {
         Self::of_no_length(BodyPiece::Once(stdin_content()), request)
     }
 
-    /// Returns content of unknown length. As in curl, Content-Range has the range of `-r` without a
-    /// complete length (RFC 9110 section 14.4).
+    /// Returns content of unknown length. With `-r`, as in curl, `Content-Range` has this range,
+    /// without a complete length (RFC 9110 section 14.4).
     fn of_no_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
             return Err(Error::new(ErrorKind::Setup, "an upload of unknown length cannot be resumed; leave -C out"));
@@ -57,12 +58,12 @@ impl UploadContent {
         Ok(Self { body: RequestBody::pieces([piece]), range })
     }
 
-    /// Returns the content of a file, from the offset of `-C` on. With `-r`, as in curl,
-    /// Content-Range has that range although the whole file is sent.
+    /// Returns the content of a file. With `-C`, it begins at that offset. With `-r`, as in curl,
+    /// `Content-Range` has that range, although the whole file is sent.
     ///
     /// # Errors
-    /// The file cannot be read, or ends before the offset. The latter means that the upload is
-    /// already complete, and has curl's exit code for this.
+    /// The file cannot be read, or ends before the offset of `-C`. In the latter case the upload is
+    /// already complete, and the error has the exit code of curl.
     pub(crate) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = BodyPiece::file(path).map_err(|error| unreadable(path, error))?;
         let BodyPiece::File { offset, length, .. } = &mut piece else {
@@ -92,7 +93,7 @@ impl UploadContent {
     }
 }
 
-/// Returns a file as content.
+/// Returns the content of a file.
 fn file(path: &Path) -> Result<RequestBody> {
     RequestBody::file(path).map_err(|error| unreadable(path, error))
 }
@@ -132,7 +133,7 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
     RequestBody::multipart(&layout, &pieces).map_err(refused)
 }
 
-/// Returns true if the part, or a part nested in it, has an encoder.
+/// Returns true if the part, or a part of its nested list, has an encoder.
 fn is_encoded(part: &PartArg) -> bool {
     match &part.content {
         PartContent::Mixed(parts) => parts.iter().any(is_encoded),
@@ -140,8 +141,8 @@ fn is_encoded(part: &PartArg) -> bool {
     }
 }
 
-/// Encodes all content that has an encoder, in memory. The length of the form is then known, so
-/// that it can be sent without chunks and repeated.
+/// Encodes the content of all parts that have an encoder, in memory. So the length of the form is
+/// known: it is sent without chunks, and can be sent again.
 fn encode(parts: &mut [PartArg]) -> Result<()> {
     for part in parts {
         if let PartContent::Mixed(parts) = &mut part.content {

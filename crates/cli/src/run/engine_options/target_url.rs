@@ -1,4 +1,4 @@
-//! Turns a URL into a target, and refuses URLs that options forbid.
+//! Parses URLs into targets, and refuses URLs that options forbid.
 
 use haul::{Error, ErrorKind, Result, Target};
 
@@ -29,8 +29,8 @@ pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> 
     Err(Error::new(ErrorKind::UnsupportedScheme, message))
 }
 
-/// Returns an error for a user in the URL with `--disallow-username-in-url`, and for a missing
-/// netrc file with `-n`.
+/// Returns an error if the URL contains a user and `--disallow-username-in-url` is given. Also
+/// returns an error if `-n` is given and the netrc file is missing.
 pub(crate) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.request.auth.netrc == NetrcArg::Missing {
         return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));
