@@ -16,10 +16,11 @@ pub(crate) struct CalendarTime {
 }
 
 const DAY: u64 = 86_400;
-/// The days from 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
+/// The number of days from 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
 const DAYS_TO_1970: u64 = 719_468;
 const DAYS_IN_400_YEARS: u64 = 146_097;
-/// The last second of the year 9999: the formats in this crate have no room for five digits.
+/// The last second of the year 9999, in seconds since 1970. The formats in this crate have no room
+/// for a year of five digits.
 pub(crate) const LAST: u64 = 253_402_300_799;
 
 impl CalendarTime {
@@ -38,7 +39,8 @@ impl CalendarTime {
         Some((days - DAYS_TO_1970) * DAY + hour * 3600 + minute * 60 + second)
     }
 
-    /// Returns the date `unix` seconds after 1970, at most the last second of 9999.
+    /// Returns the date that is `unix` seconds after the start of 1970. Later dates than 9999
+    /// become the last second of 9999.
     pub(crate) fn from_unix(unix: u64) -> CalendarTime {
         let unix = unix.min(LAST);
         let days = unix / DAY + DAYS_TO_1970;
@@ -57,20 +59,20 @@ impl CalendarTime {
         }
     }
 
-    /// Formats as `20260131T235959Z`, ISO 8601's basic format.
+    /// Returns `20260131T235959Z`, the basic format of ISO 8601.
     pub(crate) fn basic(self) -> String {
         let CalendarTime { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
     }
 
-    /// Formats as `20260131 23:59:59`, the format of curl's HSTS and Alt-Svc files.
+    /// Returns `20260131 23:59:59`, the format of curl's HSTS and Alt-Svc files.
     pub(crate) fn compact(self) -> String {
         let CalendarTime { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// Parses the [`compact`](Self::compact) format, and LWP's, which has dashes in the date.
-    /// Ignores a `Z` at the end.
+    /// Parses the [`compact`](Self::compact) format. Also parses the format of LWP's files, which
+    /// has dashes in the date. Ignores a `Z` at the end.
     pub(crate) fn parse(text: &str) -> Option<CalendarTime> {
         let mut digits = [0; 14];
         let mut count = 0;

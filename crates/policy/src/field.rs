@@ -19,8 +19,8 @@ pub(crate) fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Returns `true` if the bytes can be a field value: without CR, LF and NUL, which could start
-/// another field or request (RFC 9110 section 5.5).
+/// Returns `true` if the bytes can be a field value: they contain no CR, LF or NUL, which could
+/// start another field or request (RFC 9110 section 5.5).
 #[must_use]
 pub fn is_value(bytes: &[u8]) -> bool {
     !bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))

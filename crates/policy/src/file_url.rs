@@ -45,8 +45,8 @@ pub fn is_file_url(url: &str) -> bool {
 /// Returns the path of the file, percent-decoded, without query and fragment.
 ///
 /// # Errors
-/// Fails if the URL does not name a local file. A URL of another scheme counts as one without a
-/// path.
+/// Fails if the URL does not name a local file. If the URL has another scheme, the error is
+/// [`FileUrlError::Relative`].
 pub fn path(url: &str) -> Result<Vec<u8>, FileUrlError> {
     let rest = behind_scheme(url).ok_or(FileUrlError::Relative)?;
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];

@@ -22,14 +22,15 @@ use crate::target::Target;
 use crate::target::path::hex_value;
 use crate::urlencode::percent;
 
-/// The name that curl 8 uses for a URL without one.
+/// The file name that curl 8 uses for a URL without one.
 pub const FALLBACK: &str = "curl_response";
 
-/// The longest name made from a Content-Disposition, in bytes: what most file systems allow, with
-/// room for a suffix.
+/// The largest length in bytes of a name made from a Content-Disposition. Most file systems allow
+/// it, with room for a suffix.
 pub const MAX_NAME: usize = 240;
 
-/// The URL contains no name. Versions of curl without [`FALLBACK`] exit with 23.
+/// The error for a URL that contains no file name. Versions of curl without [`FALLBACK`] exit with
+/// 23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoFileName;
 
@@ -48,25 +49,26 @@ impl fmt::Display for NoFileName {
 
 impl core::error::Error for NoFileName {}
 
-/// Returns the last segment of the path, as curl does: not decoded, without the query; `/dir/`
+/// Returns the last segment of the path, as curl does: not decoded, without the query. `/dir/`
 /// gives `dir`.
 ///
-/// A leading dot becomes `_`: a list of URLs from somebody else must not write `.bashrc`. The
-/// length is left to the file system, since two shortened names could become equal.
+/// A leading dot becomes `_`, because a list of URLs from somebody else must not write `.bashrc`.
+/// The name is not shortened, since two shortened names could become equal; the file system limits
+/// it.
 pub fn from_target(target: &Target) -> Result<String, NoFileName> {
     as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
 
-/// Returns the name like [`from_target`], but keeps a leading dot, for command lines written for
-/// curl: `curl -O https://h/.vimrc`.
+/// Returns the name like [`from_target`], but keeps a leading dot. This is for command lines
+/// written for curl: `curl -O https://h/.vimrc`.
 pub fn as_curl(target: &Target) -> Result<String, NoFileName> {
     // Deceptive characters are percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoFileName)
 }
 
-/// Returns the name like [`as_curl`], in the spelling of `url`: characters that a target encodes
-/// stay as the user wrote them.
+/// Returns the name like [`as_curl`], in the spelling of `url`: characters that [`Target`]
+/// percent-encodes stay as the user wrote them.
 pub fn as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
     let encoded = as_curl(target)?;
     let place = url.split(['?', '#']).next().unwrap_or_default();
@@ -81,7 +83,8 @@ pub fn as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
     Ok(if !written.is_ascii() && is_same() { written.to_owned() } else { encoded })
 }
 
-/// Returns the name that a Content-Disposition value suggests (RFC 6266 §4.3), made harmless.
+/// Returns the name that a Content-Disposition value suggests (RFC 6266 §4.3), made safe as by
+/// [`sanitise`].
 ///
 /// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) takes precedence over `filename`; the first of
 /// repeated parameters counts. A path is reduced to its last segment, as by curl. The disposition
@@ -99,8 +102,8 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
     [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
 }
 
-/// Returns the name from a `Location` as it is written, without query and fragment. curl uses it if
-/// the redirect is not followed.
+/// Returns the file name in a `Location`, without query and fragment and not decoded. curl uses it
+/// if the redirect is not followed.
 pub fn from_location(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
     let place = text.split(['?', '#']).next()?;
@@ -129,7 +132,7 @@ pub fn sanitise(suggested: &str) -> Option<String> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// Shortens to at most [`MAX_NAME`] bytes, without a dot or white space at the end.
+/// Shortens a name to at most [`MAX_NAME`] bytes, without a dot or white space at the end.
 fn shorten(name: &mut String) {
     let mut end = name.len().min(MAX_NAME);
     while !name.is_char_boundary(end) {
@@ -139,8 +142,8 @@ fn shorten(name: &mut String) {
     name.truncate(name.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len());
 }
 
-/// Replaces by `_` the characters of a segment that could leave the directory, hide the file or
-/// deceive.
+/// Returns the segment with `_` in place of the characters that could leave the directory, hide the
+/// file or deceive a reader. Returns `None` if nothing is left.
 fn clean(segment: &str) -> Option<String> {
     if matches!(segment, "" | "." | "..") {
         return None;
@@ -153,8 +156,8 @@ fn clean(segment: &str) -> Option<String> {
     Some(name)
 }
 
-/// Appends text from a page to a path, as a part of one name. `begins` is true if the text begins
-/// the name, whose first dot is then replaced.
+/// Appends text from a page to a path, as a part of one file name. `begins` is true if the text
+/// begins the name; a dot at its start is then replaced.
 pub(crate) fn push_harmless(out: &mut Vec<u8>, text: &[u8], begins: bool) {
     let from = out.len();
     for chunk in text.utf8_chunks() {
@@ -169,7 +172,8 @@ pub(crate) fn push_harmless(out: &mut Vec<u8>, text: &[u8], begins: bool) {
     }
 }
 
-/// Returns `true` for controls, line separators, and characters that reverse text, as in `gpj.exe`.
+/// Returns `true` for control characters, line separators, and characters that reverse text, so
+/// that `gpj.exe` is shown as `exe.jpg`.
 fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -185,8 +189,8 @@ fn is_reserved(name: &str) -> bool {
     ["CON", "PRN", "AUX", "NUL"].iter().any(|device| stem.eq_ignore_ascii_case(device)) || port("COM") || port("LPT")
 }
 
-/// An iterator over the `name=value` pairs of a parameterised field. Other text between semicolons
-/// is skipped.
+/// An iterator over the `name=value` parameters of a Content-Disposition. Other text between
+/// semicolons is skipped.
 struct DispositionParameters<'v> {
     rest: &'v [u8],
 }

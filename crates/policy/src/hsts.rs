@@ -27,13 +27,13 @@ use crate::calendar::{CalendarTime, LAST};
 use crate::cookie::StateFileStyle;
 use crate::target::{Host, Scheme, Target};
 
-/// The number of stored hosts; curl's limit. A full store drops the host that expires first.
+/// The largest number of stored hosts, as in curl. A full store drops the host that expires first.
 pub const MAX_HOSTS: usize = 1000;
 
-/// The expiry of a policy without end.
+/// The expiry of a policy that never expires.
 const UNLIMITED: u64 = u64::MAX;
 
-/// The contents of a Strict-Transport-Security field.
+/// The parsed value of a Strict-Transport-Security field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HstsPolicy {
     /// The lifetime in seconds; 0 removes the policy.
@@ -78,11 +78,12 @@ struct HstsEntry {
     include_subdomains: bool,
 }
 
-/// A store of the hosts with a policy.
+/// A store of hosts that must be reached over TLS.
 #[derive(Clone, Debug, Default)]
 pub struct HstsStore {
     hosts: BTreeMap<String, HstsEntry>,
-    /// Changes since the file was read; `None` stands for a removed policy.
+    /// Changes since the file was read or last written; the value `None` stands for a removed
+    /// policy.
     changed: BTreeMap<String, Option<HstsEntry>>,
     style: StateFileStyle,
 }
@@ -166,8 +167,9 @@ impl HstsStore {
         }
     }
 
-    /// Applies the changes since the file was read to `file`, a store just read again from it,
-    /// because other processes write the file too. Call [`saved`](Self::saved) afterwards.
+    /// Applies the changes since the file was read to `file`. Read `file` again from the disk just
+    /// before the call, because other processes write it too. Call [`saved`](Self::saved)
+    /// afterwards.
     pub fn apply_to(&self, file: &mut HstsStore) {
         file.style = self.style;
         for (name, entry) in &self.changed {

@@ -34,17 +34,17 @@ pub enum NameEscape {
     Backslash,
 }
 
-/// The content of a part.
+/// The content of one part of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormPartContent {
-    /// The bytes themselves.
+    /// The content itself, in memory.
     Bytes(Vec<u8>),
-    /// The content of the caller's source with number `index`. If its length is unknown the body's
-    /// is too, and the body is sent chunked.
+    /// Content that the caller reads from its source with number `index`. If the length is unknown,
+    /// so is the body's length, and the body is sent chunked.
     Source {
         /// The source's number.
         index: usize,
-        /// The length in bytes.
+        /// The length in bytes; `None` if unknown.
         length: Option<u64>,
     },
     /// Several parts under one name: multipart/mixed, as with `-F name=@a,b`.
@@ -56,7 +56,7 @@ pub enum FormPartContent {
 pub struct FormPart {
     /// The field's name; `None` inside a [`FormPartContent::Mixed`].
     pub name: Option<Vec<u8>>,
-    /// The file name sent to the server.
+    /// The file name sent to the server; `None` to send none.
     pub filename: Option<Vec<u8>>,
     /// The media type. `None` omits the line, which means text/plain.
     pub content_type: Option<String>,
@@ -68,7 +68,7 @@ pub struct FormPart {
 }
 
 impl FormPart {
-    /// Creates a plain field: `-F name=value`, `--form-string`.
+    /// Creates a plain field, as for `-F name=value` and `--form-string`.
     pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> FormPart {
         FormPart {
             name: Some(name.as_ref().to_vec()),
@@ -79,7 +79,8 @@ impl FormPart {
         }
     }
 
-    /// Creates a part for a file: `-F name=@file`, with the type [`content_type_of`] its name.
+    /// Creates a part for a file, as for `-F name=@file`. Its media type is that of
+    /// [`content_type_of`].
     pub fn file(name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, content: FormPartContent) -> FormPart {
         FormPart {
             filename: Some(filename.as_ref().to_vec()),
@@ -90,8 +91,8 @@ impl FormPart {
     }
 }
 
-/// Returns the media type for a file name's extension, from curl's short list; else
-/// application/octet-stream.
+/// Returns the media type for a file name's extension, from curl's short list. For any other
+/// extension it is application/octet-stream.
 pub fn content_type_of(filename: &[u8]) -> &'static str {
     const KNOWN: &[(&str, &str)] = &[
         (".gif", "image/gif"),
@@ -124,8 +125,8 @@ impl MultipartBoundary {
         MultipartBoundary(u128::from_be_bytes(entropy))
     }
 
-    /// Returns the boundary of the form itself (0) or of the `number`th nested list. All have equal
-    /// length and differ.
+    /// Returns the boundary text of the form itself (`number` 0) or of a nested list (from 1). All
+    /// texts have the same length and differ.
     fn text(self, number: usize) -> String {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut rest = self.0.wrapping_add(number as u128);
@@ -141,7 +142,7 @@ impl MultipartBoundary {
 /// A contiguous piece of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultipartPiece {
-    /// The bytes themselves.
+    /// Framing, or content that is in memory.
     Literal(Vec<u8>),
     /// The whole content of the caller's source with number `index`.
     Source {
@@ -152,7 +153,8 @@ pub enum MultipartPiece {
     },
 }
 
-/// A body made of parts. No two literals are adjacent, so a small form is one write.
+/// The body of a multipart message as a list of pieces. No two literals are adjacent, so a small
+/// form is one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultipartLayout {
     /// The value of the request's Content-Type.
@@ -164,7 +166,7 @@ pub struct MultipartLayout {
 }
 
 impl MultipartLayout {
-    /// Lays out a form.
+    /// Creates the body of a multipart/form-data request.
     pub fn new(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
@@ -173,7 +175,8 @@ impl MultipartLayout {
         MultipartLayout::with_disposition(parts, boundary, escape, "form-data")
     }
 
-    /// Lays out a body of another type than a form. Its parts are attachments, as in curl.
+    /// Creates a multipart body of another media type than a form. Its parts are attachments, as in
+    /// curl.
     pub fn attached(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
@@ -272,8 +275,8 @@ impl MultipartWriter {
         Ok(())
     }
 
-    /// Appends `; name="value"`. Encodes line ends with either escaping; with the backslash alone,
-    /// curl lets a name start new header lines.
+    /// Appends `; name="value"`. CR, LF and NUL are percent-encoded with either [`NameEscape`].
+    /// With backslashes, curl would let a name start new header lines.
     fn parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
         let Some(value) = value else { return };
         head.extend_from_slice(format!("; {name}=\"").as_bytes());
@@ -291,11 +294,11 @@ impl MultipartWriter {
     }
 }
 
-/// The reason why a form cannot be laid out.
+/// The reason why a form cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MultipartError {
-    /// A type or header line contains CR, LF or NUL.
+    /// A media type or header line contains CR, LF or NUL.
     LineEnd,
 }
 

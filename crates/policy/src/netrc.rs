@@ -34,7 +34,7 @@
 
 use core::fmt;
 
-/// The longest word in bytes, as in curl.
+/// The largest length of a word in bytes, as in curl.
 pub const MAX_WORD: usize = 4096;
 
 /// The file's entry for a host. `Debug` shows no secret.
@@ -56,8 +56,8 @@ impl fmt::Debug for NetrcEntry {
     }
 }
 
-/// The reason why a text is not a netrc file, with the line, counted from 1. curl's exit code is
-/// 26.
+/// The reason why a text is not a netrc file. Each variant has the line, counted from 1. curl's
+/// exit code is 26.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetrcError {
@@ -91,12 +91,12 @@ impl fmt::Display for NetrcError {
 
 impl core::error::Error for NetrcError {}
 
-/// Returns the first matching entry for `host`, spelled as in
+/// Returns the first matching entry for `host`; `None` if no entry matches. Spell the host as in
 /// [`Target::host_text`](crate::Target::host_text). The `default` entry matches every host that no
 /// earlier entry matches.
 ///
-/// With a `login` (from a URL), an entry matches if it has that login, or a password and no login,
-/// which applies to any login.
+/// With a `login` (from a URL), an entry matches if it has that login. An entry that has a password
+/// and no login matches any login.
 pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<NetrcEntry>, NetrcError> {
     let mut words = NetrcWords { text, at: 0, line: 1 };
     let mut current: Option<NetrcEntry> = None;
@@ -134,8 +134,8 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
     Ok(current.filter(fits))
 }
 
-/// Sets a value of the entry; the last one of a kind counts, as in curl. No document defines
-/// repetitions.
+/// Sets a value of the entry. If a keyword is repeated, the last one counts, as in curl; no
+/// document defines repetitions.
 fn set(
     current: &mut Option<NetrcEntry>,
     field: impl FnOnce(&mut NetrcEntry) -> &mut Option<Vec<u8>>,
@@ -146,12 +146,12 @@ fn set(
     }
 }
 
-/// The kinds of words that may come next.
+/// The kind of word that comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NetrcPosition {
     /// A keyword or a comment.
     Keyword,
-    /// A value. A password may begin with `#`.
+    /// The value of a keyword. A password may begin with `#`.
     Value,
 }
 

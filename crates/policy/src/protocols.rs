@@ -12,15 +12,15 @@
 use crate::redirect::RedirectRules;
 use crate::target::Scheme;
 
-/// The set of allowed schemes; default all.
+/// The set of allowed schemes. The default allows all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtocolSet {
     /// Plain HTTP.
     pub http: bool,
     /// HTTP over TLS.
     pub https: bool,
-    /// Local files, named by a [`file_url`](crate::file_url), if the caller accepts such URLs at
-    /// all.
+    /// Local files, named by a [`file_url`](crate::file_url). It has an effect only if the caller
+    /// accepts such URLs.
     pub file: bool,
 }
 
@@ -30,16 +30,17 @@ impl Default for ProtocolSet {
     }
 }
 
-/// The reason why a list is refused.
+/// The reason why a list of schemes is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolListError<'l> {
-    /// No scheme has this name. A typing error in a restriction must not go unnoticed.
+    /// No scheme has this name. The list is refused, because a typing error must not lift a
+    /// restriction unnoticed.
     Unknown(&'l str),
     /// The list allows no scheme at all.
     Nothing,
 }
 
-/// The other schemes that curl knows. haul supports none of them, but a list may name them.
+/// The schemes that curl knows and haul does not support. A list may name them.
 const OTHERS: &[&str] = &[
     "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
     "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
@@ -48,7 +49,7 @@ const OTHERS: &[&str] = &[
 
 impl ProtocolSet {
     /// Returns the set as changed by a list of words between commas. Each word is a scheme or
-    /// `all`, with a sign before it: `+` or none allows, `-` forbids, `=` allows only that one.
+    /// `all`, with a sign before it: `+` or no sign allows, `-` forbids, `=` allows only that one.
     /// Words apply from left to right, as in curl.
     ///
     /// # Errors
@@ -94,7 +95,7 @@ impl ProtocolSet {
 }
 
 impl RedirectRules {
-    /// Restricts the rules to redirects to allowed schemes.
+    /// Returns the rules with redirects restricted to these schemes.
     #[must_use]
     pub fn with_protocols(self, allowed: ProtocolSet) -> RedirectRules {
         RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }

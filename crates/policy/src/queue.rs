@@ -1,5 +1,5 @@
-//! A queue of jobs: the lowest number starts first, within caps for each host and in total. Hosts
-//! can be paused.
+//! A queue of jobs. Each job has a number, and the lowest number starts first. The number of
+//! running jobs is limited for each host and in total. Hosts can be paused.
 //!
 //! ```
 //! use haul_policy::queue::{QueueCaps, JobQueue};
@@ -17,13 +17,14 @@
 //! # Ok::<(), haul_policy::TargetError>(())
 //! ```
 //!
-//! A slot is taken by [`next`](JobQueue::next) and returned by [`release`](JobQueue::release);
-//! [`next_for`](JobQueue::next_for) passes a slot on to another job of the same host.
+//! [`next`](JobQueue::next) starts a job, which counts as running until
+//! [`release`](JobQueue::release). [`next_for`](JobQueue::next_for) replaces a finished job by
+//! another one of the same host.
 //!
-//! **The head.** With output in order, jobs after the first unfinished one (the head) may occupy
-//! all slots and stop, their windows full, waiting for the head to be printed. The head may
-//! therefore start above both caps. The head may not start on a paused host, since that would
-//! answer a Retry-After with a busy loop.
+//! **The head.** The head is the first unfinished job, for which output in order waits. Jobs after
+//! it may reach both caps and then stop, because their buffers are full until the head has been
+//! printed. The head may therefore start above both caps. It may not start on a paused host, since
+//! that would answer a Retry-After with a busy loop.
 //!
 //! **Cost.** A waiting job is in two ordered maps; a host with a job that may start is in one
 //! ordered set. Every operation is O(log n); none visits all hosts. A host is dropped as soon as no
@@ -45,22 +46,23 @@ pub struct QueueCaps {
     pub per_host: usize,
 }
 
-/// The identity of a host while the queue remembers it: while jobs wait or run there, or it is
-/// paused. A stale id is ignored, since a reused index has another generation.
+/// The identity of a host in the queue. It is valid while jobs wait or run there, or the host is
+/// paused. A stale id has no effect, since a reused index has another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId {
     index: u32,
     generation: u32,
 }
 
-/// The number of hosts remembered only for their pause. Beyond it, the host whose pause ends first
-/// is dropped. Worst case about 1 MiB.
+/// The largest number of hosts that are remembered only because they are paused. Above it, the host
+/// whose pause ends first is dropped. They take about 1 MiB at most.
 const MAX_RESTING: usize = 4096;
 
-/// The position of a job: its number, then the order of pushing, since numbers may repeat.
+/// The position of a job in the queue: its number, then the order of pushing, since numbers may
+/// repeat.
 type JobPosition = (u64, u64);
 
-/// Waiting jobs of type `T`, grouped by host `K`.
+/// A queue of jobs of type `T`, grouped by host `K`.
 #[derive(Debug)]
 pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
@@ -69,15 +71,15 @@ pub struct JobQueue<T, K = Origin> {
     by_key: HashMap<K, u32>,
     /// The host of the last push, which is likely to be the next one's host too.
     last: u32,
-    /// All waiting jobs, with their hosts.
+    /// All waiting jobs, each with the index of its host.
     waiting: BTreeMap<JobPosition, u32>,
-    /// Hosts whose first job may start.
+    /// Hosts that may start a job now, each with the position of its first job.
     ready: BTreeSet<(JobPosition, u32)>,
-    /// The hosts of `ready` without a running job.
+    /// The hosts of `ready` that have no running job.
     ready_idle: BTreeSet<(JobPosition, u32)>,
-    /// Paused hosts with jobs waiting.
+    /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,
-    /// Paused hosts without waiting or running jobs.
+    /// Paused hosts without waiting or running jobs, by the end of the pause.
     resting: BTreeSet<(MonotonicTime, u32)>,
     running: usize,
     pushes: u64,
@@ -95,12 +97,12 @@ struct QueuedHost<T, K> {
     waiting: BTreeMap<JobPosition, T>,
     running: usize,
     paused_until: Option<MonotonicTime>,
-    /// The host's own cap, which replaces the common one.
+    /// The largest number of running jobs of this host; `None` for the common cap.
     cap: Option<usize>,
     listed: HostQueueState,
 }
 
-/// The set of [`JobQueue`] that contains a host, with the host's key in it.
+/// The set of [`JobQueue`] that contains a host, with the key under which the set contains it.
 #[derive(Clone, Copy, Debug)]
 enum HostQueueState {
     Nowhere,
@@ -109,7 +111,7 @@ enum HostQueueState {
     Resting(MonotonicTime),
 }
 
-/// The state of a host in the queue: with or without running jobs.
+/// The activity of a host: with or without running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostActivity {
     Busy,
@@ -135,8 +137,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Adds a job. The same number may be pushed again (for a retry), and so may a number below
-    /// others (for a later stage).
+    /// Adds a job with the number `seq`. The same number may be pushed again for a retry. A number
+    /// below others may be pushed for a job that was found later.
     pub fn push(&mut self, host: &K, seq: u64, item: T) -> HostId {
         let index = self.intern(host);
         let place = (seq, self.pushes);
@@ -147,8 +149,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         HostId { index, generation: self.hosts[index as usize].generation }
     }
 
-    /// Returns the job to start now, with its number, and takes a slot. `head` is the number that
-    /// ordered output waits for.
+    /// Returns the job to start now, with its host and number; `None` if none may start. The job
+    /// counts as running. `head` is the number of the job that ordered output waits for.
     pub fn next(&mut self, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.wake(now);
         let (place, index) = self.startable_head(head).or_else(|| {
@@ -162,13 +164,14 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((HostId { index, generation: self.hosts[index as usize].generation }, place.0, item))
     }
 
-    /// Returns another job for the slot of a finished job on `host`, whose connection is open. The
-    /// slot stays taken; after `None`, [release](JobQueue::release) it.
+    /// Returns another job of `host` in place of one that has just finished, so that it can use the
+    /// open connection. The number of running jobs stays the same. After `None`, call
+    /// [`release`](JobQueue::release).
     ///
     /// Returns `None` if no job waits there, if the host is paused, or if more jobs run than a cap
-    /// allows (unless the head waits there). Also returns `None` if all slots are taken and a host
-    /// without running jobs has a job with a lower number: a few hosts with long lists would
-    /// otherwise keep every slot.
+    /// allows (unless the head waits there). Also returns `None` if the total cap is reached and a
+    /// host without running jobs has a job with a lower number. A few hosts with long lists would
+    /// otherwise keep all others from starting.
     pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
         self.wake(now);
         let index = self.resolve(host)?;
@@ -199,8 +202,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some(item)
     }
 
-    /// Returns a slot of `host`. To [pause](JobQueue::pause) the host, do that before its last slot
-    /// is released: afterwards the host may be unknown.
+    /// Records that a job of `host` has ended. To [pause](JobQueue::pause) the host, do that before
+    /// its last job is released: afterwards the queue may have forgotten the host.
     pub fn release(&mut self, host: HostId) {
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
@@ -212,7 +215,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.relist(index);
     }
 
-    /// Pauses `host`: no job starts there before `until`; the longest of several pauses counts.
+    /// Pauses `host`: no job starts there before `until`. Of several pauses, the longest counts.
     /// Running jobs continue.
     pub fn pause(&mut self, host: HostId, until: MonotonicTime) {
         let Some(index) = self.resolve(host) else { return };
@@ -221,7 +224,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.relist(index);
     }
 
-    /// Returns the end of the pause of `host`.
+    /// Returns the end of the pause of `host`; `None` if it is not paused.
     pub fn paused_until(&self, host: HostId) -> Option<MonotonicTime> {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
     }
@@ -232,19 +235,20 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
-    /// Returns the earliest end of a pause of a host with waiting jobs: call
-    /// [`next`](JobQueue::next) then, even without a push or release.
+    /// Returns the earliest end of a pause of a host with waiting jobs; `None` if there is no such
+    /// host. Call [`next`](JobQueue::next) then, even without a push or release.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.paused.first().map(|(until, _)| (*until).max(now))
     }
 
-    /// Sets the total cap (lower after EMFILE). Running jobs continue. 0 counts as 1.
+    /// Sets the largest number of running jobs in total; 0 counts as 1. Lower it after EMFILE.
+    /// Running jobs continue.
     pub fn set_total(&mut self, total: usize) {
         self.caps.total = total.max(1);
     }
 
-    /// Sets the cap of `host` while the queue remembers it, for jobs that share one connection. 0
-    /// counts as 1.
+    /// Sets the largest number of running jobs of `host`, for jobs that share one connection. It
+    /// lasts while the queue remembers the host. 0 counts as 1.
     pub fn set_host_cap(&mut self, host: HostId, cap: usize) {
         let Some(index) = self.resolve(host) else { return };
         self.state(index).cap = Some(cap.max(1));
@@ -266,17 +270,17 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.waiting.is_empty()
     }
 
-    /// Returns the number of taken slots.
+    /// Returns the number of running jobs.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// Returns the number of taken slots of `host`.
+    /// Returns the number of running jobs of `host`.
     pub fn running_on(&self, host: HostId) -> usize {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map_or(0, |state| state.running)
     }
 
-    /// Returns `true` if a job pushed for `host` would have to wait for another one to end.
+    /// Returns `true` if a job pushed for `host` would have to wait for another job to end.
     pub fn is_full(&self, host: HostId) -> bool {
         let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));
@@ -288,7 +292,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.by_key.len()
     }
 
-    /// Returns the lowest waiting number.
+    /// Returns the lowest number of a waiting job; `None` if no job waits.
     pub fn first_seq(&self) -> Option<u64> {
         self.waiting.first_key_value().map(|(place, _)| place.0)
     }
@@ -357,7 +361,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.hosts[index as usize].host.as_mut().expect("an index in use")
     }
 
-    /// Moves a host to the set that it belongs to after a change, or drops the host.
+    /// Moves a host to the set for its present state, or drops the host if the queue no longer
+    /// needs it.
     fn relist(&mut self, index: u32) {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");

@@ -15,32 +15,34 @@
 //! assert_eq!(bucket.available(ready), 32_000);
 //! ```
 //!
-//! The limiter is a token bucket that holds 1/32 s worth of its rate. At most `rate + rate/32`
+//! The limiter is a token bucket with the capacity of 1/32 s at its rate. At most `rate + rate/32`
 //! bytes pass in any second, 3.1 % above the rate, plus the bytes that transfers take beyond
-//! [`available`](TokenBucket::available). The promised limit is 5 %; the difference is for such
-//! excess: one TLS record (16 KiB) fits in from 0.9 MB/s on. A bucket of 1/20 s would leave nothing
-//! for them. A smaller one would lose rate whenever a busy thread is late by more than the bucket
-//! holds, since unused time is never made up for.
+//! [`available`](TokenBucket::available). The promised limit is 5 %. The difference is for such
+//! excess: one TLS record (16 KiB) fits in from 0.9 MB/s on. A bucket of 1/20 s would leave no room
+//! for it. A smaller bucket would lose rate whenever a busy thread is later than the time in which
+//! the bucket fills, since a full bucket gains nothing.
 //!
 //! Transfers are not distinguished: the first to ask gets the available bytes. They share by
 //! calling [`available`](TokenBucket::available) in turn and taking no more than their share.
 
 use crate::time::MonotonicTime;
 
-/// Fractions of bytes are kept as bytes × nanoseconds, so frequent calls lose nothing by rounding.
+/// The factor by which bytes are multiplied: counts are in bytes × nanoseconds, so frequent calls
+/// lose nothing by rounding.
 const SCALE: i128 = 1_000_000_000;
 
-/// The least number of available bytes that is not reported as 0, if the bucket can hold more: a
-/// system call and a wake-up for a few bytes would cost more than the bytes.
+/// The smallest number of bytes that [`TokenBucket::available`] returns, other than 0, if the
+/// bucket is large enough. A system call and a wake-up for a few bytes would cost more than the
+/// bytes.
 const SMALLEST_GRANT: u64 = 4096;
 
-/// The tokens of one rate limit, shared by every transfer under it.
+/// The token bucket of one rate limit, shared by every transfer under it.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     rate: u64,
     burst: u64,
     grant: u64,
-    /// Bytes × [`SCALE`] at the time `filled`; negative for a debt.
+    /// The available bytes × [`SCALE`] at the time `filled`; negative for a debt.
     level: i128,
     filled: MonotonicTime,
 }
@@ -54,14 +56,14 @@ impl TokenBucket {
         TokenBucket { rate, burst, grant, level: i128::from(burst) * SCALE, filled: now }
     }
 
-    /// Returns the capacity: 1/32 s worth, at least one byte.
+    /// Returns the capacity in bytes: 1/32 s at the rate, at least one byte.
     pub fn burst(&self) -> u64 {
         self.burst
     }
 
-    /// Returns the number of bytes that may be taken now: none, or at least the smallest grant.
-    /// That is a quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A
-    /// waiting transfer wakes up at most 128 times a second, at slow rates 32 times.
+    /// Returns the number of bytes that may be transferred now. It is 0, or at least a minimum: a
+    /// quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A waiting
+    /// transfer therefore wakes up at most 128 times a second, at slow rates 32 times.
     pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
@@ -69,15 +71,16 @@ impl TokenBucket {
         if whole < self.grant { 0 } else { whole }
     }
 
-    /// Takes the transferred bytes. They may exceed [`available`](TokenBucket::available) if the
-    /// input could not be cut: nobody gets more until the debt is paid.
+    /// Removes the transferred bytes from the bucket. They may exceed
+    /// [`available`](TokenBucket::available) if the input could not be cut: no bytes are available
+    /// then until the debt is paid.
     pub fn take(&mut self, bytes: u64) {
         self.level = self.level.saturating_sub(i128::from(bytes) * SCALE);
     }
 
-    /// Returns the time at which [`available`](TokenBucket::available) will be `want` if nobody
-    /// takes any before; `now` if it already is. More than the burst counts as the burst, less than
-    /// the smallest grant as that grant.
+    /// Returns the time at which [`available`](TokenBucket::available) will return `want`, if
+    /// nobody takes any bytes before; `now` if it already does. `want` is first limited to the
+    /// range from the minimum of `available` to the burst.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * SCALE - self.level_at(now);
         if missing <= 0 {
@@ -88,7 +91,7 @@ impl TokenBucket {
         MonotonicTime(now.max(self.filled).0.saturating_add(wait))
     }
 
-    /// Returns the level at `now`; a clock that goes backwards counts as standing still.
+    /// Returns the level at `now`. If the clock went backwards, returns the last level.
     fn level_at(&self, now: MonotonicTime) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));
@@ -117,8 +120,8 @@ mod tests {
         }
     }
 
-    /// Returns the most bytes taken in any window of one second. Such a window begins and ends with
-    /// a take, so only those are checked.
+    /// Returns the largest number of bytes taken in any window of one second. Such a window begins
+    /// and ends with a take, so only those are checked.
     fn busiest_second(takes: &[(MonotonicTime, u64)]) -> u64 {
         let (mut oldest, mut sum, mut most) = (0, 0, 0);
         for (at, bytes) in takes {
@@ -132,16 +135,16 @@ mod tests {
         most
     }
 
-    /// Returns the fewest bytes taken in any whole second up to `end`. Such a window begins just
-    /// after a take.
+    /// Returns the smallest number of bytes taken in any whole second up to `end`. Such a window
+    /// begins just after a take.
     fn idlest_second(takes: &[(MonotonicTime, u64)], end: MonotonicTime) -> u64 {
         let until = |time: u64| takes.partition_point(|(at, _)| at.0 <= time);
         let starts = takes.iter().map(|(at, _)| at.0).take_while(|at| at + SECOND <= end.0);
         starts.map(|at| takes[until(at)..until(at + SECOND)].iter().map(|(_, n)| n).sum()).min().unwrap_or(0)
     }
 
-    /// Simulates transfers that always want bytes, for ten seconds; they wake when bytes are
-    /// available, at most `late` later, and round the number taken up to `whole`.
+    /// Simulates transfers that always want bytes, for ten seconds. They wake at most `late` after
+    /// bytes become available, and round the number of bytes up to a multiple of `whole`.
     fn run(
         rate: u64,
         takers: u64,

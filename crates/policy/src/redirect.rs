@@ -40,19 +40,20 @@ pub struct RedirectRules {
     pub post302: bool,
     /// `--post303`: a POST stays a POST on a 303.
     pub post303: bool,
-    /// `-X`: the user's method stays on every hop. The content is sent along unless the method
-    /// would have become GET: `-X POST` drops it on 301, 302 and 303, as curl does. A PUT keeps it
-    /// on 301 and 302 (RFC 9110 §15.4.2); curl's PUT drops it, which would empty the resource.
+    /// `-X`: true if the user's method stays on every hop. The content is sent again unless the
+    /// method would have become GET: `-X POST` drops it on 301, 302 and 303, as curl does. A PUT
+    /// keeps it on 301 and 302 (RFC 9110 §15.4.2); curl's PUT drops it, which would empty the
+    /// resource.
     pub keep_method: bool,
-    /// `--follow`: true if redirects treat the method as POST, whatever its name; in curl, that is
-    /// with `-d` or `-F`. Default: by the method's name.
+    /// `--follow`: whether redirects treat the method as POST, whatever its name. curl does that
+    /// with `-d` and `-F`. `None`, the default, decides by the method's name.
     pub is_post: Option<bool>,
     /// `--proto-redir`: true if a hop may be plain http; default on.
     pub allow_http: bool,
     /// `--proto-redir`: true if a hop may be https; default on.
     pub allow_https: bool,
-    /// `--location-trusted`: secrets follow to other origins too. Hazard: every server on the way
-    /// receives them. From https to http they are still dropped.
+    /// `--location-trusted`: true if secrets are sent to other origins too; default off. Hazard:
+    /// every server on the way receives them. On a hop from https to http they are still dropped.
     pub location_trusted: bool,
 }
 
@@ -73,17 +74,17 @@ impl Default for RedirectRules {
     }
 }
 
-/// Decides whether a request carries the user's secrets: credentials, cookies of `-b`, and fields
-/// for which [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
+/// Whether a request carries the user's secrets: credentials, cookies of `-b`, and fields for which
+/// [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretHandling {
-    /// Send them: the target is their origin.
+    /// Send them: the target has the origin that they were given for.
     Keep,
-    /// Do not send them: the target is another peer, or anyone can read the request.
+    /// Do not send them: the target has another origin, or the request would not be encrypted.
     Drop,
 }
 
-/// The next request.
+/// The request to send after a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectedRequest {
     /// The next target, without userinfo unless `secrets` is [`SecretHandling::Keep`].
@@ -93,13 +94,13 @@ pub struct RedirectedRequest {
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
     pub keep_body: bool,
-    /// The rule for secrets.
+    /// Whether the request may carry the user's secrets.
     pub secrets: SecretHandling,
-    /// True if the hop leads from TLS to plain http, and not back to the first origin. Then even
-    /// secrets bound to the new host (its netrc entry) must not be sent.
+    /// True if the hop leads from TLS to plain http, and not back to the first origin. Then not
+    /// even secrets that belong to the new host (its netrc entry) may be sent.
     pub downgraded: bool,
-    /// True for the first URL's origin. A Host field that the user set is sent only there, even
-    /// with `--location-trusted`.
+    /// True if the target has the first URL's origin. A Host field that the user set is sent only
+    /// there, even with `--location-trusted`.
     pub same_origin: bool,
 }
 
@@ -129,9 +130,9 @@ impl RedirectError {
     }
 }
 
-/// Decides about a response with `status` and `location` to a `method` request to `from`, which was
-/// reached from the origin `first` by `hops_so_far` redirects. `None` means that the response is
-/// final.
+/// Decides whether and how to follow a response with `status` and `location` to a `method` request
+/// to `from`. The request was reached from the origin `first` by `hops_so_far` redirects. Returns
+/// `None` if the response is not a redirect to follow.
 ///
 /// 304, 305 and 306 are never followed, with or without a Location. An empty Location counts as
 /// none, as in curl.
@@ -177,8 +178,9 @@ fn is_downgrade(to: &Target, from: &Target, first: &Origin) -> bool {
     was_private && to.scheme() == Scheme::Http
 }
 
-/// Returns the next method, and whether the body is kept (RFC 9110 §15.4.2–9): 301 and 302 turn
-/// POST (and nothing else) into GET, 303 all but HEAD, 307 and 308 nothing.
+/// Returns the next method, and whether the body is kept (RFC 9110 §15.4.2–9). 301 and 302 turn
+/// POST, and no other method, into GET. 303 turns every method but HEAD into GET. 307 and 308
+/// change nothing.
 fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m str, bool) {
     let post = rules.is_post.unwrap_or(method == "POST");
     let becomes_get = match status {
@@ -195,8 +197,8 @@ fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m
     }
 }
 
-/// Returns a Location as text. UTF-8 is kept, since a host name may contain it. Other bytes beyond
-/// ASCII and control bytes are percent-encoded, except CR, LF and NUL, which no URL may contain.
+/// Returns a Location as text. UTF-8 is kept, since a host name may contain it. Control bytes and
+/// other bytes beyond ASCII are percent-encoded, except CR, LF and NUL, which no URL may contain.
 pub fn location_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.trim_ascii().utf8_chunks() {

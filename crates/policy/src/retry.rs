@@ -29,28 +29,29 @@ pub struct RetryRules {
     pub max: u32,
     /// `--retry-delay`: a fixed wait, without backoff and jitter; default none.
     pub delay: Option<Duration>,
-    /// `--retry-max-time`: the time after the start of the first try at which no new try begins any
-    /// more; default none.
+    /// `--retry-max-time`: the time after the start of the first try from which no new try begins;
+    /// default none.
     pub max_time: Option<Duration>,
     /// `--retry-connrefused`: a refused connection counts as transient; default off.
     pub connrefused: bool,
     /// `--retry-all-errors`: every failure counts as transient, for any method. Hazard: a POST may
     /// be carried out twice.
     pub all_errors: bool,
-    /// A connection reset before or within the response counts as transient; default on. curl,
-    /// which cannot resume, has it off.
+    /// True if a connection reset before or within the response counts as transient; default on. In
+    /// curl, which cannot resume, it does not.
     pub resets: bool,
-    /// Only resets count as transient, for callers with a retry of their own; default off.
+    /// True if only resets count as transient, for callers that retry other failures themselves;
+    /// default off.
     pub only_resets: bool,
-    /// Retries methods that are not idempotent after transient failures too, and sends them again
-    /// if a reused HTTP/1.1 connection was lost with them, as curl does; default off. Hazard: as
-    /// `all_errors`.
+    /// True to retry methods that are not idempotent after transient failures too. They are then
+    /// also sent again if a reused HTTP/1.1 connection was lost, as curl does. Default off. Hazard:
+    /// a POST may be carried out twice.
     pub any_method: bool,
-    /// Waits like curl: a Retry-After replaces the computed wait even if it is shorter, and
+    /// True to wait like curl: a Retry-After replaces the computed wait even if it is shorter, and
     /// `max_time` is compared with the start of a wait, or with its end for a Retry-After. Default
     /// off.
     pub waits_as_curl: bool,
-    /// The longest wait for a Retry-After; a longer one counts as this. Default 1 hour.
+    /// The longest wait for a Retry-After; a longer one is reduced to this. Default 1 hour.
     pub cap: Duration,
 }
 
@@ -72,15 +73,15 @@ impl Default for RetryRules {
 }
 
 impl RetryRules {
-    /// Returns `true` if a request of this method may be repeated although the server may have
-    /// acted on it.
+    /// Returns `true` if a request of this method may be sent again although the server may have
+    /// processed it.
     #[must_use]
     pub fn may_repeat(&self, method: &str) -> bool {
         self.any_method || is_idempotent(method)
     }
 }
 
-/// The outcome of a try.
+/// The outcome of one try of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptOutcome {
@@ -92,7 +93,7 @@ pub enum AttemptOutcome {
     ConnectTimeout,
     /// A time limit ran out after connecting.
     Timeout,
-    /// The connection ended before the request could be sent, during a handshake.
+    /// The connection ended before the request could be sent, such as during a TLS handshake.
     ResetBeforeRequest,
     /// The connection ended before the first byte of the response.
     ResetBeforeResponse,
@@ -104,12 +105,12 @@ pub enum AttemptOutcome {
         /// not exist.
         transient: bool,
     },
-    /// The failure would recur: certificate, malformed response, refused locally.
+    /// The failure would recur: an invalid certificate, a malformed response, a local refusal.
     Permanent,
 }
 
 impl AttemptOutcome {
-    /// Returns `true` if the request cannot have reached a server that acts on it.
+    /// Returns `true` if no server can have processed the request.
     fn never_sent(self) -> bool {
         matches!(
             self,
@@ -135,8 +136,8 @@ impl AttemptOutcome {
     }
 }
 
-/// Returns `true` for curl's set: 408, 429, 500, 502, 503, 504, and a well-known cache's 522 and
-/// 524.
+/// Returns `true` for the statuses that curl retries: 408, 429, 500, 502, 503, 504, and a
+/// well-known cache's 522 and 524.
 pub fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 522 | 524)
 }
@@ -149,10 +150,11 @@ pub fn is_idempotent(method: &str) -> bool {
 
 /// Returns the wait before the next try; `None` means to give up.
 ///
-/// `attempt` counts the retries already made: 0 after the first try. `elapsed` is the time since
-/// the first try began. The wait is `delay`; without it, a second, doubled each time up to ten
-/// minutes and shortened by up to half by `entropy`, so that clients that failed together do not
-/// return together. A longer `retry_after` wins, up to the cap.
+/// `attempt` is the number of retries already made: 0 after the first try. `elapsed` is the time
+/// since the first try began. The wait is [`RetryRules::delay`]. Without it, the wait is one
+/// second, doubled each time up to ten minutes. `entropy` shortens it by up to half, so that
+/// clients that failed together do not return together. A longer `retry_after` replaces it, up to
+/// [`RetryRules::cap`].
 pub fn decide(
     rules: &RetryRules,
     outcome: AttemptOutcome,
@@ -184,9 +186,10 @@ fn backoff(attempt: u32, entropy: u64) -> Duration {
     Duration::from_millis(full - entropy % (full / 2 + 1))
 }
 
-/// Returns the wait of a Retry-After (RFC 9110 §10.2.3), given in seconds or as a date: in any of
-/// the three formats, or with a common mistake in the day of the week, a zero or the zone's name. A
-/// date in the past means no wait; an invalid value is ignored. Seconds saturate.
+/// Parses a Retry-After (RFC 9110 §10.2.3), in seconds or as a date, and returns the wait. A date
+/// may have any of the three formats, or a common mistake in the day of the week, a zero or the
+/// zone's name. A date in the past means no wait. Returns `None` for an invalid value. Seconds
+/// saturate.
 pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     let text = core::str::from_utf8(value.trim_ascii()).ok()?;
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
@@ -197,7 +200,8 @@ pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     Some(at.saturating_sub(Duration::from_secs(now_unix)))
 }
 
-/// Parses a date by the rules of cookies, which ignore zones; used only for dates without one.
+/// Parses a date by the rules of cookies, which ignore time zones. Used only for dates without a
+/// zone.
 fn nearly_http_date(text: &str) -> Option<Duration> {
     let zone = text.rsplit(' ').next()?;
     let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));

@@ -19,9 +19,9 @@ use std::borrow::Cow;
 use crate::redirect::SecretHandling;
 use crate::target::{Scheme, Target};
 
-/// Names of fields that carry credentials, in lower case: the standard ones, then those in which
-/// well-known services expect a key, a token or a session. The list is exact, since a redirect
-/// takes all other fields along: a field whose name merely looks secret (`Idempotency-Key`,
+/// Names of fields that carry credentials, in lower case. The standard ones come first, then those
+/// in which well-known services expect a key, a token or a session. Names must match exactly, since
+/// a redirect keeps all other fields: a field whose name merely looks secret (`Idempotency-Key`,
 /// `X-Author`) is often needed at the target, and its absence would go unnoticed.
 const CREDENTIAL_FIELDS: &[&str] = &[
     // RFC 9110, RFC 6265, RFC 2965.
@@ -152,12 +152,13 @@ const CREDENTIAL_FIELDS: &[&str] = &[
     "zotero-api-key",
 ];
 
-/// Parts of names whose values are not shown, in addition to [`CREDENTIAL_FIELDS`]. Showing too
-/// little costs a look with `-D`; showing too much puts a password into the log of a build.
+/// Parts of names that mark a value as hidden from traces and logs, in addition to
+/// [`CREDENTIAL_FIELDS`]. Hiding too much costs a look with `-D`; showing too much puts a password
+/// into the log of a build.
 const SECRET_WORDS: &[&str] =
     &["token", "secret", "api-key", "api_key", "apikey", "auth", "passw", "session", "credential", "signature"];
 
-/// Names with such a part that describe authentication but hold nothing secret.
+/// Names that contain such a part but are shown: they describe authentication without a secret.
 const SHOWN_FIELDS: &[&str] = &[
     "www-authenticate",
     "proxy-authenticate",
@@ -166,8 +167,8 @@ const SHOWN_FIELDS: &[&str] = &[
     "access-control-allow-credentials",
 ];
 
-/// Returns `true` if a request field of this name carries credentials. Such a field is bound to the
-/// first origin, and [not shown](is_hidden_field).
+/// Returns `true` if a request field of this name carries credentials. Such a field is sent only to
+/// the first origin, and its value is [hidden](is_hidden_field).
 pub fn is_secret_field(name: &str) -> bool {
     CREDENTIAL_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
@@ -186,8 +187,8 @@ pub fn is_hidden_field(name: &str) -> bool {
     is_secret_field(name) || is(&["set-cookie", "set-cookie2"]) || has_secret_word(name) && !is(SHOWN_FIELDS)
 }
 
-/// Returns `true` if the name contains one of [`SECRET_WORDS`]. An author or an authority is no
-/// `auth`.
+/// Returns `true` if the name contains one of [`SECRET_WORDS`]. The names `author` and `authority`
+/// do not count as `auth`.
 fn has_secret_word(name: &str) -> bool {
     let bytes = name.as_bytes();
     let begins = |at: usize, word: &str| {
@@ -197,39 +198,42 @@ fn has_secret_word(name: &str) -> bool {
     (0..bytes.len()).any(|at| !is_author(at) && SECRET_WORDS.iter().any(|word| begins(at, word)))
 }
 
-/// Returns `true` if a field that the user set may be sent. [`SecretHandling::Drop`] excludes
-/// secret fields with credentials, and Host, which names the first origin's host.
+/// Returns `true` if a field that the user set may be sent. With [`SecretHandling::Drop`], fields
+/// with credentials may not, nor may Host, which names the first origin's host.
 #[inline]
 pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
 /// Decides like [`may_send`] by curl's rule, which covers only the standard fields. A proxy's
-/// credentials are never sent on either.
+/// credentials are never sent to another origin.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     secrets == SecretHandling::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
-/// Returns the user's fields that [may be sent](may_send).
+/// Returns the user's fields for which [`may_send`] returns `true`.
 pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: SecretHandling) -> impl Iterator<Item = &(String, Vec<u8>)> {
     fields.iter().filter(move |(name, _)| may_send(name, secrets))
 }
 
-/// Returns the Referer for a request to `to` that `from` led to: the URL of `from` without userinfo
-/// and fragment (RFC 9110 §10.1.3). Returns `None` from https to http.
+/// Returns the Referer for a request to `to` that a redirect of `from` led to: the URL of `from`
+/// without userinfo and fragment (RFC 9110 §10.1.3). Returns `None` if `from` is https and `to`
+/// http.
 pub fn referer(from: &Target, to: &Target) -> Option<String> {
     let downgrade = from.scheme() == Scheme::Https && to.scheme() == Scheme::Http;
     (!downgrade).then(|| from.to_url())
 }
 
-/// Returns a URL as written, without text that may have been meant as a user. Also applied to text
-/// that is not a URL before it is shown. A query begins after a path; a `?` or `#` before one may
-/// belong to a password that was not encoded.
+/// Returns a URL as written, with `***` in place of text that may have been meant as userinfo. Text
+/// that is not a URL can be passed too, before it is shown.
+///
+/// A query begins after a path: a `?` or `#` before the path may belong to a password that was not
+/// encoded.
 ///
 /// ```
 /// use haul_policy::secrets::without_userinfo;
-///
+/// 
 /// assert_eq!(without_userinfo("http://me:pass?word@h:x/"), "http://***@h:x/");
 /// assert_eq!(without_userinfo("http://h:x/?to=a@b"), "http://h:x/?to=a@b");
 /// ```

@@ -28,29 +28,29 @@
 //! Rejected: the mean over all of `time`. The mean is simpler and fits the words of the option, but
 //! ends transfers that curl finishes.
 //!
-//! # What is not the peer's fault
+//! # Time that is not counted
 //!
 //! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count:
-//! the sink is full, or the bucket of `--limit-rate` empty. The excess of a check that is more than
-//! one interval late does not count either: the process was stopped or the thread was blocked, and
-//! bytes that arrived in between were not read yet.
+//! the output cannot accept more, or the bucket of `--limit-rate` is empty. If a check is more than
+//! one interval late, the excess does not count either: the process was stopped or the thread was
+//! blocked, and bytes that arrived in between were not read yet.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::time::MonotonicTime;
 
-/// The span of the average, as in curl.
+/// The time over which the average is computed, as in curl.
 const AVERAGE: Duration = Duration::from_secs(5);
 
-/// The interval of checks, as in curl.
+/// The time between two checks, as in curl.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A watch over the speed of one transfer or part, of a few hundred bytes.
+/// A watch over the speed of one transfer or part of a transfer. It occupies a few hundred bytes.
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// Time limits in nanoseconds; `clock` leaves out time that does not count.
+    /// Time limits in nanoseconds on `clock`, which leaves out time that does not count.
     time: u64,
     average: u64,
     look: u64,
@@ -59,9 +59,10 @@ pub struct SpeedWatch {
     seen: MonotonicTime,
     is_paused: bool,
     total: u64,
-    /// (clock, total) of the last checks; the first entry starts the current average.
+    /// The values of `clock` and `total` at the last checks. The first entry starts the current
+    /// average.
     looks: VecDeque<(u64, u64)>,
-    /// No average that began at this clock or later has reached the limit.
+    /// The value of `clock` since which no average has reached the limit.
     slow_since: u64,
     is_too_slow: bool,
 }
@@ -69,7 +70,7 @@ pub struct SpeedWatch {
 /// The result of [`SpeedWatch::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpeedVerdict {
-    /// The transfer is fast enough, or not slow for long enough.
+    /// The transfer is fast enough, or has not been slow for long enough.
     Fine {
         /// The time of the next check; `MonotonicTime(u64::MAX)` without a limit.
         next_look: MonotonicTime,
@@ -100,15 +101,15 @@ impl SpeedWatch {
         }
     }
 
-    /// Records the number of bytes received since the watch began, in all. Cheap; call it after
-    /// each read, or before each check.
+    /// Records the total number of bytes received since the watch began. Cheap; call it after each
+    /// read, or before each check.
     pub fn received(&mut self, now: MonotonicTime, total_bytes_so_far: u64) {
         self.advance(now);
         self.total = self.total.max(total_bytes_so_far);
     }
 
-    /// Judges the transfer, at the announced time or at any other. While paused, the verdict does
-    /// not change.
+    /// Judges the transfer. Call it at the time that the last verdict named; calling it at other
+    /// times does no harm. While paused, the verdict does not change.
     pub fn check(&mut self, now: MonotonicTime) -> SpeedVerdict {
         if self.limit == 0 || self.time == 0 {
             return SpeedVerdict::Fine { next_look: MonotonicTime(u64::MAX) };
@@ -125,13 +126,14 @@ impl SpeedWatch {
         SpeedVerdict::Fine { next_look: now + Duration::from_nanos(self.look - (self.clock - last)) }
     }
 
-    /// Stops the count: the peer is not to blame. A second call has no effect.
+    /// Stops counting time, because the peer is not to blame for the delay. A second call has no
+    /// effect.
     pub fn paused(&mut self, now: MonotonicTime) {
         self.advance(now);
         self.is_paused = true;
     }
 
-    /// Resumes the count.
+    /// Continues counting time after [`paused`](SpeedWatch::paused).
     pub fn resumed(&mut self, now: MonotonicTime) {
         self.advance(now);
         self.is_paused = false;
@@ -176,8 +178,8 @@ mod tests {
         Duration::from_secs_f64(seconds)
     }
 
-    /// Runs a watch with checks at the announced times; `total` gives the bytes received up to a
-    /// second. Returns the second at which the transfer was too slow, if before `end`.
+    /// Runs a watch with checks at the times that it announces. `total` returns the bytes received
+    /// up to a second. Returns the second at which the transfer was too slow, if before `end`.
     fn run(limit: u64, time: f64, end: u64, total: impl Fn(f64) -> f64) -> Option<f64> {
         let start = MonotonicTime(77 * SECOND);
         let mut watch = SpeedWatch::new(limit, seconds(time), start);
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!(stalls_from(&mut watch, MonotonicTime(1000 * SECOND)), Some(3));
     }
 
-    /// Returns the number of seconds of silence that end the transfer.
+    /// Returns the number of seconds without bytes after which the transfer counts as too slow.
     fn stalls_from(watch: &mut SpeedWatch, start: MonotonicTime) -> Option<u64> {
         let mut now = start;
         for _ in 0..10_000 {
@@ -320,8 +322,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the definition, computed from the list of all arrivals: never too slow
-        /// while some 5 s within the last `time` were fast.
+        /// Compares the verdicts with the definition, computed from the list of all arrivals: never
+        /// too slow while some 5 s within the last `time` were fast.
         #[test]
         fn verdict_follows_the_definition(
             limit in 1..2000u64,

@@ -35,18 +35,18 @@ use core::fmt;
 use crate::target::path::{DotSegment, dots, push_byte};
 use crate::target::{Origin, Scheme, Target, TargetError, UrlErrorKind};
 
-/// A parsed template.
+/// A parsed URL template.
 #[derive(Clone, Debug)]
 pub struct UrlTemplate {
-    /// Each `{}`, with the text before it.
+    /// The placeholders `{}`, each with the text before it and its position in the URL.
     placeholders: Vec<(String, PlaceholderPosition)>,
     tail: String,
     literal_origin: Option<Origin>,
-    /// True if the template names no scheme.
+    /// True if the template names no scheme, so that the default scheme was added.
     has_default_scheme: bool,
 }
 
-/// The position of a `{}`.
+/// The part of the URL in which a `{}` stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaceholderPosition {
     Whole,
@@ -62,9 +62,10 @@ enum PlaceholderPosition {
 pub enum TemplateError {
     /// The template contains no `{}`.
     NoPlaceholder,
-    /// The authority has a user or password and a `{}`, so a page would choose who receives it.
+    /// The authority has a `{}` as well as a user or password, so a page would choose the host that
+    /// receives them.
     Userinfo,
-    /// The template gives no URL, whatever the match.
+    /// The template gives no valid URL, whatever the match is.
     Target(TargetError),
 }
 
@@ -72,15 +73,16 @@ pub enum TemplateError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExpandError {
-    /// The match makes a `..` segment.
+    /// The match makes or completes a `..` segment of the path.
     Climbs,
-    /// The match is in the scheme or authority, and has a byte that does not belong there.
+    /// The match is in the scheme or authority, and is empty or has a byte that is not allowed
+    /// there.
     NotPlain,
-    /// The match is the whole URL, but not an absolute one of http or https.
+    /// The template is `{}` alone, and the match is not an absolute http or https URL.
     NotHttp,
-    /// The match is the whole URL, and has a user or password.
+    /// The template is `{}` alone, and the match is a URL with a user or password.
     Userinfo,
-    /// The result is not a URL.
+    /// The match makes the result an invalid URL.
     Target(TargetError),
 }
 
@@ -123,7 +125,8 @@ impl UrlTemplate {
         Ok(template)
     }
 
-    /// Replaces the default scheme http, if the template names no scheme.
+    /// Returns the template with another default scheme instead of http. Has no effect if the
+    /// template names a scheme.
     #[must_use]
     pub fn with_default_scheme(mut self, scheme: Scheme) -> UrlTemplate {
         if self.has_default_scheme
@@ -149,7 +152,7 @@ impl UrlTemplate {
         Ok(())
     }
 
-    /// Returns the URL for a match.
+    /// Returns the URL that the template gives for a match.
     pub fn expand(&self, matched: &[u8]) -> Result<String, ExpandError> {
         if self.has(PlaceholderPosition::Whole) {
             return whole(matched);
@@ -161,8 +164,8 @@ impl UrlTemplate {
         Ok(text)
     }
 
-    /// Returns the origin if the template spells it out. Credentials may be sent there, since the
-    /// user named it.
+    /// Returns the origin if no `{}` can change it; `None` if one can. Credentials may be sent to
+    /// such an origin, since the user named it.
     pub fn literal_origin(&self) -> Option<Origin> {
         self.literal_origin.clone()
     }
@@ -202,7 +205,7 @@ impl UrlTemplate {
     }
 }
 
-/// The ends of a template's parts.
+/// The ends of the parts of a template, as byte offsets.
 struct TemplateBounds {
     scheme_end: usize,
     authority_end: usize,
@@ -238,8 +241,8 @@ fn scheme_colon(text: &str) -> Option<usize> {
     scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)).then_some(colon)
 }
 
-/// Adds the default scheme; a match of `http:` before a literal slash would otherwise become the
-/// scheme.
+/// Adds the default scheme if there is none. Without it, a match `http:` before a literal slash
+/// would become the scheme.
 fn with_scheme(text: &str) -> String {
     match scheme_colon(text) {
         Some(_) => text.to_owned(),
@@ -268,7 +271,8 @@ fn push_plain(out: &mut String, matched: &[u8], plain: impl Fn(u8) -> bool) -> R
     Ok(())
 }
 
-/// Percent-encodes all bytes but unreserved characters (RFC 3986 §2.3) and the slash.
+/// Appends a match with all bytes percent-encoded except unreserved characters (RFC 3986 §2.3) and
+/// the slash.
 fn push_data(out: &mut String, matched: &[u8]) {
     for b in matched {
         if b.is_ascii_alphanumeric() || b"-._~/".contains(b) {

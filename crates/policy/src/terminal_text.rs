@@ -1,4 +1,4 @@
-//! Finds and replaces the characters with which text from others could control a terminal or
+//! Finds and replaces the characters with which text from a peer could control a terminal or
 //! deceive its reader.
 //!
 //! ```
@@ -15,8 +15,9 @@ pub fn is_hazard(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns the lines with `?` in place of each [hazard](is_hazard). Tabs and line ends stay. A byte
-/// that is not UTF-8 stays, unless a terminal that reads Latin-1 takes it for a C1 control.
+/// Returns the text with `?` in place of each [hazard](is_hazard). Tabs and line ends are kept. A
+/// byte that is not UTF-8 is kept too, unless a terminal that reads Latin-1 would treat it as a C1
+/// control.
 pub fn for_terminal(lines: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(lines.len());
     for chunk in lines.utf8_chunks() {

@@ -17,7 +17,7 @@
 use core::ops::Add;
 use core::time::Duration;
 
-/// Nanoseconds on a monotonic clock whose zero the caller chose.
+/// A point in time: nanoseconds on a monotonic clock whose zero the caller chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MonotonicTime(pub u64);
 

@@ -19,25 +19,25 @@ use crate::target::path::{hex_value, push_byte};
 /// The source of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldSource<'a> {
-    /// The text itself.
+    /// The value is this text.
     Text(&'a [u8]),
-    /// The file of this name; `-` is stdin.
+    /// The value is the content of the file with this name; `-` is stdin.
     File(&'a [u8]),
 }
 
 /// The parsed argument of `--data-urlencode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormField<'a> {
-    /// The name before the value and an equals sign, not encoded, as in curl. `None` for a value
-    /// alone.
+    /// The text before the equals sign; `None` if there is only a value. It is not encoded, as in
+    /// curl.
     pub name: Option<&'a [u8]>,
-    /// The value before encoding.
+    /// The value before encoding, or the file to read it from.
     pub source: FieldSource<'a>,
 }
 
 impl<'a> FormField<'a> {
-    /// Parses `content`, `=content`, `name=content`, `@file` or `name@file`. The first `=` decides,
-    /// or else the first `@`.
+    /// Parses `content`, `=content`, `name=content`, `@file` or `name@file`. The first `=`
+    /// separates name and content. Without an `=`, the first `@` separates name and file.
     pub fn parse(argument: &'a [u8]) -> FormField<'a> {
         let named = |name: &'a [u8]| Some(name).filter(|name| !name.is_empty());
         if let Some(at) = memchr(b'=', argument) {
@@ -49,7 +49,8 @@ impl<'a> FormField<'a> {
         }
     }
 
-    /// Returns the encoded field, with `value` read from its source.
+    /// Returns the encoded field. `value` is the text of [`FieldSource::Text`], or the content of
+    /// the file.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
         let value = form(value).into_bytes();
         match self.name {
@@ -59,7 +60,7 @@ impl<'a> FormField<'a> {
     }
 }
 
-/// Percent-decodes (RFC 3986 §2.1). A `%` without two hex digits after it stands for itself.
+/// Percent-decodes a text (RFC 3986 §2.1). A `%` without two hex digits after it is kept unchanged.
 pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'%', text).is_none() {
         return Cow::Borrowed(text);
@@ -94,7 +95,8 @@ pub fn percent(bytes: &[u8]) -> String {
     out
 }
 
-/// Encodes like [`percent`], but a blank as `+`, as in HTML forms and in curl since 7.86.
+/// Encodes like [`percent`], except that a blank becomes `+`, as in HTML forms and in curl since
+/// 7.86.
 pub fn form(bytes: &[u8]) -> String {
     percent(bytes).replace("%20", "+")
 }

@@ -16,14 +16,14 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-/// Returns the hop of a redirect from `from`, the first URL, to `to`.
+/// Returns the redirected request from `from`, the first URL, to `to`.
 fn hop(from: &str, to: &str) -> RedirectedRequest {
     let from = target(from);
     let origin = from.origin();
     decide(&RedirectRules::default(), 0, 302, Some(to.as_bytes()), "GET", &from, &origin).unwrap().expect("followed")
 }
 
-/// Returns the names of the user's fields that are sent.
+/// Returns the names of the user's fields that may be sent.
 fn sent(secrets: SecretHandling) -> Vec<&'static str> {
     const NAMES: [&str; 5] = ["Authorization", "Cookie", "X-Api-Key", "Host", "Accept"];
     let fields = NAMES.map(|name| (name.to_owned(), b"v".to_vec()));
@@ -60,8 +60,8 @@ fn cve_2022_27776_same_origin_hop_restores_no_secret() {
     assert_eq!(kept, [false, false, false, true]);
 }
 
-/// Returns the credentials and the token that are used after a redirect, if the user gave these
-/// credentials.
+/// Returns the credentials and the token that `identity_for` selects after a redirect, if the user
+/// gave these credentials.
 fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let hop = hop(from, to);
     let identity = identity_for(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
@@ -233,7 +233,7 @@ fn debug_output_holds_no_secret() {
     assert!(!format!("{jar:?}").contains("hunter2"));
 }
 
-/// Returns `true` if this Set-Cookie field from that URL is accepted.
+/// Returns `true` if the cookie store accepts this Set-Cookie field from `url`.
 fn takes(url: &str, field: &str) -> bool {
     CookieStore::new().set(&target(url), field.as_bytes(), NOW).is_ok()
 }

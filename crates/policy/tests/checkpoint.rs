@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 const SIZE: usize = SLOT as usize;
 const SUM: usize = SIZE - 4;
-/// Offsets of the fields in a checkpoint, see the table in [`haul_policy::range::checkpoint`].
+/// The offset of the version in a checkpoint. This and the following offsets are those of the table
+/// in [`haul_policy::range::checkpoint`].
 const VERSION: usize = 8;
 const BOOT_LEN: usize = 10;
 const SPAN_COUNT: usize = 14;
@@ -35,7 +36,8 @@ fn checkpoint() -> Checkpoint {
     }
 }
 
-/// Returns the checkpoint with these bytes at `at`, and a matching checksum.
+/// Returns a valid checkpoint in which `bytes` were written at the offset `at` and the checksum was
+/// corrected.
 fn forged(at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut slot = checkpoint().encode(5);
     slot[at..at + bytes.len()].copy_from_slice(bytes);

@@ -19,7 +19,7 @@ enum QueueOp {
     Next {
         head: Option<u64>,
     },
-    /// The running job with index `which` ends; the host's next job takes its slot, or the slot is
+    /// Ends the running job with index `which`. Another job of its host replaces it, or the host is
     /// released.
     Done {
         which: usize,
@@ -191,7 +191,8 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
     drain(queue, model)
 }
 
-/// Checks that every pushed job is returned once, and that the queue then remembers no host.
+/// Starts and ends all jobs. Checks that every pushed job is returned once, and that the queue then
+/// remembers no host.
 fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
     while !queue.is_empty() {
         match queue.next(model.now, None) {

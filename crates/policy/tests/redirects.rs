@@ -14,7 +14,7 @@ fn hop(
     decide(rules, 0, status, Some(location), method, &from, &from.origin())
 }
 
-/// Returns the next method, and whether the body is sent again.
+/// Returns the method after a redirect with this status, and whether the body is sent again.
 fn next(rules: &RedirectRules, status: u16, method: &str) -> (String, bool) {
     let hop = hop(rules, status, method, b"/b").unwrap().unwrap();
     (hop.method, hop.keep_body)

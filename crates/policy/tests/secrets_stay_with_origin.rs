@@ -1,9 +1,9 @@
 //! Model test: whatever the servers answer, only the first origin receives a secret.
 //!
-//! The model itself determines the peer of each request. It never asks `Target` or `Origin`: a
-//! parser that took one host for another would deceive both sides. This file tests fields and
-//! userinfo over chains of redirects; `secrets_model` tests credentials of all sources, cookies and
-//! proxies.
+//! The model itself determines the peer of each request. It uses neither `Target` nor `Origin`: a
+//! parser that confuses two hosts would otherwise deceive both the client and the model. This file
+//! tests fields and userinfo over chains of redirects. `secrets_model` tests credentials of all
+//! sources, cookies and proxies.
 
 mod common;
 mod secrets_model;
@@ -14,7 +14,7 @@ use haul_policy::secrets::fields_for;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A peer, as the model sees it.
+/// A peer in the model: the scheme, the host and the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ChainPeer {
     tls: bool,
@@ -22,7 +22,7 @@ struct ChainPeer {
     port: u16,
 }
 
-/// Spellings of each host: all in one line mean the same host.
+/// Spellings of each host. All in one row mean the same host.
 const HOSTS: [[&str; 3]; 4] = [
     ["a.example", "A.EXAMPLE", "%61.example"],
     ["b.example", "b.Example", "b%2eexample"],
@@ -41,9 +41,9 @@ struct ChainStep {
 #[derive(Clone, Copy, Debug)]
 enum ReferenceForm {
     Absolute,
-    /// A URL with a user and password that the server chose.
+    /// The Location is a URL with a user and password that the server chose.
     WithUserinfo,
-    /// `//host/`: the scheme stays.
+    /// The Location is `//host/`: the scheme stays.
     SchemeRelative,
     Path,
     Query,
@@ -89,7 +89,7 @@ impl ChainPeer {
 }
 
 impl ChainStep {
-    /// Returns the Location, and the peer that a correct client asks next.
+    /// Returns the Location, and the peer that a correct client contacts next.
     fn location(&self, from: ChainPeer) -> (String, ChainPeer) {
         match self.form {
             ReferenceForm::Absolute => (self.peer.url("", self.spelling), self.peer),

@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// Operations on jars that share a file.
+/// Operations on cookie jars that share a file.
 #[derive(Clone, Debug)]
 enum StoreOp {
     Set { jar: usize, name: usize, value: u8 },

@@ -26,9 +26,10 @@ use crate::calendar::CalendarTime;
 use crate::cookie::StateFileStyle;
 use crate::target::{Scheme, Target};
 
-/// The number of alternatives read from one field; the rest are ignored.
+/// The largest number of alternatives read from one field. Further ones are ignored.
 pub const MAX_ALTERNATIVES: usize = 16;
-/// The number of alternatives kept in all. A full store drops the alternative that expires first.
+/// The largest number of alternatives in a store. A full store drops the alternative that expires
+/// first.
 pub const MAX_ENTRIES: usize = 1000;
 /// The lifetime in seconds of an alternative without `ma`: 24 hours (§3.1).
 pub const DEFAULT_AGE: u64 = 86_400;
@@ -45,7 +46,7 @@ pub enum AlpnProtocol {
 }
 
 impl AlpnProtocol {
-    /// Returns the name used in files.
+    /// Returns the protocol's name in curl's file.
     pub fn as_str(self) -> &'static str {
         match self {
             AlpnProtocol::H1 => "h1",
@@ -64,7 +65,8 @@ impl AlpnProtocol {
     }
 }
 
-/// An alternative of an origin.
+/// An alternative service of an origin: another endpoint that serves the same content (RFC 7838
+/// §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlternativeService {
     /// The protocol spoken at the endpoint.
@@ -88,14 +90,14 @@ struct AltSvcEntry {
     alternative: AlternativeService,
 }
 
-/// The identity of an alternative: protocol, host, port.
+/// The identity of an alternative within an origin: protocol, host, port.
 type AlternativeKey = (AlpnProtocol, String, u16);
 
 /// A store of alternatives, by origin.
 #[derive(Clone, Debug, Default)]
 pub struct AltSvcStore {
     entries: Vec<AltSvcEntry>,
-    /// Origins whose alternatives changed since the file was read.
+    /// Origins whose alternatives changed since the file was read or last written.
     changed: Vec<(String, u16)>,
     /// Alternatives that could not be reached, each with its origin. [`AltSvcStore::find`] skips
     /// them.
@@ -103,7 +105,7 @@ pub struct AltSvcStore {
     style: StateFileStyle,
 }
 
-/// The contents of an Alt-Svc field.
+/// The parsed value of an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AltSvcField {
     /// `clear`: drop all alternatives of the origin.
@@ -123,7 +125,7 @@ pub struct AltSvcOffer {
     pub port: u16,
     /// `ma`: the lifetime in seconds.
     pub max_age: u64,
-    /// `persist=1`.
+    /// True if `persist=1`: the alternative survives a change of network.
     pub persist: bool,
 }
 
@@ -161,7 +163,7 @@ fn parse_value(value: &str) -> Option<AltSvcOffer> {
     Some(AltSvcOffer { protocol, host, port, max_age, persist })
 }
 
-/// Parses a host by the rules for hosts in URLs.
+/// Parses a host by the rules for hosts in URLs; `None` if it is invalid.
 fn host_text(host: &str) -> Option<String> {
     let target = Target::parse(&format!("https://{host}/")).ok()?;
     let is_host =
@@ -237,8 +239,8 @@ impl AltSvcStore {
         }
     }
 
-    /// Returns the preferred live alternative for `target` whose protocol passes `speaks` and that
-    /// has not [failed](Self::mark_failed). Returns `None` for plain http.
+    /// Returns the preferred alternative for `target` that has not expired, whose protocol passes
+    /// `speaks`, and that has not [failed](Self::mark_failed). Returns `None` for plain http.
     pub fn find(
         &self,
         target: &Target,
@@ -259,7 +261,8 @@ impl AltSvcStore {
     }
 
     /// Records that an alternative of `target` could not be reached or does not serve the origin
-    /// (§2.4). [`find`](Self::find) skips it from then on; the file keeps it for other processes.
+    /// (§2.4). [`find`](Self::find) skips it from then on. The file still contains it, because
+    /// other processes may be able to reach it.
     pub fn mark_failed(&mut self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
         if !self.failed.contains(&failed) {
@@ -285,8 +288,9 @@ impl AltSvcStore {
         }
     }
 
-    /// Applies the changes since the file was read to `file`, a store just read again from it,
-    /// because other processes write the file too. Call [`saved`](Self::saved) afterwards.
+    /// Applies the changes since the file was read to `file`. Read `file` again from the disk just
+    /// before the call, because other processes write it too. Call [`saved`](Self::saved)
+    /// afterwards.
     pub fn apply_to(&self, file: &mut AltSvcStore) {
         file.style = self.style;
         file.entries.retain(|entry| !self.changed.iter().any(|origin| entry.is_of(origin)));

@@ -8,12 +8,12 @@ use core::fmt;
 
 use crate::field::is_tchar;
 
-/// The number of challenges read from a response; later ones are ignored.
+/// The largest number of challenges read from a response. Further ones are ignored.
 pub const MAX_CHALLENGES: usize = 32;
-/// The number of parameters read from a challenge; later ones are ignored.
+/// The largest number of parameters read from a challenge. Further ones are ignored.
 pub const MAX_PARAMETERS: usize = 64;
 
-/// An authentication scheme; names compare without regard to case.
+/// An authentication scheme. Names are compared without regard to case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AuthScheme {
     /// `Basic` (RFC 7617).
@@ -22,16 +22,18 @@ pub enum AuthScheme {
     Digest,
     /// `Bearer` (RFC 6750).
     Bearer,
-    /// Microsoft's scheme, bound to a connection. Refused.
+    /// `NTLM`, Microsoft's scheme, which authenticates a connection instead of a request. Not
+    /// supported.
     Ntlm,
-    /// RFC 4559 (SPNEGO, Kerberos), bound to a connection. Refused.
+    /// `Negotiate` (RFC 4559: SPNEGO, Kerberos), which authenticates a connection. Not supported.
     Negotiate,
-    /// Any other scheme, in lower case.
+    /// Any other scheme; the name is in lower case.
     Other(String),
 }
 
 impl AuthScheme {
-    /// Returns the scheme of credentials, which is their first word (RFC 9110 §11.4).
+    /// Returns the scheme of the credentials in an Authorization value: its first word (RFC 9110
+    /// §11.4).
     pub fn of(credentials: &[u8]) -> AuthScheme {
         AuthScheme::parse(credentials.split(|&byte| byte == b' ').next().unwrap_or_default())
     }
@@ -72,15 +74,15 @@ impl fmt::Display for AuthScheme {
 pub struct Challenge {
     /// The scheme.
     pub scheme: AuthScheme,
-    /// The token that NTLM and Negotiate have instead of parameters.
+    /// The token that NTLM and Negotiate have instead of parameters; `None` for other schemes.
     pub token68: Option<Vec<u8>>,
     /// The parameters: names in lower case, values unquoted.
     pub parameters: Vec<(String, Vec<u8>)>,
 }
 
 impl Challenge {
-    /// Returns the parameter of this name (in lower case). If a server sends it twice the last one
-    /// counts, as in curl.
+    /// Returns the parameter of this name (in lower case). If a server sends it twice, the last one
+    /// is returned, as in curl.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.parameters.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
@@ -129,13 +131,13 @@ impl<'f> ChallengeParser<'f> {
         self.rest.len() < before
     }
 
-    /// Moves to the next item of the list; returns `false` at the end.
+    /// Skips commas and blanks up to the next item of the list. Returns `false` at the end.
     fn skip_separators(&mut self) -> bool {
         self.rest = &self.rest[self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b',')).count()..];
         !self.rest.is_empty()
     }
 
-    /// Moves to the next comma that is not quoted.
+    /// Skips to the next comma that is not in a quoted string.
     fn skip_item(&mut self) {
         let mut quoted = false;
         let mut escaped = false;
@@ -156,21 +158,21 @@ impl<'f> ChallengeParser<'f> {
         self.rest.first().is_none_or(|b| *b == b',')
     }
 
-    /// Parses an item, and parameters after it that lack their comma. Some servers forget commas,
-    /// and curl tolerates that.
+    /// Parses an item of the list. Also parses parameters that follow it without a comma, because
+    /// some servers forget commas; curl tolerates that too.
     fn items(&mut self, found: &mut Vec<Challenge>, first: usize) {
         while self.item(found, first).is_some() && self.at_parameter() {}
     }
 
-    /// Returns `true` if a name and `=` follow.
+    /// Returns `true` if a parameter follows: a name and `=`.
     fn at_parameter(&mut self) -> bool {
         self.skip_blanks();
         let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();
         count > 0 && self.rest.get(count) == Some(&b'=')
     }
 
-    /// Parses a parameter of the last challenge, or a new challenge with its first parameter or
-    /// token68.
+    /// Parses one item: a parameter of the last challenge, or the start of a new challenge with its
+    /// first parameter or token68.
     fn item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
         let word = self.token()?;
         let blanks = self.skip_blanks();
@@ -208,7 +210,7 @@ impl<'f> ChallengeParser<'f> {
         (count > 0).then_some(token)
     }
 
-    /// Parses a token68 if it is all of the item: `realm=x` looks like one up to the `=`.
+    /// Parses a token68 if it is the whole item. `realm=x` looks like a token68 up to the `=`.
     fn token68(&mut self) -> Option<&'f [u8]> {
         let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
         let chars = self.rest.iter().take_while(|b| is_char(b)).count();

@@ -1,5 +1,5 @@
-//! A user's name and password, and the schemes Basic and Bearer, which send credentials as they
-//! are.
+//! A user's name and password, and the schemes Basic and Bearer, which send credentials without
+//! hashing them.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::AuthError;
 
-/// User and password as bytes: user and server agree on the charset. `Debug` shows neither.
+/// User and password as bytes, because the charset is up to user and server. `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Credentials {
     user: Box<[u8]>,
@@ -35,7 +35,7 @@ impl Credentials {
         }
     }
 
-    /// Returns the user.
+    /// Returns the user name.
     pub fn user(&self) -> &[u8] {
         &self.user
     }
@@ -45,13 +45,14 @@ impl Credentials {
         &self.password
     }
 
-    /// Fails if Basic cannot carry these credentials (RFC 7617 §2).
+    /// Checks that Basic can carry these credentials. Fails if the user name contains a colon (RFC
+    /// 7617 §2).
     pub fn check_basic(&self) -> Result<(), AuthError> {
         if self.user.contains(&b':') { Err(AuthError::ColonInUser) } else { Ok(()) }
     }
 
-    /// Returns the value of Authorization or Proxy-Authorization for Basic. A user with a colon is
-    /// sent unchanged, as by curl; [`check_basic`](Self::check_basic) detects it.
+    /// Returns the value of Authorization or Proxy-Authorization for Basic. A user name with a
+    /// colon is sent unchanged, as by curl; [`check_basic`](Self::check_basic) detects it.
     pub fn basic(&self) -> Vec<u8> {
         let pair = [&self.user[..], b":", &self.password].concat();
         let mut value = b"Basic ".to_vec();

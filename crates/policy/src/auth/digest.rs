@@ -11,7 +11,7 @@ use crate::target::path::push_byte;
 /// The quality of protection (§3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Qop {
-    /// The server offered none: RFC 2069.
+    /// The server offered no `qop`: the response is computed as in RFC 2069.
     Legacy,
     /// `auth`: protects method and target.
     Auth,
@@ -27,7 +27,7 @@ pub struct DigestChallenge {
     opaque: Option<Vec<u8>>,
     algorithm: DigestAlgorithm,
     /// True if the challenge had `algorithm`. Old servers reject an answer with a parameter that
-    /// they did not send.
+    /// their challenge did not have.
     names_algorithm: bool,
     session: bool,
     qop: Qop,
@@ -70,13 +70,13 @@ impl DigestChallenge {
         })
     }
 
-    /// Returns `true` if the credentials were right and only the nonce had expired (§3.3). Answer
-    /// again without a prompt.
+    /// Returns `true` if the server accepted the credentials but the nonce had expired (§3.3).
+    /// Answer this challenge with the same credentials, without asking the user.
     pub fn is_stale(&self) -> bool {
         self.stale
     }
 
-    /// Returns the realm, for a prompt.
+    /// Returns the realm, which a prompt for the password shows.
     pub fn realm(&self) -> &[u8] {
         &self.realm
     }
@@ -91,10 +91,10 @@ impl DigestChallenge {
         self.qop
     }
 
-    /// Returns `true` if a request to `target` may be answered before it is challenged (§3.3
-    /// `domain`), where `asked` is the challenged target. Both must have the same origin, and
-    /// `target` must lie below one of the domains if there are any. Domains on other origins are
-    /// ignored: a server must not choose further recipients of a proof of the password.
+    /// Returns `true` if credentials may be sent to `target` without a challenge of its own (§3.3,
+    /// `domain`). `asked` is the target that sent this challenge. Both must have the same origin.
+    /// If the challenge names domains, `target` must lie below one of them. Domains on other
+    /// origins are ignored: a server must not choose further recipients of a proof of the password.
     pub fn covers(&self, asked: &Target, target: &Target) -> bool {
         if asked.origin() != target.origin() {
             return false;
@@ -120,8 +120,8 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
     }
 }
 
-/// The answers to one challenge. Keep one `DigestSession` for the lifetime of the server's nonce:
-/// it counts the uses. `Debug` shows no secret.
+/// The answers to one challenge. Keep one `DigestSession` for the lifetime of the server's nonce,
+/// because it counts the requests made with the nonce. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct DigestSession {
     challenge: DigestChallenge,
@@ -131,12 +131,12 @@ pub struct DigestSession {
 }
 
 impl DigestSession {
-    /// Creates the state for answering `challenge`; the next answer has count 1.
+    /// Creates the state for answering `challenge`. The first answer has the nonce count 1.
     pub fn new(challenge: DigestChallenge) -> DigestSession {
         DigestSession { challenge, count: 0, session: None }
     }
 
-    /// Returns the challenge.
+    /// Returns the challenge that the session answers.
     pub fn challenge(&self) -> &DigestChallenge {
         &self.challenge
     }
@@ -205,8 +205,8 @@ impl DigestSession {
         Ok(value.0)
     }
 
-    /// Returns the hash of user, realm and password, or the session key made from it (§3.4.2), with
-    /// the client nonce to send.
+    /// Returns the hash of user, realm and password, and the client nonce to send. With a `-sess`
+    /// algorithm, returns the session key made from that hash instead (§3.4.2).
     fn key(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
@@ -234,14 +234,14 @@ impl DigestSession {
     }
 
     /// Returns `true` if a new challenge to an answered request deserves another answer: the old
-    /// nonce was stale, and the new one differs. Otherwise the password is wrong. The caller must
+    /// nonce was stale, and the new one differs. If `false`, the password is wrong. The caller must
     /// limit repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }
 
-    /// Returns `true` if this state already answers the challenge, apart from `stale`; its count
-    /// then continues (§3.4).
+    /// Returns `true` if this session already answers the challenge, `stale` aside. The caller then
+    /// keeps the session, so that its nonce count continues (§3.4).
     pub fn answers(&self, challenge: &DigestChallenge) -> bool {
         self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
     }
@@ -290,8 +290,8 @@ impl AuthorizationWriter {
         self.0.push(b'"');
     }
 
-    /// Writes the user (§3.4): a hash, the extended form if a quoted string cannot hold the name,
-    /// or the name.
+    /// Writes the user name (§3.4): its hash if the server asks for that, the extended form if a
+    /// quoted string cannot contain the name, else the name.
     fn user(&mut self, user: &[u8], challenge: &DigestChallenge) {
         if challenge.userhash {
             let hash = challenge.algorithm.of(&[user, &challenge.realm]);

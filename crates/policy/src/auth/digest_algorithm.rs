@@ -4,8 +4,8 @@ use md5::Md5;
 use sha2::digest::Digest as _;
 use sha2::{Sha256, Sha512_256};
 
-/// A hash function. SHA-512-256 is the SHA-512/256 of FIPS 180 with its own initial values, not a
-/// truncated SHA-512; the example in RFC 7616 is wrong (erratum 4897).
+/// A hash function of Digest. SHA-512-256 is the SHA-512/256 of FIPS 180 with its own initial
+/// values, not a truncated SHA-512; the example in RFC 7616 is wrong (erratum 4897).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DigestAlgorithm {
     /// MD5, for old servers. An eavesdropper can guess the password offline.
@@ -59,7 +59,7 @@ impl DigestAlgorithm {
     }
 }
 
-/// A digest being computed.
+/// A hash computation to which bytes can be added.
 #[derive(Clone, Debug)]
 pub struct DigestHasher(HasherState);
 
@@ -71,7 +71,7 @@ enum HasherState {
 }
 
 impl DigestHasher {
-    /// Hashes more bytes.
+    /// Adds bytes to the hash.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             HasherState::Md5(state) => state.update(bytes),

@@ -11,14 +11,14 @@ pub enum AuthError {
     /// A colon in a user name: Basic cannot express it, since the server would split it there (RFC
     /// 7617 §2).
     ColonInUser,
-    /// The server offers only unsupported schemes, such as NTLM or Negotiate. Holds their names as
-    /// the server wrote them.
+    /// The server offers only unsupported schemes, such as NTLM or Negotiate. Contains their names
+    /// as the server wrote them.
     Unsupported(Vec<String>),
-    /// Digest with an unknown or malformed algorithm.
+    /// The Digest challenge names an unknown algorithm, or has a malformed `algorithm`.
     DigestAlgorithm,
-    /// Digest without a realm or a nonce, or with only unknown kinds of quality of protection.
+    /// The Digest challenge lacks a realm or a nonce, or offers only unknown values of `qop`.
     DigestChallenge,
-    /// [`SigV4`](super::SigV4) cannot be used, or cannot sign the request; holds the reason.
+    /// [`SigV4`](super::SigV4) cannot sign the request; the text is the reason.
     SigV4(&'static str),
 }
 

@@ -24,28 +24,29 @@ use crate::target::Target;
 /// The credentials that the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
 pub struct UserCredentials<'g> {
-    /// `-u`. Bound to the first origin; replaces netrc, as in curl.
+    /// `-u`. Sent only to the first URL's origin. Replaces netrc, as in curl.
     pub user: Option<&'g Credentials>,
-    /// `--oauth2-bearer`. Bound to the first origin.
+    /// `--oauth2-bearer`. Sent only to the first URL's origin.
     pub bearer: Option<&'g [u8]>,
-    /// `-n`, `--netrc-optional`.
+    /// `-n`, `--netrc-optional`: whether netrc is used.
     pub netrc: NetrcLookup<'g>,
 }
 
-/// The use of netrc, with the file's text.
+/// The use of netrc. Both active variants contain the text of the file.
 #[derive(Clone, Copy, Default)]
 pub enum NetrcLookup<'g> {
-    /// Do not use netrc.
+    /// netrc is not used.
     #[default]
     Off,
-    /// `--netrc-optional`: credentials in the URL take precedence; for a URL with only a user, the
-    /// file supplies the password.
+    /// `--netrc-optional`: credentials in the URL take precedence. If the URL has a user without a
+    /// password, the file supplies the password.
     Optional(&'g [u8]),
-    /// `--netrc`: the file takes precedence over a password in the URL, for the URL's user.
+    /// `--netrc`: the file takes precedence over a password in the URL. If the URL has a user, only
+    /// an entry for that user counts.
     Required(&'g [u8]),
 }
 
-/// The credentials with which a request may answer a challenge, or which it may send unasked.
+/// The credentials with which a request may answer a challenge, or which it may send without one.
 /// `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestCredentials {
@@ -56,8 +57,8 @@ pub struct RequestCredentials {
 }
 
 /// Returns the credentials for a request to `target`. `secrets` and `downgraded` come from the
-/// [`RedirectedRequest`](crate::redirect::RedirectedRequest) that led there
-/// ([`SecretHandling::Keep`] and `false` for the first request).
+/// [`RedirectedRequest`](crate::redirect::RedirectedRequest) that led there; for the first request
+/// they are [`SecretHandling::Keep`] and `false`.
 ///
 /// A netrc entry is bound to its host: each hop is looked up again, and nothing of one hop's entry
 /// is kept for the next (CVE-2024-11053). A hop from https to http gets no credentials.
@@ -110,7 +111,7 @@ pub fn identity_for(
 pub enum CredentialsError {
     /// The netrc text is malformed.
     Netrc(NetrcError),
-    /// The credentials cannot be sent.
+    /// The credentials contain a byte that cannot be sent.
     Auth(AuthError),
 }
 

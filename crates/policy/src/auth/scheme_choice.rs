@@ -22,7 +22,7 @@ impl AllowedAuthSchemes {
     pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: true, bearer: false };
 }
 
-/// The challenge to answer.
+/// The decision which challenge to answer, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChosenScheme {
     /// Answer with the bearer token.
@@ -31,7 +31,7 @@ pub enum ChosenScheme {
     Digest(DigestChallenge),
     /// Answer with [`Credentials::basic`](super::Credentials::basic).
     Basic,
-    /// Do not answer: deliver the response.
+    /// No challenge can be answered: deliver the response.
     Nothing,
 }
 

@@ -36,22 +36,22 @@ use crate::calendar::CalendarTime;
 use crate::target::{Host, Target};
 use crate::urlencode::{decoded, percent};
 
-/// The meaning of `--aws-sigv4 ''`.
+/// The argument that an empty `--aws-sigv4 ''` stands for.
 const DEFAULT: &str = "aws:amz";
-/// The longest part of the argument, as in curl.
+/// The largest length of one part of the argument in bytes, as in curl.
 const MAX_PART: usize = 64;
 /// The placeholder for the SHA-256 of content that was not read.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
-/// Services that sign the path as it is sent and need the content's SHA-256 as a field. All others
-/// sign the path encoded once more.
+/// Services that sign the path as it is sent and need the content's SHA-256 as a field. All other
+/// services percent-encode the path once more before signing it.
 const STORES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
 
-/// The parameters of a signature.
+/// The parsed argument of `--aws-sigv4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigV4 {
-    /// The first part of the algorithm's name, in lower case: `aws`.
+    /// The prefix of the algorithm's name, in lower case: `aws`.
     algorithm: String,
-    /// A part of field names, in lower case: `amz`.
+    /// The provider's part of field names, in lower case: `amz`.
     vendor: String,
     region: Option<String>,
     service: Option<String>,
@@ -60,14 +60,14 @@ pub struct SigV4 {
 /// A request to sign.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsignedRequest<'a> {
-    /// The method.
+    /// The method, such as `GET`.
     pub method: &'a str,
-    /// The target.
+    /// The URL that the request is sent to.
     pub target: &'a Target,
-    /// The value of Host.
+    /// The value of the Host field.
     pub host: &'a [u8],
-    /// All other fields to sign. If the provider's date field is among them, its value is the time
-    /// of the signature.
+    /// All other fields to sign. If the provider's date field is among them, its value replaces
+    /// `unix` as the time of the signature.
     pub fields: &'a [(&'a str, &'a [u8])],
     /// The content; `None` if it cannot be read in advance.
     pub content: Option<&'a [u8]>,
@@ -75,7 +75,7 @@ pub struct UnsignedRequest<'a> {
     pub unix: u64,
 }
 
-/// The fields that a signed request carries in addition.
+/// The fields to add to a request so that it is signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigV4Signature {
     /// The value of Authorization.
@@ -104,9 +104,9 @@ impl SigV4 {
         Ok(SigV4 { algorithm, vendor, region: part()?, service: part()? })
     }
 
-    /// Returns the target to sign and send instead of `target`, if it differs. Some stores sign the
-    /// path as it was sent, and others, AWS's included, encode it again first. In the returned
-    /// encoding both give the same signature.
+    /// Returns the target to sign and send instead of `target`; `None` if it need not change. Some
+    /// storage services sign the path as it was sent; others, AWS's included, encode it again
+    /// first. The returned encoding gives the same signature with both.
     pub fn signed_target(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.region_and_service(target.host()).ok()?;
         if !is_store(&service) {
@@ -119,7 +119,7 @@ impl SigV4 {
         (path != target.path() && !has_dots).then(|| target.with_path(&path))
     }
 
-    /// Signs a request. It must be sent exactly as it was signed.
+    /// Signs a request. Send it exactly as it was passed here, with the returned fields.
     ///
     /// # Errors
     /// [`AuthError::SigV4`]: the host's name does not give the service or the region, the request's
@@ -195,7 +195,7 @@ impl SigV4 {
     }
 }
 
-/// Returns the lines of the signed fields, and the list of their names.
+/// Returns the signed fields as lines in canonical form, and the list of their names.
 fn canonical_fields(request: &UnsignedRequest<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
     let made = made.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let all = [("host", request.host)].into_iter().chain(request.fields.iter().copied()).chain(made);
@@ -217,7 +217,7 @@ fn with_single_blanks(value: &[u8]) -> Vec<u8> {
     words.join(&b' ')
 }
 
-/// Returns the query's pairs, sorted and fully encoded, each with an equals sign.
+/// Returns the query in canonical form: `name=value` pairs, sorted and percent-encoded.
 fn canonical_query(query: &str) -> String {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -229,12 +229,12 @@ fn canonical_query(query: &str) -> String {
     pairs.join("&")
 }
 
-/// Decodes and encodes a text again. A plain plus sign means a blank, as in forms.
+/// Decodes a text and percent-encodes it again. A plus sign means a blank, as in forms.
 fn encoded_anew(text: &str) -> String {
     percent(&decoded(text.replace('+', " ").as_bytes()))
 }
 
-/// Encodes a path fully, except its slashes.
+/// Percent-encodes all of a path except its slashes.
 fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent).collect::<Vec<_>>().join("/")
 }
@@ -258,7 +258,7 @@ fn is_store(service: &str) -> bool {
     STORES.contains(&service)
 }
 
-/// Returns the time of the request's own date field, in the form `20150830T123600Z`.
+/// Returns the time in the request's own date field, in the form `20150830T123600Z`.
 fn stated_time(value: &[u8]) -> Result<String, AuthError> {
     let value = value.trim_ascii();
     let is_right = |(at, byte): (usize, &u8)| match at {
@@ -304,7 +304,7 @@ mod tests {
         SigV4::parse(option)?.sign(&Credentials::new(user, password).unwrap(), &request)
     }
 
-    /// Returns the last word of Authorization.
+    /// Returns the last word of the Authorization value, which contains the signature.
     fn signature(signed: &SigV4Signature) -> &str {
         signed.authorization.rsplit('=').next().unwrap()
     }

@@ -8,7 +8,7 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-/// Returns the parsed challenges in a short notation.
+/// Parses these fields and returns the challenges in a short notation.
 fn read(fields: &[&str]) -> String {
     let challenge = |challenge: &Challenge| {
         let parameters = challenge.parameters.iter().map(|(name, value)| format!("{name}={}", value.escape_ascii()));

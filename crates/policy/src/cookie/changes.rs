@@ -1,5 +1,5 @@
-//! One file, many processes: the changes of a jar since its file was read are applied to the file
-//! *as it is when the jar is saved*.
+//! Changes of a jar since its file was read. Several processes may share one file: a save applies
+//! these changes to the file *as it is at that moment*.
 //!
 //! Writing the whole jar would undo the changes of other processes; curl loses cookies that way. A
 //! save therefore is: lock the file, read it again, [`CookieChanges::apply_to`] it, write, unlock,
@@ -37,18 +37,18 @@ pub struct CookieKey {
     pub host_only: bool,
     /// See [`CookieParts::path`](super::CookieParts::path).
     pub path: Vec<u8>,
-    /// The name.
+    /// The cookie's name.
     pub name: Vec<u8>,
 }
 
 /// The changes of a jar since its file was read or last written.
 ///
-/// If two processes set the same cookie, the last save wins. A cookie that was only evicted by the
-/// limits stays in the file. The removal of a cookie that the file never had is not recorded, so a
-/// server cannot make the record grow.
+/// If two processes set the same cookie, the last save wins. A cookie that was evicted only because
+/// of the limits stays in the file. The removal of a cookie that the file never had is not
+/// recorded, so a server cannot make the record grow.
 #[derive(Clone, Debug, Default)]
 pub struct CookieChanges {
-    /// The jar's change counter when this value was made.
+    /// The jar's change counter at the time when these changes were collected.
     pub(super) upto: u64,
     pub(super) set: Vec<Cookie>,
     pub(super) removed: Vec<CookieKey>,
@@ -60,7 +60,7 @@ impl CookieChanges {
         self.set.is_empty() && self.removed.is_empty()
     }
 
-    /// Returns the cookies to write, oldest first.
+    /// Returns the cookies to write, in the order in which they were created.
     pub fn set(&self) -> &[Cookie] {
         &self.set
     }

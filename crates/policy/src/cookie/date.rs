@@ -6,7 +6,8 @@ use crate::calendar::CalendarTime;
 const MONTHS: [&[u8; 3]; 12] =
     [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
 
-/// Returns seconds since 1970. A date before 1970 gives 0, which deletes the cookie.
+/// Parses a date and returns seconds since 1970. Returns 0 for a date before 1970, which deletes
+/// the cookie.
 pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|b| is_delimiter(*b)).filter(|token| !token.is_empty()) {
@@ -45,7 +46,7 @@ fn is_delimiter(b: u8) -> bool {
     matches!(b, b'\t' | b' '..=b'/' | b';'..=b'@' | b'['..=b'`' | b'{'..=b'~')
 }
 
-/// Parses the number at the start of a token: `min` to `max` digits, then no digit.
+/// Parses the number at the start of a token. It must have `min` to `max` digits.
 fn number(token: &[u8], min: usize, max: usize) -> Option<u64> {
     let digits = token.iter().take_while(|b| b.is_ascii_digit()).count();
     (min..=max).contains(&digits).then(|| token[..digits].iter().fold(0, |sum, b| sum * 10 + u64::from(b - b'0')))

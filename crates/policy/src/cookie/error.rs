@@ -6,8 +6,9 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CookieError {
-    /// A control byte or a misplaced delimiter. Some servers answer 400 to every request with such
-    /// a cookie, so a sibling host could lock a user out of another one (CVE-2022-35252).
+    /// The cookie contains a control byte or a misplaced delimiter. Some servers answer 400 to
+    /// every request with such a cookie, so one host could lock a user out of another host under
+    /// the same domain (CVE-2022-35252).
     ControlByte,
     /// Name and value together, or the path, are too long.
     TooLong,
@@ -15,17 +16,18 @@ pub enum CookieError {
     NoName,
     /// The domain is not a host name, or ends with a dot (CVE-2022-27779).
     Domain,
-    /// The domain does not contain the host that sent the cookie.
+    /// The host that sent the cookie does not belong to the cookie's domain.
     ForeignDomain,
-    /// A domain under which anyone may register names (CVE-2023-46218).
+    /// The domain is one under which anyone may register names (CVE-2023-46218).
     PublicSuffix,
-    /// Secure, but received without TLS, so that any router on the way could have set it.
+    /// The cookie has Secure but was received without TLS, so that any router on the way could have
+    /// set it.
     Insecure,
-    /// Received without TLS, and would replace or shadow a Secure cookie.
+    /// The cookie was received without TLS, and would replace or shadow a Secure cookie.
     HidesSecure,
-    /// `__Secure-` without Secure.
+    /// The name begins with `__Secure-`, but Secure is missing.
     SecurePrefix,
-    /// `__Host-` without Secure and `Path=/`, or with a Domain.
+    /// The name begins with `__Host-`, but Secure or `Path=/` is missing, or there is a Domain.
     HostPrefix,
 }
 

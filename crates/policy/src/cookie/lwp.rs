@@ -14,8 +14,8 @@
 //! ```
 //!
 //! LWP appends `.local` to hosts without a dot and sends such a cookie to both names; `read`
-//! returns one cookie for each. Session cookies have `discard`. LWP writes them only with
-//! `ignore_discard`; `write` always does, as curl.
+//! returns one cookie for each. Session cookies have `discard`. LWP writes session cookies only
+//! with `ignore_discard`; `write` always does, as curl does.
 
 use super::netscape::CookieFile;
 use super::{Cookie, CookieError, CookieParts, CookieStore, SameSite, scope};
@@ -93,8 +93,8 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-/// Writes a pair as HTTP::Headers::Util does: quoted if the value is empty or has a byte that no
-/// token has.
+/// Appends `key=value` as HTTP::Headers::Util does. The value is quoted if it is empty or contains
+/// a byte that a token cannot have.
 fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     out.extend_from_slice(key);
     let Some(value) = value else { return };
@@ -146,7 +146,7 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Cooki
     Ok(bare.into_iter().chain([Cookie::new(parts)?]))
 }
 
-/// An iterator over `key`, `key=token` and `key="quoted"`, between semicolons.
+/// An iterator over `key`, `key=token` and `key="quoted"`, separated by semicolons.
 struct LwpAttributes<'l> {
     rest: &'l [u8],
 }

@@ -56,22 +56,23 @@ pub use changes::{CookieChanges, CookieKey};
 pub use error::CookieError;
 pub use store::{CookieStore, SetCookieOutcome, StateFileStyle};
 
-/// The longest name and value together, in bytes (§5.6); a longer cookie is refused.
+/// The largest length of name and value together, in bytes (§5.6). A longer cookie is refused.
 pub const MAX_PAIR: usize = 4096;
-/// The longest value of an attribute, in bytes (§5.6); a longer attribute is ignored, the cookie
-/// stays.
+/// The largest length of an attribute's value, in bytes (§5.6). A longer attribute is ignored, and
+/// the cookie is accepted without it.
 pub const MAX_ATTRIBUTE: usize = 1024;
-/// The number of cookies for all hosts under one registrable domain; Chrome's limit. At worst 900
-/// KiB.
+/// The largest number of cookies for all hosts under one registrable domain, as in Chrome. They
+/// take at most 900 KiB.
 pub const MAX_PER_SITE: usize = 180;
-/// The number of cookies in a jar; RFC 6265bis's limit (§6.1). At worst 15 MiB, which takes 17
-/// hostile domains.
+/// The largest number of cookies in a jar, as in RFC 6265bis (§6.1). They take at most 15 MiB; 17
+/// hostile domains are needed for that.
 pub const MAX_COOKIES: usize = 3000;
-/// The number of cookies in one request; curl's limit.
+/// The largest number of cookies in one request, as in curl.
 pub const MAX_SENT: usize = 150;
-/// The longest Cookie field sent, in bytes; curl's limit. Servers refuse longer ones.
+/// The largest length of a Cookie field that is sent, in bytes, as in curl. Servers refuse longer
+/// ones.
 pub const MAX_FIELD: usize = 8190;
-/// The longest lifetime of a cookie in seconds: 400 days (§5.5).
+/// The largest lifetime of a cookie in seconds: 400 days (§5.5).
 pub const MAX_AGE: u64 = 400 * 86_400;
 
 /// The SameSite attribute (§5.6.7).
@@ -107,7 +108,7 @@ impl SameSite {
     }
 }
 
-/// The public parts of a [`Cookie`]. `Debug` leaves the value out.
+/// The attributes of a [`Cookie`]. `Debug` leaves the value out.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CookieParts {
     /// The name; not empty.
@@ -121,7 +122,7 @@ pub struct CookieParts {
     pub host_only: bool,
     /// The path at and below which the cookie is sent; begins with a slash.
     pub path: Vec<u8>,
-    /// True if the cookie is sent only over TLS and to this machine.
+    /// True if the cookie is sent only over TLS, or to this machine itself (`Secure`).
     pub secure: bool,
     /// True if the cookie is hidden from scripts in pages (`HttpOnly`). haul runs no scripts; the
     /// flag is kept for the file.
@@ -132,16 +133,16 @@ pub struct CookieParts {
     pub expires: Option<u64>,
 }
 
-/// A cookie that may be stored. `Debug` leaves the value out.
+/// A cookie that passed the checks of RFC 6265bis and may be stored. `Debug` leaves the value out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cookie(CookieParts);
 
 impl Cookie {
-    /// Creates a cookie from parts of a program or a file. A Set-Cookie field goes through
+    /// Creates a cookie from parts that a program or a file supplies. For a Set-Cookie field, use
     /// [`CookieStore::set`] instead.
     ///
-    /// The domain loses a leading dot and is lower-cased. An address or a public suffix makes the
-    /// cookie host-only. A path without a leading slash becomes `/`.
+    /// The domain loses a leading dot and is lower-cased. If it is an address or a public suffix,
+    /// the cookie becomes host-only. A path without a leading slash becomes `/`.
     pub fn new(mut parts: CookieParts) -> Result<Cookie, CookieError> {
         check_pair(&parts.name, &parts.value)?;
         let (domain, widest) = scope::canonical(&parts.domain, parts.host_only)?;
@@ -180,7 +181,7 @@ impl Cookie {
         self.0.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Returns `true` if the cookie ends with the session.
+    /// Returns `true` if the cookie has no expiry and ends with the session.
     pub fn is_session(&self) -> bool {
         self.0.expires.is_none()
     }
@@ -233,9 +234,9 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
     Ok(())
 }
 
-/// Checks the prefixes of §4.1.3, in upper or lower case, since servers that ignore case would take
-/// `__host-` for the real one. Sees only the stored parts; [`CookieStore::set`] checks that a Path
-/// was given at all.
+/// Checks the name prefixes of §4.1.3. They count in upper and lower case, since servers that
+/// ignore case would accept `__host-` as `__Host-`. Checks only the stored parts;
+/// [`CookieStore::set`] checks that the field had a Path.
 fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

@@ -6,17 +6,17 @@ use std::borrow::Cow;
 use super::CookieError;
 use crate::target::{Host, Scheme, Target};
 
-/// The widest possible scope of a cookie with a given domain.
+/// The widest scope that a cookie with a given domain may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MaxScope {
-    /// The host only: an address, a public suffix, or a name with a trailing dot.
+    /// Only the host itself: its name is an address, a public suffix, or has a trailing dot.
     Host,
-    /// All hosts below the domain.
+    /// The domain and all hosts below it.
     Domain,
 }
 
-/// Returns the host for cookies. An IPv6 zone is part of it: `fe80::1%eth0` and `fe80::1%wlan0` are
-/// two machines.
+/// Returns the host as the cookie store compares it. An IPv6 zone is part of it: `fe80::1%eth0` and
+/// `fe80::1%wlan0` are two machines.
 pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     match target.host() {
         Host::Name(name) => Cow::Borrowed(name),
@@ -25,8 +25,8 @@ pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     }
 }
 
-/// Returns `true` if the connection resists eavesdropping and tampering: TLS, or this machine under
-/// the names that curl accepts for it.
+/// Returns `true` if the connection resists eavesdropping and tampering. It does with TLS, and
+/// within this machine, under the names that curl accepts for it.
 pub(super) fn is_secure(target: &Target) -> bool {
     target.scheme() == Scheme::Https
         || match target.host() {
@@ -37,8 +37,8 @@ pub(super) fn is_secure(target: &Target) -> bool {
 }
 
 /// Returns the key under which cookies are stored and counted: the registrable domain, or the host
-/// without one. All hosts that can share a cookie have the same key. One look-up therefore finds
-/// all their cookies, and any number of a peer's subdomains count as one.
+/// if it has none. All hosts that can share a cookie have the same key. One look-up therefore finds
+/// all their cookies, and all subdomains of a domain share one limit.
 pub(super) fn site(host: &str) -> &str {
     if is_address(host) {
         return host;
@@ -47,12 +47,13 @@ pub(super) fn site(host: &str) -> &str {
 }
 
 /// Returns `true` if anyone may register names under `domain` (lower case, no trailing dot). By the
-/// list's default rule that includes every single label.
+/// list's default rule, every name without a dot is such a domain.
 pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
 }
 
-/// Returns a domain from a program or a file in its stored form.
+/// Returns the stored form of a domain that a program or a file supplies, and the widest scope that
+/// it allows.
 pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, MaxScope), CookieError> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = address(text) {
@@ -67,8 +68,8 @@ pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, MaxScope
     }
 }
 
-/// Returns the domain of a Domain attribute that `host` sent (§5.6.3), if it is acceptable; `None`
-/// if it means the host itself.
+/// Checks the Domain attribute of a cookie that `host` sent (§5.6.3). Returns the domain, or `None`
+/// if the cookie belongs to the host alone.
 pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>, CookieError> {
     let value = value.strip_prefix(b".").unwrap_or(value);
     if value.is_empty() {
@@ -89,7 +90,7 @@ pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>,
     if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(CookieError::ForeignDomain) }
 }
 
-/// Matches domains (§5.1.3), for a host that is a name.
+/// Returns `true` if `host`, a name, equals `domain` or is a subdomain of it (§5.1.3).
 pub(super) fn domain_match(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.') && !is_address(host))
 }
@@ -102,13 +103,14 @@ pub(super) fn default_path(path: &str) -> &str {
     }
 }
 
-/// Matches paths (§5.1.4). Compares bytes as they are sent; decoding is the server's business.
+/// Returns `true` if `cookie_path` is `path` or a directory above it (§5.1.4). Compares the bytes
+/// as they are sent; percent-encoding is not decoded.
 pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
     path.strip_prefix(cookie_path)
         .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
-/// Checks a name: letters, digits, `-_~` and single dots, as in a [`Target`].
+/// Checks the characters of a name: letters, digits, `-_~` and single dots, as in a [`Target`].
 fn check_name(name: &str) -> Result<MaxScope, CookieError> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);

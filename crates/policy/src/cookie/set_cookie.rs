@@ -3,14 +3,14 @@
 
 use super::{CookieError, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
 
-/// A parsed Set-Cookie field. The last one of repeated attributes counts.
+/// A parsed Set-Cookie field. If an attribute is repeated, the last one counts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SetCookie<'h> {
     pub(super) name: &'h [u8],
     pub(super) value: &'h [u8],
     pub(super) expires: Option<u64>,
     pub(super) domain: &'h [u8],
-    /// The path as written; the caller determines the default path.
+    /// The path as written; `None` means that the caller determines the default path.
     pub(super) path: Option<&'h [u8]>,
     pub(super) secure: bool,
     pub(super) http_only: bool,
@@ -70,8 +70,8 @@ impl<'h> SetCookie<'h> {
     }
 }
 
-/// Parses Max-Age (§5.6.2): digits, or a minus and digits, which give 0. More than [`MAX_AGE`]
-/// gives that, however many digits there are.
+/// Parses Max-Age (§5.6.2): digits, or a minus sign and digits, which give 0. A number above
+/// [`MAX_AGE`] gives [`MAX_AGE`], however many digits it has.
 fn seconds(value: &[u8]) -> Option<u64> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

@@ -1,4 +1,4 @@
-//! The store: RFC 6265bis §5.7 (storing) and §5.8.3 (retrieval).
+//! The cookie store: storing (RFC 6265bis §5.7) and retrieval (§5.8.3).
 
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,20 +16,20 @@ use crate::target::Target;
 /// depends on the time a cookie was last *set*, not on the time it was last sent.
 #[derive(Clone, Debug, Default)]
 pub struct CookieStore {
-    /// Cookies by site; sorted, so that eviction and files do not depend on a hash.
+    /// Cookies by registrable domain. The map is sorted, so that eviction and files do not depend
+    /// on a hash.
     sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
     len: usize,
-    /// The change counter.
+    /// The change counter, which each change increments.
     clock: u64,
     saved: u64,
-    /// Removed cookies that the file had, each with the counter at its removal.
+    /// Removed cookies that the file contained, each with the change counter at its removal.
     removed: BTreeMap<CookieKey, u64>,
     style: StateFileStyle,
 }
 
-/// The conventions for order and files: the order in which cookies are sent and written, and the
-/// heading of the files of cookies, [`HstsStore`](crate::hsts::HstsStore) and
-/// [`AltSvcStore`](crate::alt_svc::AltSvcStore).
+/// The conventions for the order of cookies and for files. They apply to the files of cookies, of
+/// [`HstsStore`](crate::hsts::HstsStore) and of [`AltSvcStore`](crate::alt_svc::AltSvcStore).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StateFileStyle {
     /// RFC 6265bis §5.8.3: the longest paths first, then the oldest. Files list the oldest first.
@@ -43,9 +43,9 @@ pub enum StateFileStyle {
 #[derive(Clone, Debug)]
 struct StoredCookie {
     cookie: Cookie,
-    /// The order of creation; replacing the value keeps it (§5.7, step 23).
+    /// The order of creation. Replacing the value keeps it (§5.7, step 23).
     born: u64,
-    /// The change counter when the cookie was last set.
+    /// The value of the change counter when the cookie was last set.
     changed: u64,
     in_file: bool,
 }
@@ -57,9 +57,9 @@ pub enum SetCookieOutcome {
     Added,
     /// The cookie replaced one with another value or other attributes.
     Replaced,
-    /// The cookie had expired and removed the stored one.
+    /// The cookie had already expired, and its stored predecessor was removed.
     Removed,
-    /// The cookie had expired, and none was stored.
+    /// The cookie had already expired, and no such cookie was stored.
     Nothing,
 }
 
@@ -69,7 +69,7 @@ impl CookieStore {
         CookieStore::default()
     }
 
-    /// Creates an empty jar with the given conventions.
+    /// Creates an empty jar that follows these conventions.
     pub fn of(style: StateFileStyle) -> CookieStore {
         CookieStore { style, ..CookieStore::default() }
     }
@@ -133,21 +133,21 @@ impl CookieStore {
         Ok(self.put(cookie, Some(now), false))
     }
 
-    /// Adds a cookie that a program made, as a change to save. Does not check the expiry.
+    /// Adds a cookie that a program made. The next save writes it. Does not check the expiry.
     pub fn insert(&mut self, cookie: Cookie) -> SetCookieOutcome {
         self.put(self.in_style(cookie), None, false)
     }
 
-    /// Adds the cookies of the jar's file; they are no changes to save. Cookies of another file go
-    /// through [`insert`](CookieStore::insert).
+    /// Adds the cookies of the jar's own file, which need not be saved again. For the cookies of
+    /// another file, use [`insert`](CookieStore::insert).
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
             self.put(self.in_style(cookie), None, true);
         }
     }
 
-    /// Returns the Cookie field for a request to `target`, or `None` without matching cookies. The
-    /// cookies are in the order of the jar's [`StateFileStyle`], at most [`MAX_SENT`] cookies and
+    /// Returns the Cookie field for a request to `target`; `None` if no cookie matches. The cookies
+    /// are in the order of the jar's [`StateFileStyle`]. There are at most [`MAX_SENT`] cookies and
     /// [`MAX_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
@@ -223,8 +223,8 @@ impl CookieStore {
         self.len < before
     }
 
-    /// Keeps only the cookies for which `keep` returns `true`. The others leave the file too at its
-    /// next save.
+    /// Keeps only the cookies for which `keep` returns `true`. The next save also removes the
+    /// others from the file.
     pub fn retain(&mut self, keep: impl FnMut(&Cookie) -> bool) {
         self.retain_in(None, keep);
     }
@@ -282,8 +282,8 @@ impl CookieStore {
         }
     }
 
-    /// Applies curl's rule for paths: `/a/` becomes `/a`, so that both match, and one replaces the
-    /// other.
+    /// Applies curl's rule for paths if the style is curl's: `/a/` becomes `/a`. Cookies for both
+    /// paths then replace each other.
     fn in_style(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.style == StateFileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
@@ -347,8 +347,8 @@ fn position<'e>(entries: &'e mut [StoredCookie], key: &CookieKey) -> Option<&'e 
     })
 }
 
-/// Evicts cookies (§5.7, at its end): expired ones first, then those without Secure, then the one
-/// set longest ago.
+/// Removes one cookie (§5.7, at its end): an expired one if there is one, else one without Secure,
+/// else any. Among these it is the one that was set longest ago.
 fn evict(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     let rank = |entry: &StoredCookie| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
@@ -360,7 +360,7 @@ fn evict(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     }
 }
 
-/// Parses a `Set-Cookie:` line of a file, which curl accepts. Such a line answers no request:
+/// Parses a `Set-Cookie:` line of a file, which curl accepts. No request belongs to such a line:
 /// without a Domain the cookie belongs to `host`, if the caller knows one.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;

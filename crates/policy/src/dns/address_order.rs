@@ -1,7 +1,7 @@
 //! The order in which the addresses of a name are tried (RFC 6724 §6).
 //!
-//! Rules 3, 4 and 7 need facts that only the kernel has (deprecated and home addresses, tunnels)
-//! and are left out, and rule 9 holds for IPv6 alone, as in glibc: with it, IPv4 servers in one
+//! Rules 3, 4 and 7 are left out: they need facts that only the kernel has (deprecated and home
+//! addresses, tunnels). Rule 9 applies to IPv6 alone, as in glibc. With it, IPv4 servers in one
 //! block would always be tried in the same order.
 //!
 //! ```
@@ -21,16 +21,18 @@
 use core::cmp::Ordering;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// An address of a name.
+/// An address of a name, with the local address from which it would be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// The address.
     pub address: IpAddr,
-    /// The local address that the kernel would send from; `None` without a route.
+    /// The local address that the kernel would send from; `None` if there is no route to the
+    /// address.
     pub source: Option<IpAddr>,
 }
 
-/// The policy table of RFC 6724 §2.1: prefix, its length, precedence, label.
+/// The policy table of RFC 6724 §2.1. A row is a prefix, its length in bits, its precedence and its
+/// label.
 const POLICY: [(Ipv6Addr, u32, u8, u8); 9] = [
     (Ipv6Addr::LOCALHOST, 128, 50, 0),
     (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96, 35, 4),
@@ -43,7 +45,8 @@ const POLICY: [(Ipv6Addr, u32, u8, u8); 9] = [
     (Ipv6Addr::UNSPECIFIED, 0, 40, 1),
 ];
 
-/// Sorts the addresses; the order of equals stays.
+/// Sorts the addresses, the best first. Addresses that the rules do not distinguish keep their
+/// order.
 pub fn sort(destinations: &mut [Destination]) {
     destinations.sort_by(compare);
 }
@@ -74,7 +77,7 @@ fn compare(a: &Destination, b: &Destination) -> Ordering {
         })
 }
 
-/// Returns precedence and label.
+/// Returns the precedence and the label of an address in the policy table.
 fn policy(address: IpAddr) -> (u8, u8) {
     let bits = u128::from(mapped(address));
     let matching = POLICY.iter().find(|(prefix, length, ..)| {
@@ -84,7 +87,8 @@ fn policy(address: IpAddr) -> (u8, u8) {
     matching.map_or((40, 1), |&(_, _, precedence, label)| (precedence, label))
 }
 
-/// Returns the scope (RFC 6724 §3.1 and §3.2): 2 link-local, 5 site-local, 14 global.
+/// Returns the scope of an address (RFC 6724 §3.1 and §3.2): 2 for link-local, 5 for site-local, 14
+/// for global.
 fn scope(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(address) if address.is_loopback() || address.is_link_local() => 2,
@@ -96,8 +100,8 @@ fn scope(address: IpAddr) -> u8 {
     }
 }
 
-/// Returns the number of leading bits in common, at most 64: the rest names the interface (RFC 6724
-/// §2.2).
+/// Returns the number of leading bits that two addresses share. It is at most 64, because the rest
+/// names the interface (RFC 6724 §2.2).
 fn common_prefix(a: IpAddr, b: IpAddr) -> u32 {
     (u128::from(mapped(a)) ^ u128::from(mapped(b))).leading_zeros().min(64)
 }
@@ -113,7 +117,8 @@ fn mapped(address: IpAddr) -> Ipv6Addr {
 mod tests {
     use super::*;
 
-    /// Sorts `ADDRESS` or `ADDRESS<SOURCE` and returns the addresses.
+    /// Parses destinations of the form `ADDRESS` or `ADDRESS<SOURCE`, and returns the sorted
+    /// addresses.
     fn sorted(destinations: &[&str]) -> Vec<String> {
         let mut destinations: Vec<Destination> = destinations
             .iter()

@@ -36,8 +36,8 @@ impl HostsFile {
         Self { by_name }
     }
 
-    /// Returns the addresses of a name in the order of the file; none if it is not listed. Names
-    /// have no case.
+    /// Returns the addresses of a name in the order of the file; empty if the name is not listed.
+    /// Upper and lower case are the same.
     #[must_use]
     pub fn addresses(&self, name: &str) -> &[IpAddr] {
         self.by_name.get(&*key(name)).map_or(&[], Vec::as_slice)

@@ -1,22 +1,23 @@
-//! The course of one lookup: which server is asked when, and when the result is known.
+//! One lookup: decides which server is asked and when, and when the result is final.
 //!
-//! A and AAAA are asked side by side. Once one of them is answered with addresses, the other has
-//! 50 ms left (RFC 8305 §3): no connection waits for a server that does not answer one of the two.
+//! A and AAAA are asked at the same time. After one of them has been answered with addresses, the
+//! other has 50 ms left (RFC 8305 §3). A connection therefore never waits for a server that answers
+//! only one of the two.
 //!
-//! | what happens | what follows |
-//! |---|---|
-//! | no response for 1 s, then 2 s, 4 s … (at most `timeout`) | the next server is asked, too; a late response still counts |
+//! | event | reaction |
+//!  |---|---|
+//! | no response for 1 s, then 2 s, 4 s … (at most `timeout`) | the next server is asked as well; a late response still counts |
 //! | the server fails, refuses or cannot be reached | the next server is asked at once |
-//! | the response is truncated | the same query over TCP |
-//! | the query is not understood | the same query without EDNS |
-//! | the name does not exist, or has no address | the next name of the search list |
+//! | the response is truncated | the same query is sent over TCP |
+//! | the server does not understand the query | the same query is sent without EDNS |
+//! | the name does not exist, or has no address | the next name of the search list is asked for |
 //!
-//! A question ends without an answer after `timeout` × `attempts` × servers, or after `attempts` ×
-//! servers failures. A datagram that was lost so costs a second, not the five of `timeout`.
+//! A question fails after `timeout` × `attempts` × number of servers, or after `attempts` × number
+//! of servers failures. A lost datagram thus costs one second, not the five of `timeout`.
 //!
-//! The machine sends nothing and reads no clock. Its caller sends what [`NameLookup::start`] and
-//! the other calls return, hands in what arrives, and calls [`NameLookup::on_timeout`] at
-//! [`NameLookup::next_timeout`].
+//! The machine sends nothing and reads no clock. Its caller sends the queries that
+//! [`NameLookup::start`] and the other methods return, passes in the responses, and calls
+//! [`NameLookup::on_timeout`] at the time of [`NameLookup::next_timeout`].
 
 use core::time::Duration;
 use std::net::IpAddr;
@@ -25,46 +26,46 @@ use super::message::{AddressQuery, DnsResponse, NameError, RecordType};
 use super::resolv_conf::ResolvConf;
 use crate::time::MonotonicTime;
 
-/// The time that the second address family has once the first is known (RFC 8305 §3).
+/// The time allowed for the second address family after the first has been answered (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
-/// The time until a query without a response is sent again, at first.
+/// The time after which an unanswered query is first sent to the next server. It doubles each time.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
-/// A query that is to be sent. Its bytes come from [`NameLookup::query`].
+/// A query to send. [`NameLookup::query`] returns its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryTransmit {
     /// The type of address.
     pub record_type: RecordType,
     /// The index of the server in [`ResolvConf::servers`].
     pub server: usize,
-    /// Over TCP instead of UDP.
+    /// True to send the query over TCP instead of UDP.
     pub tcp: bool,
 }
 
 /// The state of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupState {
-    /// Responses are awaited.
+    /// A response is outstanding.
     Waiting,
-    /// The name has these addresses, which may be kept for `ttl`.
+    /// The name has these addresses.
     Found {
         /// The addresses: IPv6 first, then IPv4.
         addresses: Vec<IpAddr>,
-        /// The time for which they may be kept.
+        /// The time for which the addresses may be cached.
         ttl: Duration,
     },
-    /// Servers say that the name does not exist, or has no address.
+    /// Servers answered that the name does not exist, or has no address.
     NotFound {
-        /// True if the name exists.
+        /// True if the name exists but has no address.
         exists: bool,
-        /// The time for which the answer may be kept.
+        /// The time for which this answer may be cached.
         ttl: Duration,
     },
-    /// No server gave an answer; it may be different soon. The text says what the last one did.
+    /// No server gave an answer, though one may soon. The text describes the last failure.
     Unavailable(&'static str),
 }
 
-/// One lookup.
+/// One lookup of a name: the queries, their servers and the answers so far.
 #[derive(Debug)]
 pub struct NameLookup {
     candidates: Vec<String>,
@@ -72,28 +73,29 @@ pub struct NameLookup {
     config: ResolvConf,
     first_server: usize,
     questions: Vec<OpenQuestion>,
-    /// The time at which the lookup ends without the second address family.
+    /// The time at which the lookup ends without the second address family; `None` before the first
+    /// one is answered.
     cut_off: Option<MonotonicTime>,
-    /// Some candidate was not answered at all.
+    /// The last failure, if no server answered for some candidate name.
     failure: Option<&'static str>,
-    /// Some candidate exists, without an address.
+    /// True if some candidate name exists without an address.
     exists: bool,
     negative_ttl: Option<Duration>,
     state: LookupState,
 }
 
-/// The query for one address family.
+/// The question for one address family of the current candidate name.
 #[derive(Debug)]
 struct OpenQuestion {
     record_type: RecordType,
     server: usize,
     tcp: bool,
     edns: bool,
-    /// The number of failures that servers reported.
+    /// The number of failures so far: servers that refused, failed or could not be reached.
     failures: u32,
-    /// The time to wait for a response before the next server is asked, too.
+    /// The time to wait for a response before the next server is asked as well.
     patience: Duration,
-    /// The time at which the next server is asked, too.
+    /// The time at which the next server is asked as well.
     due: MonotonicTime,
     /// The time at which the question has failed.
     ends: MonotonicTime,
@@ -102,10 +104,10 @@ struct OpenQuestion {
 
 impl NameLookup {
     /// Prepares a lookup of `name`. The first query goes to the server with the index
-    /// `first_server`, modulo their number.
+    /// `first_server`, modulo the number of servers.
     ///
     /// # Errors
-    /// [`NameError`] if no candidate can be written as a DNS name.
+    /// [`NameError`] if no name of the search list can be written as a DNS name.
     pub fn new(name: &str, config: &ResolvConf, first_server: usize) -> Result<Self, NameError> {
         let mut candidates = config.candidates(name);
         let is_writable = |name: &String| {
@@ -129,7 +131,7 @@ impl NameLookup {
         })
     }
 
-    /// Begins: returns the first queries.
+    /// Starts the lookup, and returns the first queries to send.
     pub fn start(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
         let types: &[RecordType] =
             if self.config.no_aaaa { &[RecordType::A] } else { &[RecordType::A, RecordType::Aaaa] };
@@ -152,27 +154,28 @@ impl NameLookup {
         self.questions.iter().map(OpenQuestion::transmit).collect()
     }
 
-    /// Returns the name that is asked for now.
+    /// Returns the name of the search list that is being asked for.
     #[must_use]
     pub fn candidate(&self) -> &str {
         &self.candidates[self.candidate]
     }
 
-    /// Returns the state.
+    /// Returns the state of the lookup.
     #[must_use]
     pub fn state(&self) -> &LookupState {
         &self.state
     }
 
-    /// Returns the query for this type as it is to be sent now; `id` is the caller's choice.
+    /// Returns the query for this record type in its present form. The caller chooses a random
+    /// `id`.
     #[must_use]
     pub fn query(&self, record_type: RecordType, id: u16) -> AddressQuery<'_> {
         let edns = self.questions.iter().any(|question| question.record_type == record_type && question.edns);
         AddressQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
     }
 
-    /// Takes the response to a query of this type that went to `server`, and returns what is to be
-    /// sent next.
+    /// Processes the response to a query of this type that was sent to `server`. Returns the next
+    /// queries to send.
     pub fn on_response(
         &mut self,
         now: MonotonicTime,
@@ -208,12 +211,13 @@ impl NameLookup {
         }
     }
 
-    /// Notes that `server` cannot be reached, and returns what is to be sent next.
+    /// Records that `server` cannot be reached. Returns the next queries to send.
     pub fn on_unreachable(&mut self, now: MonotonicTime, record_type: RecordType, server: usize) -> Vec<QueryTransmit> {
         self.on_failure(now, record_type, server, "it cannot be reached")
     }
 
-    /// Returns the time at which [`NameLookup::on_timeout`] is due; `None` once the lookup is over.
+    /// Returns the time at which to call [`NameLookup::on_timeout`]; `None` once the lookup has
+    /// ended.
     #[must_use]
     pub fn next_timeout(&self) -> Option<MonotonicTime> {
         if self.state != LookupState::Waiting {
@@ -223,7 +227,7 @@ impl NameLookup {
         open.map(|question| question.due).chain(self.cut_off).min()
     }
 
-    /// Handles what is due by now, and returns what is to be sent next.
+    /// Processes all timeouts up to `now`. Returns the next queries to send.
     pub fn on_timeout(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
         if self.cut_off.is_some_and(|at| at <= now) {
             self.questions.iter_mut().for_each(|question| question.ends = question.ends.min(now));
@@ -242,8 +246,8 @@ impl NameLookup {
         transmits
     }
 
-    /// Asks the next server, unless it is asked already; after the last one the question has
-    /// failed.
+    /// Records a failure of the server that was asked last, and asks the next one. The question has
+    /// failed once each server was asked often enough.
     fn on_failure(
         &mut self,
         now: MonotonicTime,
@@ -269,13 +273,13 @@ impl NameLookup {
         vec![question.transmit_at(now)]
     }
 
-    /// Returns the number of times that a server is asked before a question has failed.
+    /// Returns the number of failures after which a question has failed.
     fn most_tries(&self) -> u32 {
         let servers = u32::try_from(self.config.servers.len()).unwrap_or(u32::MAX);
         self.config.attempts.max(1).saturating_mul(servers.max(1))
     }
 
-    /// Ends the lookup, or goes to the next candidate, if the answers allow it.
+    /// Ends the lookup if the answers suffice, or starts on the next name of the search list.
     fn conclude(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
         if self.state != LookupState::Waiting {
             return Vec::new();
@@ -336,7 +340,7 @@ impl NameLookup {
 }
 
 impl OpenQuestion {
-    /// Grants the usual patience from now on.
+    /// Returns the query to send now, and sets the time at which the next server is asked.
     fn transmit_at(&mut self, now: MonotonicTime) -> QueryTransmit {
         self.due = (now + self.patience).min(self.ends);
         self.transmit()

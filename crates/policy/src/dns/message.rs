@@ -1,5 +1,4 @@
-//! DNS messages: queries for the addresses of a name, and what a response says about it (RFC 1035
-//! §4).
+//! DNS messages: queries for the addresses of a name, and the parsing of responses (RFC 1035 §4).
 //!
 //! ```
 //! use haul_policy::dns::message::{AddressQuery, RecordType};
@@ -20,17 +19,17 @@ use domain::base::name::{NameBuilder, ToName};
 use domain::base::{Message, MessageBuilder, Name, ParsedName, Ttl};
 use domain::rdata::{A, Aaaa, Cname, Soa};
 
-/// The receive buffer that queries announce (EDNS): responses of this size pass unfragmented
-/// everywhere (RFC 9715).
+/// The size in bytes of the receive buffer that queries announce (EDNS). Responses of this size are
+/// not fragmented on any usual path (RFC 9715).
 pub const UDP_PAYLOAD_SIZE: u16 = 1232;
-/// The longest chain of CNAME records that is followed.
+/// The largest number of CNAME records that are followed.
 const MAX_ALIASES: usize = 16;
-/// The longest life of a negative answer (RFC 2308 §5).
+/// The longest time for which a negative answer is cached (RFC 2308 §5).
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(3 * 3600);
-/// The longest life of an answer (RFC 8767 §4).
+/// The longest time for which an answer is cached (RFC 8767 §4).
 const MAX_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The type of address that is asked for.
+/// The type of address that a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordType {
     /// IPv4 addresses.
@@ -48,7 +47,8 @@ impl RecordType {
     }
 }
 
-/// A name that DNS cannot carry: an empty label, one of over 63 bytes, or over 253 bytes in all.
+/// The error for a name that DNS cannot carry: it has an empty label, a label of over 63 bytes, or
+/// over 253 bytes in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameError;
 
@@ -63,47 +63,49 @@ impl std::error::Error for NameError {}
 /// A query for the addresses of a name.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressQuery<'a> {
-    /// The absolute name, without the dot at its end.
+    /// The absolute name, without a dot at its end.
     pub name: &'a str,
     /// The type of address.
     pub record_type: RecordType,
-    /// The identifier; random, against forged responses (RFC 5452).
+    /// The identifier. It must be random, as a protection against forged responses (RFC 5452).
     pub id: u16,
-    /// Announces [`UDP_PAYLOAD_SIZE`].
+    /// True to announce a receive buffer of [`UDP_PAYLOAD_SIZE`] bytes (EDNS).
     pub edns: bool,
-    /// Sets the AD bit.
+    /// True to set the AD bit, which asks the server whether it validated the answer (RFC 6840
+    /// §5.7).
     pub trust_ad: bool,
 }
 
 /// The meaning of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
-    /// The name exists and has these addresses, maybe none of the type. They may be kept for `ttl`.
+    /// The name exists. It has these addresses, possibly none of the requested type.
     Addresses {
         /// The addresses, in the order of the response.
         addresses: Vec<IpAddr>,
-        /// The time for which the answer may be kept.
+        /// The time for which the answer may be cached.
         ttl: Duration,
     },
     /// The name does not exist (NXDOMAIN).
     NoSuchName {
-        /// The time for which the answer may be kept.
+        /// The time for which the answer may be cached.
         ttl: Duration,
     },
-    /// The response did not fit; the query is to be repeated over TCP.
+    /// The response did not fit into a datagram: repeat the query over TCP.
     Truncated,
-    /// The server does not understand the query as it is (FORMERR, NOTIMP): without EDNS it might.
+    /// The server does not understand the query (FORMERR, NOTIMP). It might understand one without
+    /// EDNS.
     NotUnderstood,
-    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another one
-    /// may.
+    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer is not usable. Another server
+    /// may answer.
     ServerFailure(&'static str),
 }
 
 impl AddressQuery<'_> {
-    /// Writes the query.
+    /// Encodes the query.
     ///
     /// # Errors
-    /// [`NameError`] if the name cannot be written.
+    /// [`NameError`] if the name cannot be encoded.
     pub fn to_bytes(&self) -> Result<Vec<u8>, NameError> {
         let name = self.wire_name()?;
         let mut builder = MessageBuilder::new_vec();
@@ -137,9 +139,9 @@ impl AddressQuery<'_> {
         builder.into_name().map_err(|_| NameError)
     }
 
-    /// Parses a message that arrived; `None` if it is no response to this query: another identifier
-    /// or question, or not well-formed up to there. Such a message is dropped, and the true
-    /// response awaited (RFC 5452 §4).
+    /// Parses a received message. Returns `None` if it is not a response to this query: it has
+    /// another identifier or question, or is malformed up to there. Drop such a message and
+    /// continue to wait for the true response (RFC 5452 §4).
     #[must_use]
     pub fn parse_response(&self, bytes: &[u8]) -> Option<DnsResponse> {
         let message = Message::from_octets(bytes).ok()?;
@@ -168,8 +170,8 @@ impl AddressQuery<'_> {
         })
     }
 
-    /// Returns the addresses at the end of the chain of aliases. Records of other names are not
-    /// looked at.
+    /// Returns the addresses at the end of the CNAME chain that starts at `name`. Records of other
+    /// names are ignored.
     fn addresses(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
         let malformed = DnsResponse::ServerFailure("a malformed answer");
         let Ok(answer) = message.answer() else { return malformed };
@@ -222,14 +224,15 @@ impl ParsedOrOwn<'_> {
     }
 }
 
-/// Returns the life of a record. One with the highest bit set counts as 0 (RFC 2181 §8).
+/// Returns the time for which a record may be cached. A TTL with the highest bit set counts as 0
+/// (RFC 2181 §8).
 fn lifetime(ttl: Ttl) -> Duration {
     let seconds = ttl.as_secs();
     if seconds > i32::MAX as u32 { Duration::ZERO } else { Duration::from_secs(seconds.into()).min(MAX_TTL) }
 }
 
-/// Returns the life of a negative answer: by the zone's SOA record (RFC 2308 §5). Without one it is
-/// not to be kept.
+/// Returns the time for which a negative answer may be cached, from the zone's SOA record (RFC 2308
+/// §5). Without that record it is zero.
 fn negative_ttl(message: &Message<&[u8]>) -> Duration {
     let Ok(authority) = message.authority() else { return Duration::ZERO };
     let zone = authority.limit_to::<Soa<ParsedName<&[u8]>>>().flatten().next();

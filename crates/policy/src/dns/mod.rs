@@ -1,5 +1,5 @@
-//! The decisions of a DNS stub resolver (RFC 1034 §5.3.1): what to ask, whom, and what an answer
-//! means.
+//! The decisions of a DNS stub resolver (RFC 1034 §5.3.1): which question to ask, which server to
+//! ask, and how to read the answer.
 //!
 //! | module | subject |
 //! |---|---|

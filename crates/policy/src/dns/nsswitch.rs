@@ -16,12 +16,12 @@ pub enum HostSources {
     DnsThenFiles,
     /// The hosts file alone.
     FilesOnly,
-    /// Others, such as mDNS or LDAP: only the system's own resolver can consult them.
+    /// Other sources, such as mDNS or LDAP. Only the system's own resolver can use them.
     SystemOnly,
 }
 
-/// Returns the sources of the line `hosts:`. Without such a line they are files and DNS, glibc's
-/// default.
+/// Parses the line `hosts:` of the file. Without such a line, returns glibc's default: the hosts
+/// file, then DNS.
 #[must_use]
 pub fn host_sources(text: &str) -> HostSources {
     let mut sources = HostSources::FilesThenDns;

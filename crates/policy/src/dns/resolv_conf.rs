@@ -14,7 +14,7 @@ use core::fmt;
 use core::time::Duration;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The number of name servers that are used, as in glibc (`MAXNS`). Further ones are ignored.
+/// The largest number of name servers, as in glibc (`MAXNS`). Further ones are ignored.
 pub const MAX_SERVERS: usize = 3;
 /// The largest `ndots`, as in glibc.
 const MAX_NDOTS: u32 = 15;
@@ -28,17 +28,18 @@ const DNS_PORT: u16 = 53;
 /// A name server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NameServer {
-    /// The address.
+    /// The server's address.
     pub address: IpAddr,
     /// The port; 53 if the file names none.
     pub port: u16,
-    /// The interface of a link-local IPv6 address (`fe80::1%eth0`).
+    /// The interface of a link-local IPv6 address (`eth0` in `fe80::1%eth0`); `None` for other
+    /// addresses.
     pub interface: Option<String>,
 }
 
 impl NameServer {
-    /// Parses `ADDRESS`, `ADDRESS%INTERFACE`, `IPV4:PORT` or `[IPV6]:PORT`; `None` if the text is
-    /// none of them.
+    /// Parses `ADDRESS`, `ADDRESS%INTERFACE`, `IPV4:PORT` or `[IPV6]:PORT`. Returns `None` for any
+    /// other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let with_port = |address: &str, port| {
@@ -83,21 +84,23 @@ pub struct ResolvConf {
     pub servers: Vec<NameServer>,
     /// Domains that are appended to short names.
     pub search: Vec<String>,
-    /// A name with at least this many dots is first tried as it is. Default 1, at most 15.
+    /// The number of dots with which a name is first tried without the search list. Default 1, at
+    /// most 15.
     pub ndots: u32,
-    /// The time to wait for a response before the next try. Default 5 s, at most 30 s.
+    /// The longest time to wait for a response before the next try. Default 5 s, at most 30 s.
     pub timeout: Duration,
-    /// The number of times that all servers are asked. Default 2, at most 5.
+    /// The number of times that each server is asked. Default 2, at most 5.
     pub attempts: u32,
-    /// Each lookup begins with the next server.
+    /// True if each lookup begins with another server, in turn.
     pub rotate: bool,
-    /// Announces a receive buffer for larger responses (EDNS, RFC 6891).
+    /// True to announce a receive buffer for larger responses (EDNS, RFC 6891).
     pub edns0: bool,
-    /// Keeps the AD bit of queries set (RFC 6840 §5.7), since the path to the server is trusted.
+    /// True to set the AD bit in queries (RFC 6840 §5.7), because the path to the server is
+    /// trusted.
     pub trust_ad: bool,
-    /// Queries go over TCP only.
+    /// True to send queries over TCP only.
     pub use_tcp: bool,
-    /// Asks for no IPv6 addresses.
+    /// True to ask for no IPv6 addresses.
     pub no_aaaa: bool,
 }
 
@@ -119,8 +122,8 @@ impl Default for ResolvConf {
 }
 
 impl ResolvConf {
-    /// Parses the text of the file. Unknown and wrong lines are ignored, as glibc does; without a
-    /// server it is 127.0.0.1.
+    /// Parses the text of the file. Unknown and malformed lines are ignored, as by glibc. If the
+    /// file names no server, the server is 127.0.0.1.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut config = Self::default();
@@ -146,7 +149,8 @@ impl ResolvConf {
         config
     }
 
-    /// Applies options as in the file; the variable `RES_OPTIONS` holds the same words.
+    /// Applies words of the `options` line. The variable `RES_OPTIONS` contains words of the same
+    /// form.
     pub fn apply_options<'a>(&mut self, options: impl IntoIterator<Item = &'a str>) {
         for option in options {
             let (name, value) = option.split_once(':').unwrap_or((option, ""));
@@ -165,13 +169,14 @@ impl ResolvConf {
         }
     }
 
-    /// Sets the search list from the variable `LOCALDOMAIN`: domains between blanks.
+    /// Sets the search list to the value of the variable `LOCALDOMAIN`: domains separated by
+    /// blanks.
     pub fn set_search(&mut self, domains: &str) {
         self.search = domains.split_ascii_whitespace().filter_map(as_domain).collect();
     }
 
-    /// Returns the names to look up for `name`, in order: with the domains of the search list, and
-    /// as it is. A name that ends with a dot is absolute.
+    /// Returns the names to look up for `name`, in order: `name` with each domain of the search
+    /// list, and `name` itself. If `name` ends with a dot, returns only `name`.
     #[must_use]
     pub fn candidates(&self, name: &str) -> Vec<String> {
         if let Some(absolute) = name.strip_suffix('.') {
@@ -188,7 +193,8 @@ impl ResolvConf {
     }
 }
 
-/// A domain of a search list without its dots at the ends; `None` for the root, which adds nothing.
+/// Returns a domain of a search list without dots at its ends; `None` for the root domain, which
+/// adds nothing.
 fn as_domain(text: &str) -> Option<String> {
     let domain = text.trim_matches('.');
     (!domain.is_empty()).then(|| domain.to_ascii_lowercase())

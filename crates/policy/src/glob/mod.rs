@@ -37,7 +37,7 @@ pub struct UrlGlob {
 #[derive(Debug)]
 struct GlobPiece {
     kind: GlobKind,
-    /// The name for use in templates.
+    /// The name that a template uses for the glob; `None` if it has none.
     name: Option<String>,
 }
 
@@ -50,7 +50,7 @@ enum GlobKind {
         last: u64,
         step: u8,
     },
-    /// A range of numbers, padded with zeros to `width`.
+    /// A range of numbers. Each is padded with zeros to `width` digits.
     Numbers {
         from: u64,
         last: u64,
@@ -59,31 +59,31 @@ enum GlobKind {
     },
 }
 
-/// One URL of a glob.
+/// One URL that a glob expands to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobExpansion {
     /// The URL.
     pub url: String,
-    /// The text that each glob contributed, for an output name.
+    /// The value of each glob in this URL, for an output name.
     pub parts: GlobValues,
 }
 
-/// The text that globs contributed to an expansion.
+/// The values of the globs in one expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GlobValues {
-    /// Values for `#1`, `#2` …
+    /// The values for `#1`, `#2` …, in order.
     numbered: Vec<String>,
-    /// Values for `#<name>`; the first one of a name counts.
+    /// The values for `#<name>`. If a name occurs twice, the first one counts.
     named: Vec<(String, String)>,
 }
 
 impl GlobValues {
-    /// Returns the text of each glob, in order.
+    /// Returns the values of the globs, in order.
     pub fn numbered(&self) -> &[String] {
         &self.numbered
     }
 
-    /// Adds the named texts of another glob; existing names win.
+    /// Adds the named values of another glob. A name that exists already keeps its value.
     #[must_use]
     pub fn with_named(mut self, other: &GlobValues) -> GlobValues {
         self.named.extend_from_slice(&other.named);
@@ -100,7 +100,7 @@ impl GlobValues {
 pub struct GlobError {
     /// The kind of mistake.
     pub kind: GlobErrorKind,
-    /// The position, counted from 1 as in curl.
+    /// The position in the text, counted from 1 as in curl.
     pub position: usize,
 }
 
@@ -118,13 +118,13 @@ pub enum GlobErrorKind {
     UnexpectedBracket,
     /// `{}`.
     EmptySet,
-    /// `[` followed by neither a letter nor a digit.
+    /// `[` is followed by neither a letter nor a digit.
     RangeSpecification,
-    /// A range that runs backwards, has a step of zero or beyond its end, or is not closed.
+    /// A range runs backwards, has a step that is zero or longer than the range, or lacks its `]`.
     Range,
     /// A range whose last step would be beyond the largest number.
     RangeEnd,
-    /// More globs, and pieces between them, than curl allows.
+    /// The text has more globs, together with the text between them, than curl allows.
     TooMany,
     /// Two globs with the same name.
     DuplicateName,
@@ -136,7 +136,7 @@ impl UrlGlob {
         Ok(UrlGlob { pieces: parse::pieces(text)?.into() })
     }
 
-    /// Iterates over all expansions, made on demand. The iterator borrows nothing.
+    /// Iterates over all expansions, which are made on demand. The iterator owns its data.
     pub fn iter(&self) -> GlobExpansions {
         GlobExpansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
     }
@@ -167,7 +167,7 @@ impl IntoIterator for &UrlGlob {
 }
 
 impl GlobPiece {
-    /// Returns the index of the last value.
+    /// Returns the index of the last value of this glob.
     fn last(&self) -> u64 {
         match &self.kind {
             GlobKind::Text(_) => 0,
@@ -238,8 +238,8 @@ impl Iterator for GlobExpansions {
     }
 }
 
-/// Replaces `#1`, `#2` … and `#<name>` in an output name by the texts of the globs. A number or
-/// name without a glob stays as it is.
+/// Replaces `#1`, `#2` … and `#<name>` in an output name by the values of the globs. A number or
+/// name that no glob has stays unchanged.
 pub fn fill_template(template: &str, parts: &GlobValues) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -308,12 +308,12 @@ pub enum GlobPlaceholder<'t> {
     Name(&'t str),
 }
 
-/// Iterates over the placeholders of an output name after `--then`.
+/// Iterates over the placeholders in an output name after `--then`.
 pub fn placeholders(template: &[u8]) -> impl Iterator<Item = GlobPlaceholder<'_>> {
     (0..template.len()).filter_map(|at| placeholder(&template[at..]).map(|(found, _)| found))
 }
 
-/// Returns the placeholder at the start of a text, and its length.
+/// Returns the placeholder at the start of `text`, and its length.
 fn placeholder(text: &[u8]) -> Option<(GlobPlaceholder<'_>, usize)> {
     if text.starts_with(b"{}") {
         return Some((GlobPlaceholder::Value, 2));

@@ -4,14 +4,14 @@ use core::net::Ipv6Addr;
 
 use super::{GlobError, GlobErrorKind, GlobKind, GlobPiece};
 
-/// The largest number and step in a range: curl's `curl_off_t`. Keeps `from + index * step` within
-/// a `u64`.
+/// The largest number and step in a range: curl's `curl_off_t`. The limit ensures that `from +
+/// index * step` fits a `u64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// The largest number of globs and pieces between them, as in curl.
+/// The largest number of globs, together with the texts between them, as in curl.
 const MAX_PIECES: usize = 255;
 
-/// The longest name of a glob, as in curl.
+/// The largest length of a glob's name in bytes, as in curl.
 const MAX_NAME: usize = 64;
 
 pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
@@ -62,7 +62,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
     Ok(pieces)
 }
 
-/// Adds the text before a glob, if there is any.
+/// Adds the text before a glob to `pieces`, if there is any.
 fn add(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
     if plain.is_empty() {
         return Ok(());
@@ -78,8 +78,8 @@ fn push(pieces: &mut Vec<GlobPiece>, piece: GlobPiece, at: usize) -> Result<(), 
     Ok(())
 }
 
-/// Returns the name in angle brackets at the start of `text`, and its length with them. Text that
-/// cannot be a name keeps its meaning from before globs had names.
+/// Returns the name in angle brackets at the start of `text`, and its length including the
+/// brackets. Returns `None` for text that cannot be a name, which is then ordinary text.
 pub(super) fn name(text: &str) -> Option<(&str, usize)> {
     let (name, _) = text.strip_prefix('<')?.split_once('>')?;
     (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))
@@ -89,7 +89,8 @@ fn error(kind: GlobErrorKind, offset: usize) -> GlobError {
     GlobError { kind, position: offset + 1 }
 }
 
-/// Returns the length of an IPv6 address in brackets (with or without a zone) or of `[]`; else 0.
+/// Returns the length of an IPv6 address in brackets (with or without a zone) or of `[]`, and 0 for
+/// any other text.
 fn literal_bracket(text: &str) -> usize {
     let Some(end) = text.find(']') else { return 0 };
     let inner = &text[1..end];
@@ -201,8 +202,8 @@ impl RangeParser<'_> {
     }
 }
 
-/// Returns the index of the last value; `None` if the range runs backwards or the step is longer
-/// than the range.
+/// Returns the index of the last value in a range; `None` if the range runs backwards or the step
+/// is longer than the range.
 fn last_index(from: u64, to: u64, step: u64) -> Option<u64> {
     let span = to.checked_sub(from)?;
     let fits = if span == 0 { step == 1 } else { (1..=span).contains(&step) };

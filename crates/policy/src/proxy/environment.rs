@@ -3,12 +3,12 @@
 use super::{NoProxy, Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// The values of the proxy variables, read once. `Debug` is left out, since the values hold
+/// The values of the proxy variables, read once. `Debug` is left out, since the values contain
 /// passwords.
 ///
 /// `http_proxy` counts in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so a
-/// peer could choose the proxy (CVE-2016-5385). All others count in both cases, with precedence for
-/// lower case. An empty variable counts as unset.
+/// peer could choose the proxy (CVE-2016-5385). All other variables count in both cases; lower case
+/// takes precedence. An empty variable counts as unset.
 #[derive(Clone, Default)]
 pub struct ProxyEnvironment {
     http: Option<String>,
@@ -18,8 +18,8 @@ pub struct ProxyEnvironment {
 
 impl ProxyEnvironment {
     /// Reads the variables through `get`, as text or as the system's bytes. Bytes that are not
-    /// UTF-8 are percent-encoded: a proxy's user and password keep them, and anywhere else the URL
-    /// is refused. A variable with such bytes is never ignored.
+    /// UTF-8 are percent-encoded. In a proxy's user and password they keep their meaning; anywhere
+    /// else the URL is refused. Such a variable is never ignored.
     pub fn read<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
         let value = |name: &&str| get(name).map(|value| text_of(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
@@ -36,7 +36,8 @@ impl ProxyEnvironment {
         self.proxy_unless(target, &self.no_proxy)
     }
 
-    /// Returns the proxy for `target` with `--noproxy`, which replaces the variable `no_proxy`.
+    /// Returns the URL of the proxy for `target`, with `--noproxy` in place of the variable
+    /// `no_proxy`. `None` means a direct connection.
     pub fn proxy_unless(&self, target: &Target, no_proxy: &NoProxy) -> Option<&str> {
         let value = match target.scheme() {
             Scheme::Http => self.http.as_deref(),
@@ -45,7 +46,7 @@ impl ProxyEnvironment {
         value.filter(|_| !no_proxy.matches(target))
     }
 
-    /// Returns `true` if the connection to one of the proxies uses TLS.
+    /// Returns `true` if one of the proxies is reached over TLS.
     pub fn has_https_proxy(&self) -> bool {
         let is_https = |url: &String| Proxy::parse(url).is_ok_and(|proxy| proxy.kind() == ProxyKind::Https);
         [&self.http, &self.https].into_iter().flatten().any(is_https)
@@ -68,19 +69,21 @@ impl ProxyEnvironment {
         pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// Removes the proxies; only `no_proxy` is left.
+    /// Returns the variables without the proxies; `no_proxy` stays.
     #[must_use]
     pub fn without_proxies(self) -> ProxyEnvironment {
         ProxyEnvironment { no_proxy: self.no_proxy, ..ProxyEnvironment::default() }
     }
 
-    /// Removes the entries of `no_proxy` that name a port ([`NoProxy::without_ports`]).
+    /// Returns the variables without the entries of `no_proxy` that name a port
+    /// ([`NoProxy::without_ports`]).
     #[must_use]
     pub fn without_ports(self) -> ProxyEnvironment {
         ProxyEnvironment { no_proxy: self.no_proxy.without_ports(), ..self }
     }
 
-    /// Returns the list of `no_proxy`, which also applies to `-x` unless there is a `--noproxy`.
+    /// Returns the list of the variable `no_proxy`. It also applies to a proxy of `-x`, unless
+    /// there is a `--noproxy`.
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy
     }

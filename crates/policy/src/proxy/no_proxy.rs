@@ -1,4 +1,4 @@
-//! `no_proxy`: hosts that are connected to directly.
+//! `no_proxy`: hosts that are reached without the proxy.
 
 use core::net::IpAddr;
 
@@ -36,7 +36,7 @@ pub struct NoProxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NoProxyEntry {
     hosts: NoProxyHosts,
-    /// The only port for which the entry counts.
+    /// The port for which the entry counts; `None` for all ports.
     port: Option<u16>,
 }
 
@@ -67,7 +67,7 @@ impl NoProxy {
         })
     }
 
-    /// Removes the entries that name a port, which match nothing in curl.
+    /// Returns the list without the entries that name a port, which match nothing in curl.
     #[must_use]
     pub fn without_ports(mut self) -> NoProxy {
         self.entries.retain(|entry| entry.port.is_none());
@@ -75,8 +75,8 @@ impl NoProxy {
     }
 }
 
-/// Writes the list as text from which [`NoProxy::parse`] reads an equal list. Each name stands
-/// between dots, which `parse` removes: without them, a name that was `.*` or `.10.0.0.1` would
+/// Writes the list as text from which [`NoProxy::parse`] reads an equal list. Each name is written
+/// between dots, which `parse` removes. Without the dots, a name that was `.*` or `.10.0.0.1` would
 /// match all hosts or be an address.
 impl core::fmt::Display for NoProxy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -101,8 +101,8 @@ fn parse_entry(word: &str) -> Option<NoProxyEntry> {
     parse_hosts(hosts).map(|hosts| NoProxyEntry { hosts, port })
 }
 
-/// Splits an entry into hosts and port. A port after an address without brackets is a part of
-/// that address.
+/// Splits an entry into host and port. Digits after a colon in an IPv6 address without brackets are
+/// part of the address, not a port.
 fn split_port(word: &str) -> (&str, Option<u16>) {
     let Some((hosts, digits)) = word.rsplit_once(':') else { return (word, None) };
     let is_port = digits.bytes().all(|b| b.is_ascii_digit()) && (!hosts.contains(':') || hosts.starts_with('['));

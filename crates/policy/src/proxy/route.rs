@@ -7,19 +7,19 @@
 use super::{Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// The route of a request through a proxy.
+/// The way in which a request is sent through a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyMode {
-    /// Send the proxy the request in absolute form.
+    /// The proxy receives the request in absolute form and forwards it.
     Forward,
-    /// Open a tunnel by CONNECT, then proceed as on a direct connection.
+    /// The proxy opens a tunnel by CONNECT. The request is then sent as on a direct connection.
     Tunnel,
-    /// Open a tunnel by SOCKS.
+    /// The proxy opens a tunnel by SOCKS.
     Socks,
 }
 
 impl Proxy {
-    /// Returns the route of a request to `target`; `tunnel` is `-p`.
+    /// Returns the way of a request to `target` through this proxy. `tunnel` is true with `-p`.
     pub fn route(&self, target: &Target, tunnel: bool) -> ProxyMode {
         match (self.kind(), target.scheme()) {
             (ProxyKind::Http | ProxyKind::Https, Scheme::Http) if !tunnel => ProxyMode::Forward,
@@ -32,17 +32,20 @@ impl Proxy {
 /// The fields of a request, in order.
 pub type ProxyFields = Vec<(String, Vec<u8>)>;
 
-/// Returns the request target of a CONNECT, which is also its Host: host and port, always with the
-/// port (RFC 9110 §9.3.6).
+/// Returns the request target of a CONNECT, which is also its Host: host and port, even if the port
+/// is the default (RFC 9110 §9.3.6).
 pub fn connect_authority(target: &Target) -> String {
     format!("{}:{}", without_zone(target), target.port())
 }
 
 /// Returns the fields of a CONNECT in curl's order: Host, Proxy-Authorization, User-Agent,
 /// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`), which replace fields
-/// of the same name. `authorization` holds the proxy's credentials: by Digest from
-/// [`DigestSession`](crate::auth::DigestSession), else
-/// [`Credentials::basic`](crate::auth::Credentials::basic). The request itself contributes nothing.
+/// of the same name.
+///
+/// `authorization` is the value of Proxy-Authorization: from
+/// [`DigestSession`](crate::auth::DigestSession) or
+/// [`Credentials::basic`](crate::auth::Credentials::basic). No field of the request to the target
+/// is included.
 pub fn connect_fields(
     target: &Target,
     authorization: Option<&[u8]>,
@@ -56,9 +59,8 @@ pub fn connect_fields(
     replaced(fields, proxy_fields)
 }
 
-/// Returns the fields that a forwarded request carries in addition: Proxy-Authorization,
-/// `Proxy-Connection`, and the user's fields for proxies. Add them only to a request that really
-/// goes to the proxy.
+/// Returns the fields to add to a forwarded request: Proxy-Authorization, `Proxy-Connection`, and
+/// the user's fields for proxies. Add them only to a request that is sent to the proxy itself.
 pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec<u8>)]) -> ProxyFields {
     let mut fields: ProxyFields = Vec::new();
     fields.extend(authorization.map(|value| ("Proxy-Authorization".to_owned(), value.to_vec())));

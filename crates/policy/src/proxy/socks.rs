@@ -31,7 +31,7 @@ use crate::auth::Credentials;
 /// The host that the proxy connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksDestination<'d> {
-    /// A name for the proxy to resolve; 4a and 5h only.
+    /// A name for the proxy to resolve. Only SOCKS 4a and 5h support it.
     Name(&'d str),
     /// An address. SOCKS 4 supports IPv4 only.
     Address(IpAddr),
@@ -40,7 +40,7 @@ pub enum SocksDestination<'d> {
 /// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocksStep {
-    /// Read more, at most [`SocksHandshake::wants`] bytes.
+    /// Read more bytes, at most [`SocksHandshake::wants`].
     NeedMore,
     /// Send the bytes, then read.
     Send(Vec<u8>),
@@ -51,11 +51,11 @@ pub enum SocksStep {
 /// The state of a handshake. `Debug` shows no secret.
 pub struct SocksHandshake {
     state: SocksState,
-    /// The received part of the expected message.
+    /// The received bytes of the message that is expected now.
     have: Vec<u8>,
     credentials: Option<Credentials>,
     first: Vec<u8>,
-    /// SOCKS 5: the request that follows authentication.
+    /// SOCKS 5: the request to send after authentication.
     request: Vec<u8>,
 }
 
@@ -71,8 +71,8 @@ enum SocksState {
 impl SocksHandshake {
     /// Starts a handshake for `destination:port`.
     ///
-    /// SOCKS 4 sends only the user, since it has no passwords. With credentials, SOCKS 5 offers the
-    /// methods "none" and "user and password", and the proxy chooses.
+    /// SOCKS 4 sends only the user name, since it has no passwords. With credentials, SOCKS 5
+    /// offers the methods "none" and "user and password", and the proxy chooses.
     pub fn new(
         kind: ProxyKind,
         destination: SocksDestination<'_>,
@@ -107,8 +107,8 @@ impl SocksHandshake {
         &self.first
     }
 
-    /// Returns the number of bytes to read next; 0 at the end. Reading no more leaves the
-    /// destination's bytes in the socket.
+    /// Returns the number of bytes to read next; 0 after the handshake. Do not read more, so that
+    /// the bytes of the destination stay in the socket.
     pub fn wants(&self) -> usize {
         let whole = match self.state {
             SocksState::Reply4 => 8,
@@ -149,8 +149,8 @@ impl SocksHandshake {
         }
     }
 
-    /// Checks the first bytes of a message: a proxy that refuses may close before the rest, and an
-    /// HTTP server answers with text.
+    /// Checks the first bytes of a message before it is complete. A proxy that refuses may close
+    /// before the rest, and an HTTP server answers with text.
     fn check_early(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
@@ -251,7 +251,7 @@ fn request_5(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8>, So
     Ok(request)
 }
 
-/// Checks that a name fits its length byte and contains no NUL: a shortened name would be another
+/// Checks that a name fits its length byte and contains no NUL. A shortened name would be another
 /// host (CVE-2023-38545 was worse).
 fn checked(name: &str) -> Result<&str, SocksError> {
     if name.is_empty() || name.len() > usize::from(u8::MAX) || name.contains('\0') {
@@ -270,19 +270,19 @@ impl fmt::Debug for SocksHandshake {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocksError {
-    /// The proxy is an HTTP proxy.
+    /// The proxy is an HTTP proxy, not a SOCKS proxy.
     NotSocks,
-    /// The protocol takes only addresses, but the destination is a name. Resolve it first.
+    /// The protocol accepts only addresses, but the destination is a name. Resolve it first.
     Unresolved,
-    /// SOCKS 4 has no IPv6.
+    /// The destination is an IPv6 address, which SOCKS 4 does not support.
     NoIpv6,
     /// A name, user or password has more than 255 bytes, or a name is empty.
     TooLong,
-    /// The server does not speak this version of SOCKS.
+    /// The server does not reply with this version of SOCKS.
     NotAProxy,
-    /// The proxy requires a user and password, and there are none.
+    /// The proxy requires a user and password, but none were given.
     WantsCredentials,
-    /// The proxy accepts no offered method.
+    /// The proxy accepts none of the offered authentication methods.
     NoMethod,
     /// The proxy refused the user or password.
     WrongCredentials,

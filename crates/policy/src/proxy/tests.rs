@@ -170,14 +170,14 @@ fn routes_carry_only_their_own_fields() {
     assert_eq!(text(forward_fields(None, &own)), ["proxy-connection: close"]);
 }
 
-/// A SOCKS handshake: protocol, destination, credentials, the proxy's replies, and the messages
-/// that the client must send.
+/// A SOCKS handshake: the protocol, the destination, the credentials, the proxy's replies, and the
+/// messages that the client must send.
 type SocksExchange<'w> = (ProxyKind, SocksDestination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
 
 const NAME: SocksDestination<'_> = SocksDestination::Name("h.example");
 
-/// Feeds `replies` in pieces of `size` bytes. Returns the sent messages, and the number of bytes
-/// used or the error.
+/// Passes `replies` to the handshake in pieces of `size` bytes. Returns the sent messages, and the
+/// number of bytes used or the error.
 fn play(handshake: &mut SocksHandshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>, Result<usize, SocksError>) {
     let mut sent = vec![handshake.start().to_vec()];
     let (mut at, mut piece_end) = (0, 0);

@@ -12,18 +12,18 @@ pub enum ProxyKind {
     Http,
     /// `https`: TLS to the proxy itself.
     Https,
-    /// `socks4` and `socks`: IPv4 only; the client resolves names.
+    /// `socks4` and `socks`: IPv4 only; the client resolves the destination's name.
     Socks4,
-    /// `socks4a`: the proxy resolves.
+    /// `socks4a`: SOCKS 4 in which the proxy resolves the destination's name.
     Socks4a,
-    /// `socks5` (RFC 1928): the client resolves.
+    /// `socks5` (RFC 1928): the client resolves the destination's name.
     Socks5,
-    /// `socks5h`: the proxy resolves.
+    /// `socks5h`: SOCKS 5 in which the proxy resolves the destination's name.
     Socks5h,
 }
 
 impl ProxyKind {
-    /// Returns the scheme of the URL.
+    /// Returns the scheme of the proxy's URL.
     pub fn as_str(self) -> &'static str {
         match self {
             ProxyKind::Http => "http",
@@ -48,7 +48,7 @@ impl ProxyKind {
         !matches!(self, ProxyKind::Http | ProxyKind::Https)
     }
 
-    /// Returns `true` if the proxy resolves names, as every HTTP proxy does.
+    /// Returns `true` if the proxy resolves the destination's name, as every HTTP proxy does.
     pub fn resolves_names(self) -> bool {
         !matches!(self, ProxyKind::Socks4 | ProxyKind::Socks5)
     }
@@ -89,7 +89,8 @@ impl Proxy {
         Proxy::parse_with(text, ProxyKind::Http)
     }
 
-    /// Parses with another default scheme, as for `--socks5 HOST`.
+    /// Parses a proxy like [`parse`](Self::parse), with another default scheme, as for `--socks5
+    /// HOST`.
     ///
     /// As in curl, a SOCKS proxy on `localhost` with a path is the Unix socket of that path.
     pub fn parse_with(text: &str, default_kind: ProxyKind) -> Result<Proxy, ProxyError> {
@@ -131,22 +132,24 @@ impl Proxy {
         &self.host_text
     }
 
-    /// Returns the port.
+    /// Returns the port, by default [`ProxyKind::default_port`].
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns the user's credentials for the proxy; no other peer receives them.
+    /// Returns the credentials for the proxy; `None` if there are none. No other peer receives
+    /// them.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
 
-    /// Returns the path of a Unix socket that replaces host and port.
+    /// Returns the path of the Unix socket that replaces host and port; `None` for a TCP
+    /// connection.
     pub fn socket_path(&self) -> Option<&str> {
         self.socket_path.as_deref()
     }
 
-    /// Replaces the URL's credentials, as `-U` does.
+    /// Returns the proxy with these credentials instead of the URL's, as `-U` does.
     #[must_use]
     pub fn with_credentials(self, credentials: Option<Credentials>) -> Proxy {
         Proxy { credentials, ..self }
@@ -170,7 +173,7 @@ impl fmt::Debug for Proxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// A scheme that proxies do not have.
+    /// The URL has a scheme that proxies do not have.
     Scheme,
     /// The URL does not name exactly one host.
     Malformed(TargetError),

@@ -17,9 +17,9 @@ use core::ops::Range;
 
 /// A set of byte offsets, as half-open ranges in rising order that neither overlap nor touch.
 ///
-/// The set is small in practice: one range for each connection, and one for each piece that an
-/// earlier run left. A look-up is a binary search; a change moves the ranges after it. A range
-/// takes 16 bytes.
+/// The set is small in practice: one range for each connection, and one for each part that an
+/// earlier run received. A look-up is a binary search; a change moves the ranges after it. A range
+/// occupies 16 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteRanges {
     sorted: Vec<Range<u64>>,
@@ -65,7 +65,8 @@ impl ByteRanges {
         self.holding(offset).is_some()
     }
 
-    /// Returns `true` if the set contains every byte of the range, as always for an empty range.
+    /// Returns `true` if the set contains every byte of the range. An empty range is always
+    /// contained.
     pub fn covers(&self, range: Range<u64>) -> bool {
         range.is_empty() || self.holding(range.start).is_some_and(|span| range.end <= span.end)
     }
@@ -88,7 +89,8 @@ impl ByteRanges {
         starts.zip(ends).map(move |(start, end)| start..end.min(total)).filter(|gap| !gap.is_empty())
     }
 
-    /// Returns the first missing range at or after `from`; `None` if no byte is missing.
+    /// Returns the first missing range at or after `from`, cut at `from`; `None` if no byte is
+    /// missing there.
     pub fn first_gap(&self, from: u64, total: u64) -> Option<Range<u64>> {
         let next = self.sorted.partition_point(|span| span.end <= from);
         let mut behind = self.sorted[next..].iter();
@@ -163,7 +165,7 @@ mod tests {
 
     const SIZE: u64 = 48;
 
-    /// Returns the runs of set bits, or of clear ones.
+    /// Returns the ranges of consecutive bits that are set, or clear if `there` is false.
     fn runs(bits: &[bool], there: bool) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = Vec::new();
         for (at, _) in bits.iter().enumerate().filter(|(_, bit)| **bit == there) {

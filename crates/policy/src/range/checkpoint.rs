@@ -1,4 +1,5 @@
-//! The checkpoint of a partial file, from which a later run continues after kill -9 or a power cut.
+//! The checkpoint of a partial file, from which a later run continues after kill -9 or a power
+//! failure.
 //!
 //! ```
 //! use haul_policy::range::checkpoint::{Checkpoint, SLOT, latest};
@@ -24,9 +25,10 @@
 //! ```
 //!
 //! Checkpoints alternate between two slots of [`SLOT`] bytes after the end of the partial file, so
-//! a torn write destroys only the checkpoint that it replaces. A reader reads both, and the valid
-//! one with the higher number counts. They are in the file itself and not beside it: there is one
-//! name to rename or remove, and none can be left over.
+//! a torn write destroys only the checkpoint that it replaces. A reader decodes both slots, and the
+//! valid checkpoint with the higher sequence number counts. The slots are in the partial file and
+//! not in a second file: there is only one name to rename or remove, and no second file can be
+//! forgotten.
 //!
 //! # Format
 //!
@@ -57,10 +59,11 @@ use core::ops::Range;
 
 use super::{ByteRanges, Validator};
 
-/// The size of a slot in bytes: a page, which file systems usually write as a whole.
+/// The size in bytes of one checkpoint in the file: a page, which file systems usually write as a
+/// whole.
 pub const SLOT: u64 = 4096;
 
-/// The longest boot id in bytes.
+/// The largest length of a boot id in bytes.
 pub const MAX_BOOT: usize = 64;
 
 const SIZE: usize = SLOT as usize;
@@ -69,7 +72,7 @@ const VERSION: u8 = 1;
 const SPAN: usize = 16;
 const SUM: usize = 4;
 
-/// The state of a partial file.
+/// The state of a partial file, written to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The identity of the body: a digest, made by the engine, of the URL and everything else that
@@ -78,24 +81,24 @@ pub struct Checkpoint {
     /// The id of the boot of the machine during which the checkpoint was written; at most
     /// [`MAX_BOOT`] bytes. Empty if unknown.
     pub boot: Vec<u8>,
-    /// True if the bytes of `done` were on the disk before the checkpoint was written.
+    /// True if the bytes of `done` were synced to the disk before the checkpoint was written.
     pub is_synced: bool,
     /// The length of the whole body in bytes.
     pub total: u64,
-    /// The validator of the bytes in `done`.
+    /// The validator of the representation to which the bytes in `done` belong.
     pub validator: Validator,
     /// The received bytes, all below `total`.
     pub done: ByteRanges,
 }
 
 impl Checkpoint {
-    /// Encodes into a slot of [`SLOT`] bytes. Of two checkpoints in a file, the one with the higher
-    /// `sequence` counts.
+    /// Encodes the checkpoint into [`SLOT`] bytes. Of two checkpoints in a file, the one with the
+    /// higher `sequence` counts.
     ///
-    /// The encoding never claims more than `done`: spans are cut at `total`, and if there are more
-    /// than fit (about 250, or 183 with the longest validator), the smallest are left out and will
-    /// be fetched again. A boot id that is too long is left out too, since a shortened one could
-    /// equal another.
+    /// The encoding never claims more bytes than `done`: ranges are cut at `total`. If there are
+    /// more ranges than fit (about 250, or 183 with the longest validator), the smallest are left
+    /// out and will be fetched again. A boot id that is too long is left out too, since a shortened
+    /// one could equal another.
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
         let boot = if self.boot.len() <= MAX_BOOT { &self.boot[..] } else { &[] };
         let validator = self.validator.to_bytes();
@@ -121,15 +124,15 @@ impl Checkpoint {
         out
     }
 
-    /// Returns `true` if the claimed bytes are surely in the file when it is read during `boot`.
-    /// After kill -9 they are, in the page cache; after a power cut only if they were synced first.
-    /// An unknown boot never equals another.
+    /// Returns `true` if the bytes of `done` are surely in the file during the boot with the id
+    /// `boot`. After kill -9 they are in the page cache; after a power failure they are in the file
+    /// only if they were synced first. An unknown (empty) boot id equals no other.
     pub fn holds_after(&self, boot: &[u8]) -> bool {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }
 
-    /// Returns the finished spans, cut at the total length: at most `most`, the largest ones,
-    /// sorted by position.
+    /// Returns the received ranges, cut at the total length. If there are more than `most`, only
+    /// the largest `most` are returned, sorted by position.
     fn largest(&self, most: usize) -> Vec<Range<u64>> {
         let inside = self.done.iter().map(|span| span.start..span.end.min(self.total));
         let mut spans: Vec<_> = inside.filter(|span| !span.is_empty()).collect();
@@ -142,9 +145,9 @@ impl Checkpoint {
     }
 }
 
-/// Decodes a slot that [`Checkpoint::encode`] wrote, with its sequence number. Returns `None` for
-/// other bytes: torn, truncated, longer, changed, or of another version. The spans of the result
-/// are in order, not adjacent, and below the total.
+/// Decodes the [`SLOT`] bytes that [`Checkpoint::encode`] wrote, and returns the sequence number
+/// too. Returns `None` for any other bytes: torn, truncated, too long, changed, or of another
+/// version. The ranges of the result are in order, not adjacent, and below the total.
 pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     if bytes.len() != SIZE {
         return None;
@@ -182,11 +185,11 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     is_clean.then_some((sequence, Checkpoint { identity, boot, is_synced: synced == 1, total, validator, done }))
 }
 
-/// Returns the newest valid checkpoint among consecutive slots; `None` if there is none. A
-/// truncated slot is not valid.
+/// Returns the newest valid checkpoint in `slots`, with its sequence number; `None` if there is
+/// none. `slots` consists of pieces of [`SLOT`] bytes; a truncated one is not valid.
 ///
 /// The caller knows where the slots begin. A checkpoint found at `at` belongs to this file only if
-/// its `total` is `at`: the last bytes of a whole body may look like one.
+/// its `total` is `at`: the last bytes of a whole body may look like a checkpoint.
 pub fn latest(slots: &[u8]) -> Option<(u64, Checkpoint)> {
     slots.chunks(SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }

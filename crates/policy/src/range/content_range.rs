@@ -12,7 +12,7 @@
 
 use core::ops::Range;
 
-/// A valid Content-Range in bytes. At least one of its fields is known.
+/// A valid Content-Range in bytes. At least one of the two fields is `Some`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRange {
     /// The range of bytes, half-open and never empty; `None` for `*` (unsatisfied, in a 416).
@@ -22,22 +22,22 @@ pub struct ContentRange {
 }
 
 impl ContentRange {
-    /// Returns `true` for the exact answer to `bytes=first-(end-1)` of a body of `total` bytes. An
-    /// unknown total does not match, since the body's length may have changed.
+    /// Returns `true` if this answers `Range: bytes=first-(end-1)` of a body of `total` bytes
+    /// exactly. An unknown total does not match, since the body's length may have changed.
     pub fn is_exactly(&self, first: u64, end: u64, total: u64) -> bool {
         self.span == Some(first..end) && self.total == Some(total)
     }
 }
 
-/// Reads a field value; `None` if it is not a valid Content-Range whose unit is `bytes`, in upper
-/// or lower case.
+/// Parses a field value. Returns `None` if it is not a valid Content-Range whose unit is `bytes`,
+/// in upper or lower case.
 ///
-/// The parser is strict, because a part's claim decides where its bytes go. It refuses a last byte
-/// before the first or after the end, a number that does not fit 64 bits, a sign, `*/*`, and two
-/// values joined by a comma. It accepts blanks and tabs around the value and after the unit, where
-/// some servers align it, and nowhere else. It refuses `bytes=0-4/9` (the syntax of requests),
-/// although some clients accept that: a server that confuses the two cannot be trusted with
-/// offsets.
+/// The parser is strict, because the value decides where the bytes of a part are written. It
+/// refuses a last byte before the first or after the end, a number that does not fit 64 bits, a
+/// sign, `*/*`, and two values joined by a comma. It accepts blanks and tabs only around the value
+/// and after the unit, where some servers align it. It refuses `bytes=0-4/9` (the syntax of
+/// requests), although some clients accept that: a server that confuses the two cannot be trusted
+/// with offsets.
 pub fn parse(value: &[u8]) -> Option<ContentRange> {
     let value = trim(value);
     let (unit, rest) = value.split_at_checked(5)?;
@@ -60,8 +60,8 @@ pub fn parse(value: &[u8]) -> Option<ContentRange> {
     (first < end && inside).then_some(ContentRange { span: Some(first..end), total })
 }
 
-/// Splits at the first occurrence of a byte. A second one stays in the latter half, where a number
-/// does not allow it.
+/// Splits at the first occurrence of a byte. A second one stays in the latter half, which then
+/// fails to parse as a number.
 fn cut(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = memchr::memchr(at, text)?;
     Some((&text[..place], &text[place + 1..]))
@@ -76,7 +76,7 @@ fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Parses `1*DIGIT`; leading zeros are allowed.
+/// Parses decimal digits; leading zeros are allowed.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

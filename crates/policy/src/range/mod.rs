@@ -1,5 +1,5 @@
-//! One body from several ranges and over several runs: checking a part's claim, tracking received
-//! bytes, and recording them.
+//! One body from several ranges and over several runs: checks the range that each response claims,
+//! tracks the received bytes, and records them.
 //!
 //! | module | subject |
 //! |---|---|

@@ -8,11 +8,11 @@
 //!  (a file)    ├───────────────────────────┊─────────────┬──────┬──────┬──────┤
 //! ```
 //!
-//! The first stream owns all the rest of the body until a part is claimed from it: its end is where
-//! the first part begins. For a pipe the parts follow it, no further ahead of the output than
-//! memory allows. For a file the parts are taken from the end, so that the first stream continues
-//! undisturbed until it meets them; the last parts are halves of its rest, so that all streams end
-//! together.
+//! The first stream (the request without a range) owns the rest of the body until a part is claimed
+//! from it. Its claim then ends where the first part begins. For a pipe, the parts follow it, no
+//! further ahead of the output than memory allows. For a file, the parts are claimed from the end,
+//! so that the first stream continues undisturbed until it meets them. The last parts are halves of
+//! its rest, so that all streams end together.
 //!
 //! ```
 //! use haul_policy::range::byte_ranges::ByteRanges;
@@ -33,7 +33,7 @@ use super::byte_ranges::ByteRanges;
 /// The order in which the parts of a body may arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartOrder {
-    /// From the front, at most `ahead` bytes before the output.
+    /// In rising order from the front, at most `ahead` bytes before the output.
     InOrder {
         /// The number of bytes that may wait in memory for the output.
         ahead: u64,
@@ -42,16 +42,16 @@ pub enum PartOrder {
     Anywhere,
 }
 
-/// A part in flight.
+/// A part that a connection is fetching.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedPart {
-    /// The part's identity.
+    /// The id of the claim, for the methods of [`PartWindow`].
     pub id: usize,
-    /// The part's bytes.
+    /// The range of the part in the body.
     pub span: Range<u64>,
 }
 
-/// The present bytes of a body, and the claims on the rest.
+/// The bytes of a body that are present, and the claims of connections on missing bytes.
 #[derive(Clone, Debug)]
 pub struct PartWindow {
     total: u64,
@@ -72,12 +72,13 @@ struct PartClaim {
 }
 
 impl PartWindow {
-    /// Creates the window of a body of `total` bytes, of which `done` are present.
+    /// Creates the state for a body of `total` bytes, of which `done` are present.
     pub fn new(total: u64, done: ByteRanges, order: PartOrder) -> PartWindow {
         PartWindow { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
 
-    /// Claims for the first stream everything from `at` to the next present byte.
+    /// Claims everything from `at` to the next present or claimed byte for the first stream.
+    /// Returns the claim's id.
     pub fn first(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
         self.out = self.out.max(if matches!(self.order, PartOrder::InOrder { .. }) { at } else { self.out });
@@ -92,8 +93,8 @@ impl PartWindow {
         id
     }
 
-    /// Returns where the free bytes that start at `at` end: at the next finished part, or at the
-    /// next claim of a part other than `own`.
+    /// Returns the end of the unclaimed missing bytes that start at `at`: the next present byte, or
+    /// the start of the next claim other than `own`.
     fn end_of_free_bytes(&self, at: u64, own: Option<usize>) -> u64 {
         // A part that was finished while another waited at its start may have been joined with what
         // lies before it.
@@ -103,22 +104,23 @@ impl PartWindow {
         [there, claimed].into_iter().flatten().min().unwrap_or(self.total)
     }
 
-    /// Ends the first stream's claim at this byte; others may claim the rest.
+    /// Ends the first stream's claim at the byte `at`. Other connections may then claim the bytes
+    /// after it.
     pub fn cut(&mut self, id: usize, at: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id && claim.is_open) {
             claim.end = claim.end.min(at.max(claim.at));
         }
     }
 
-    /// Extends the first stream's claim as far as possible.
+    /// Extends the first stream's claim to the next present or claimed byte.
     pub fn extend(&mut self, id: usize) {
         let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
         let end = self.end_of_free_bytes(self.claims[index].at, Some(id));
         self.claims[index].end = end;
     }
 
-    /// Claims a part of about `size` bytes. A part taken from the first stream has at least `least`
-    /// bytes.
+    /// Claims a part of about `size` bytes for another connection; `None` if nothing can be
+    /// claimed. A part that is cut off the first stream's claim has at least `least` bytes.
     pub fn claim(&mut self, size: u64, least: u64) -> Option<ClaimedPart> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {
@@ -139,8 +141,8 @@ impl PartWindow {
         is_enough.then(|| ClaimedPart { id: self.push(span.start, span.end, false), span })
     }
 
-    /// Returns the last part of the first stream's rest, at most half of it, for another
-    /// connection.
+    /// Cuts a part off the end of the first stream's claim, at most half of it. Returns `None` if
+    /// that would be less than `least` bytes.
     fn take_from_first(&mut self, size: u64, least: u64) -> Option<Range<u64>> {
         let first = self.claims.iter_mut().find(|claim| claim.is_open)?;
         let size = size.min((first.end - first.at) / 2);
@@ -152,7 +154,7 @@ impl PartWindow {
         Some(end - size..end)
     }
 
-    /// Iterates over the ranges that are neither present nor in flight.
+    /// Iterates over the ranges that are neither present nor claimed.
     fn free(&self) -> impl Iterator<Item = Range<u64>> {
         let mut taken = self.done.clone();
         for claim in &self.claims {
@@ -162,7 +164,7 @@ impl PartWindow {
         gaps.into_iter()
     }
 
-    /// Records that the bytes of this claim up to `to` have arrived.
+    /// Records that the bytes of this claim before the offset `to` have arrived.
     pub fn received(&mut self, id: usize, to: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
             let to = to.min(claim.end).max(claim.at);
@@ -171,17 +173,17 @@ impl PartWindow {
         }
     }
 
-    /// Gives up this claim: its missing bytes can be claimed again.
+    /// Drops this claim. Its missing bytes can be claimed again.
     pub fn release(&mut self, id: usize) {
         self.claims.retain(|claim| claim.id != id);
     }
 
-    /// Returns the end of this claim.
+    /// Returns the end of this claim; `None` if there is no such claim.
     pub fn end_of(&self, id: usize) -> Option<u64> {
         self.claims.iter().find(|claim| claim.id == id).map(|claim| claim.end)
     }
 
-    /// Records that the output has reached `to`.
+    /// Records that the output has reached the offset `to`.
     pub fn emitted(&mut self, to: u64) {
         self.out = self.out.max(to);
     }
@@ -191,14 +193,14 @@ impl PartWindow {
         self.total - self.done.covered()
     }
 
-    /// Returns the number of bytes that can still be claimed: unclaimed ones, and those of the
-    /// first stream, whose claim can be cut.
+    /// Returns the number of bytes that another connection could claim: unclaimed ones, and the
+    /// rest of the first stream's claim, which can be cut.
     pub fn to_share(&self) -> u64 {
         let of_first = self.claims.iter().filter(|claim| claim.is_open).map(|claim| claim.end - claim.at);
         self.free().map(|free| free.end - free.start).chain(of_first).sum()
     }
 
-    /// Returns the first missing byte.
+    /// Returns the offset of the first missing byte; the total length if no byte is missing.
     pub fn first_missing(&self) -> u64 {
         self.done.first_gap(0, self.total).map_or(self.total, |gap| gap.start)
     }
@@ -282,7 +284,7 @@ mod tests {
 
     proptest::proptest! {
         /// Checks that each byte is claimed once and the body is completed, whichever claims are
-        /// given up.
+        /// dropped.
         #[test]
         fn every_byte_is_fetched_once(
             steps in proptest::collection::vec((0_u8..6, 0_u64..400), 1..200),

@@ -5,10 +5,10 @@
 //!    one stream             + one part               four          all, four, two or one
 //! ```
 //!
-//! A trial pays if the first stream mostly waits for the network, is slow enough that it may not
-//! fill the link, and has enough bytes left to make up for the set-up. The gain is measured over
-//! all connections together: four that bring half as much again allow the maximum, a small gain
-//! keeps two, no gain keeps one.
+//! A trial with more connections is worthwhile if three things hold: the first stream mostly waits
+//! for the network, it is slow enough that it may not fill the link, and enough bytes are left to
+//! make up for the set-up. The gain is measured over all connections together. If four connections
+//! bring half as much again, the maximum is allowed; a small gain keeps two, no gain keeps one.
 //!
 //! ```
 //! use core::time::Duration;
@@ -26,19 +26,19 @@ use core::time::Duration;
 
 use crate::MonotonicTime;
 
-/// The time over which the rate of one stream is measured; also that of several, if the gain is
-/// obvious.
+/// The time over which the rate of one stream is measured. The rate of several streams is measured
+/// over the same time if the gain is obvious.
 const WINDOW: Duration = Duration::from_millis(100);
 /// The time over which the rate of several streams is measured if the gain is not obvious.
 const MEASURED: Duration = Duration::from_millis(200);
-/// The time for requested connections to open; after it they are judged without the missing ones.
+/// The time allowed for new connections to open. After it, the measurement begins without the
+/// missing ones.
 const OPENING: Duration = Duration::from_secs(1);
-/// A rate in bytes a second above which a stream is not rate-limited: more connections would cost
-/// more than they gain.
+/// The rate in bytes a second from which more connections would cost more than they gain.
 const FAST: u64 = 200_000_000;
-/// The least remaining time at the present rate that makes a trial pay.
+/// The least remaining time, at the present rate, for which a trial is worthwhile.
 const WORTH: Duration = Duration::from_millis(250);
-/// The number of connections for the first measurement.
+/// The number of connections during the first measurement.
 const FIRST: usize = 4;
 
 /// Observations of the first stream.
@@ -46,11 +46,12 @@ const FIRST: usize = 4;
 pub struct StreamSample {
     /// The current time.
     pub now: MonotonicTime,
-    /// Body bytes received so far.
+    /// The number of body bytes received so far.
     pub received: u64,
-    /// Body bytes still to come.
+    /// The number of body bytes still to come.
     pub remaining: u64,
-    /// The total time spent waiting for the network, not for the output.
+    /// The total time spent waiting for the network. Time spent waiting for the output is not
+    /// counted.
     pub waited: Duration,
 }
 
@@ -70,21 +71,21 @@ pub struct SplitPlanner {
 enum SplitPhase {
     Single,
     Probing,
-    /// Connections are opening since this time.
+    /// Further connections are opening since this time.
     Opening(MonotonicTime),
-    /// The gain is measured at this time.
+    /// The gain is measured until this time.
     Measuring(MonotonicTime),
     Settled(usize),
 }
 
 impl SplitPlanner {
-    /// Creates a planner for at most `most` connections, at the start of the body.
+    /// Creates a planner for at most `most` connections. Call it when the body begins.
     pub fn new(most: usize, now: MonotonicTime) -> SplitPlanner {
         SplitPlanner { most, phase: SplitPhase::Single, since: now, received: 0, waited: Duration::ZERO, single: 0 }
     }
 
-    /// Returns `true` if a trial with more connections pays. May be called repeatedly while there
-    /// is one stream.
+    /// Returns `true` if a trial with more connections is worthwhile. Call it from time to time
+    /// while there is one stream.
     pub fn is_worth_trying(&mut self, seen: StreamSample) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < WINDOW {
@@ -114,8 +115,9 @@ impl SplitPlanner {
         self.single
     }
 
-    /// Returns the wanted number of connections. `received` counts the bytes of all so far,
-    /// `delivering` the requested connections that deliver bytes.
+    /// Returns the number of connections that should be used now. `received` is the number of bytes
+    /// that all connections received so far. `delivering` is the number of connections that deliver
+    /// bytes.
     pub fn wanted(&mut self, now: MonotonicTime, received: u64, delivering: usize) -> usize {
         let first = self.most.min(FIRST);
         match self.phase {
@@ -157,14 +159,15 @@ impl SplitPlanner {
         matches!(self.phase, SplitPhase::Settled(_))
     }
 
-    /// Records that the server refused one of `connections` connections: the limit becomes one
-    /// fewer, but at least one.
+    /// Records that the server refused one of `connections` connections. The limit then becomes one
+    /// less than `connections`, but at least 1.
     pub fn refused(&mut self, connections: usize) {
         self.most = self.most.min(connections.saturating_sub(1)).max(1);
         self.phase = SplitPhase::Settled(self.most);
     }
 
-    /// Returns the next timeout: call [`SplitPlanner::wanted`] then, even without an event.
+    /// Returns the time of the next timeout; `None` if there is none. Call [`SplitPlanner::wanted`]
+    /// then, even without an event.
     pub fn next_timeout(&self) -> Option<MonotonicTime> {
         match self.phase {
             SplitPhase::Opening(since) => Some(since + OPENING),
@@ -199,8 +202,8 @@ mod tests {
         splitter
     }
 
-    /// Returns the final number of connections if `n` connections together deliver `rate(n)` bytes
-    /// a second.
+    /// Returns the final number of connections. `one` is the rate of one connection, `rate(n)` that
+    /// of `n` connections together, both in bytes a second.
     fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
         let mut splitter = probing(most, one);
         let mut received = 0;

@@ -20,32 +20,35 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The longest entity-tag that is kept, in bytes with its quotes. A longer one is refused, not cut.
+/// The largest length of an entity-tag in bytes, with its quotes. A longer one is refused, not cut.
 pub const MAX_ETAG: usize = 1024;
 
-/// 1 January 1990 as Unix time: before the first web server. A Last-Modified older than that is a
-/// build system's constant, see [`Validator::strong`].
+/// 1 January 1990 as Unix time, before the first web server. An older Last-Modified is a constant
+/// that a build system set, see [`Validator::strong`].
 const FIRST_SERVER: u64 = 631_152_000;
 
-/// The strong validator of a representation: an entity-tag, or an equally strong Last-Modified.
+/// The strong validator of a representation: a strong entity-tag, or a Last-Modified that counts as
+/// strong.
 ///
 /// `==` compares the text; to compare with a later response use [`agrees`](Validator::agrees).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
-    /// The value as received. The first byte tells the kinds apart, as in If-Range itself: only an
-    /// entity-tag begins with a quote.
+    /// The value as received. Only an entity-tag begins with a quote, so the first byte tells the
+    /// two kinds apart, as in If-Range itself.
     value: Vec<u8>,
 }
 
 /// The result of comparing a later response with a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValidatorMatch {
-    /// The same representation, by strong comparison: the bytes continue the ones received before.
+    /// The response has the same representation, by strong comparison: its bytes may be joined with
+    /// the earlier ones.
     Same,
-    /// Another representation, or possibly another: the bytes must not be mixed.
+    /// The response has another representation, or may have: its bytes must not be joined with the
+    /// earlier ones.
     Different,
-    /// The response lacks the field. A 206 that answers If-Range implies the same representation by
-    /// its status (RFC 9110 §13.1.5); any other response implies nothing.
+    /// The response lacks the field. If it is a 206 that answers If-Range, its status implies the
+    /// same representation (RFC 9110 §13.1.5); any other response implies nothing.
     Unsaid,
 }
 
@@ -55,18 +58,18 @@ impl Validator {
     ///
     /// A strong entity-tag takes precedence: `"…"` of valid bytes (RFC 9110 §8.8.3), at most
     /// [`MAX_ETAG`]. The alternative is a Last-Modified that is strong by §8.8.2.2: it and Date are
-    /// valid, and it is at least one second earlier, so a second change within the same second
-    /// would show.
+    /// valid, and it is at least one second earlier, so that a second change within the same second
+    /// would have another date.
     ///
-    /// If the entity-tag is weak or too long, the date is not used, strong or not. §13.1.5 allows a
-    /// date in If-Range only to a client without an entity-tag. An origin that marks its tag as
-    /// weak states that two bodies under it may differ in bytes, as when a proxy compresses them
-    /// again under one date. Bytes that are no entity-tag at all (`ETag: abc`) state nothing, and
-    /// the date decides.
+    /// If the entity-tag is weak or too long, Last-Modified is not used. §13.1.5 allows a date in
+    /// If-Range only to a client without an entity-tag. An origin that marks its tag as weak states
+    /// that two bodies with this tag may differ in bytes, as when a proxy compresses them again
+    /// under one date. If ETag is not an entity-tag at all (`ETag: abc`), it is ignored and
+    /// Last-Modified decides.
     ///
     /// A Last-Modified before 1990 is not used: build systems and archivers set all files to such a
-    /// constant (1970, 1980, 1985), and the next version has the same one. A mistake here costs one
-    /// stream instead of several.
+    /// constant (1970, 1980, 1985), and the next version has the same one. If it was a real date
+    /// after all, the only loss is that one stream is used instead of several.
     pub fn strong(etag: Option<&[u8]>, last_modified: Option<&[u8]>, date: Option<&[u8]>) -> Option<Validator> {
         if let Some(tag) = etag.map(<[u8]>::trim_ascii) {
             if is_entity_tag(tag) {
@@ -89,9 +92,9 @@ impl Validator {
 
     /// Compares a later response with this validator, by its ETag and Last-Modified as received.
     ///
-    /// Only the field from which this validator was made counts. A tag is compared byte for byte,
-    /// so a weak or malformed one always differs (strong comparison, RFC 9110 §8.8.3.2). Dates are
-    /// compared as points in time, in any format.
+    /// Only the field from which this validator was made is compared. A tag is compared byte for
+    /// byte, so a weak or malformed one always differs (strong comparison, RFC 9110 §8.8.3.2).
+    /// Dates are compared as points in time, in any format.
     pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> ValidatorMatch {
         let same = if self.is_entity_tag() {
             let Some(tag) = etag else { return ValidatorMatch::Unsaid };
@@ -103,13 +106,14 @@ impl Validator {
         if same { ValidatorMatch::Same } else { ValidatorMatch::Different }
     }
 
-    /// Returns the bytes to store, at most [`MAX_ETAG`].
+    /// Returns the validator as bytes for storage, at most [`MAX_ETAG`].
     pub fn to_bytes(&self) -> Vec<u8> {
         self.value.clone()
     }
 
-    /// Reads the bytes that [`to_bytes`](Validator::to_bytes) made; `None` if they cannot be a
-    /// validator. The result is safe to send as a field value: no byte in it ends a line.
+    /// Creates a validator from bytes that [`to_bytes`](Validator::to_bytes) returned; `None` if
+    /// they cannot be a validator. The result is safe to send as a field value: no byte in it ends
+    /// a line.
     pub fn from_bytes(bytes: &[u8]) -> Option<Validator> {
         let tag = is_entity_tag(bytes) && bytes.len() <= MAX_ETAG;
         let date = || modified(bytes).is_some_and(|(value, _)| value == bytes);
@@ -121,7 +125,8 @@ impl Validator {
     }
 }
 
-/// Checks a strong entity-tag: `DQUOTE *etagc DQUOTE`, etagc = `%x21 / %x23-7E / obs-text`.
+/// Returns `true` for a strong entity-tag: `DQUOTE *etagc DQUOTE`, where etagc is `%x21 / %x23-7E /
+/// obs-text`.
 fn is_entity_tag(tag: &[u8]) -> bool {
     match tag {
         [b'"', inner @ .., b'"'] => inner.iter().all(|b| matches!(b, 0x21 | 0x23..=0x7e | 0x80..)),
@@ -129,7 +134,7 @@ fn is_entity_tag(tag: &[u8]) -> bool {
     }
 }
 
-/// Parses a Last-Modified; `None` if it cannot be trusted.
+/// Parses a Last-Modified; `None` if it is invalid or before 1990.
 fn modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
     let at = http_date(value)?;
     (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_SERVER)).then_some((value.trim_ascii(), at))

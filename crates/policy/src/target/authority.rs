@@ -2,7 +2,7 @@
 //! a leak.
 //!
 //! Text that could make DNS, the Host field, SNI or a cookie jar see another host is refused, not
-//! repaired: a second `@`, a backslash, encoded delimiters, empty labels.
+//! repaired. Such text is a second `@`, a backslash, encoded delimiters, or empty labels.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
@@ -15,7 +15,8 @@ use super::error::{TargetError, UrlErrorKind};
 use super::origin::Host;
 use crate::urlencode;
 
-/// The longest host, as in curl. DNS has no names above 253 bytes, but `--resolve` and proxies may.
+/// The largest length of a host in bytes, as in curl. DNS has no names above 253 bytes, but
+/// `--resolve` and proxies may have.
 const MAX_HOST: usize = 65_535;
 
 /// A parsed authority.
@@ -51,7 +52,8 @@ fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Splits into the host, with its opening bracket only, and the text after the colon.
+/// Splits a host from the text after the colon. The host keeps its opening bracket, if any, but
+/// loses the closing one.
 fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     if text.starts_with('[') {
         let end = memchr(b']', text.as_bytes()).ok_or(UrlErrorKind::Ipv6)?;
@@ -65,8 +67,8 @@ fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     Ok(text.split_once(':').unwrap_or((text, "")))
 }
 
-/// Parses digits; `u16::from_str` would accept a plus sign. `host:` means `host`, as in browsers
-/// and curl.
+/// Parses a port. Only digits are allowed; `u16::from_str` would accept a plus sign. No digits
+/// (`host:`) mean no port, as in browsers and curl.
 fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
     if digits.is_empty() {
         return Ok(None);
@@ -127,8 +129,9 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     })
 }
 
-/// Checks a name: letters, digits, `-`, `_`, `~` and single dots. curl's list of forbidden
-/// characters misses `|`; a list of allowed ones cannot miss any.
+/// Checks the characters of a name: letters, digits, `-`, `_`, `~` and single dots. A list of
+/// allowed characters cannot miss a dangerous one, as curl's list of forbidden characters misses
+/// `|`.
 fn check_name(name: &str) -> Result<(), TargetError> {
     let mut after_dot = true;
     for b in name.bytes() {
@@ -142,9 +145,9 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     if name.is_empty() { Err(UrlErrorKind::NoHost.into()) } else { Ok(()) }
 }
 
-/// Parses an address in the forms that `inet_aton`, and so every resolver, accepts: `127.1`,
-/// `0x7f.1`, `0177.0.0.1`, `2130706433`, also with a trailing dot, as in browsers and curl. Other
-/// text (a part too large, five parts, `08`) is a name.
+/// Parses an IPv4 address in the forms that `inet_aton`, and so every resolver, accepts: `127.1`,
+/// `0x7f.1`, `0177.0.0.1`, `2130706433`. A trailing dot is accepted, as in browsers and curl.
+/// Returns `None` for other text (a part too large, five parts, `08`), which is a name.
 fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
     if !name.as_bytes()[0].is_ascii_digit() {
         return None;

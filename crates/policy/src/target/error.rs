@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// The scheme is neither `http` nor `https`; holds it in lower case.
+    /// The scheme, in lower case here, is neither `http` nor `https`.
     UnsupportedScheme(String),
     /// The text is not a URL that names exactly one host.
     Malformed {

@@ -48,14 +48,14 @@ pub struct Target {
     origin: Origin,
     userinfo: Option<Box<str>>,
     explicit_port: Option<u16>,
-    /// Path and query: the origin-form of RFC 9112 §3.2.1.
+    /// Path and query, as the request line sends them (origin-form, RFC 9112 §3.2.1).
     line: Box<str>,
     path_len: usize,
     fragment: Option<Box<str>>,
     path_as_is: bool,
 }
 
-/// A reference, split at its delimiters.
+/// A reference, split into its parts.
 struct PathQueryFragment<'t> {
     path: &'t str,
     query: Option<&'t str>,
@@ -63,7 +63,8 @@ struct PathQueryFragment<'t> {
 }
 
 impl Target {
-    /// Parses a URL. The default scheme is `http`, whatever the host name begins with.
+    /// Parses a URL. A text without a scheme is an `http` URL, even if its host name begins with
+    /// `ftp.`.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
         Target::parse_with(text, Scheme::Http, false)
     }
@@ -87,7 +88,7 @@ impl Target {
     }
 
     /// Parses a URL that probably has the same origin as `last`. If the text begins with that
-    /// origin as it is written, that part is not parsed again; otherwise all of it is.
+    /// origin, only the rest is parsed. Use it for lists of URLs, where it saves time.
     ///
     /// ```
     /// use haul_policy::{Scheme, Target};
@@ -117,7 +118,7 @@ impl Target {
         Ok(Target::of(origin.clone(), None, port, rest, path_as_is))
     }
 
-    /// Parses the text after `scheme://`.
+    /// Parses the part of a URL after `scheme://`.
     fn from_authority(scheme: Scheme, rest: &str, path_as_is: bool) -> Result<Target, TargetError> {
         let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
         let parsed = authority::parse(&rest[..end])?;
@@ -126,7 +127,7 @@ impl Target {
         Ok(Target::of(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is))
     }
 
-    /// Makes a target from an origin and the text after it.
+    /// Creates a target from an origin and the part of a URL after it.
     fn of(origin: Origin, userinfo: Option<&str>, explicit_port: Option<u16>, tail: &str, path_as_is: bool) -> Target {
         let (line, path_len, fragment) = (Box::default(), 0, None);
         let userinfo = userinfo.map(Box::from);
@@ -168,7 +169,7 @@ impl Target {
         self.origin.port()
     }
 
-    /// Returns the port if the URL contains one.
+    /// Returns the port if the URL contains one; `None` for the default port.
     pub fn explicit_port(&self) -> Option<u16> {
         self.explicit_port
     }
@@ -183,25 +184,25 @@ impl Target {
         &self.line[..self.path_len]
     }
 
-    /// Returns the text after the first `?`.
+    /// Returns the text after the first `?`; `None` if there is no `?`.
     pub fn query(&self) -> Option<&str> {
         self.line.get(self.path_len + 1..)
     }
 
-    /// Returns the fragment as written.
+    /// Returns the fragment as written, without the `#`; `None` if there is none.
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.as_deref()
     }
 
-    /// Returns user and password, percent-decoded. Bytes that are not UTF-8 are replaced; use
-    /// [`userinfo_bytes`](Target::userinfo_bytes) for credentials.
+    /// Returns user and password, percent-decoded; `None` if there is no userinfo. Bytes that are
+    /// not UTF-8 are replaced; use [`userinfo_bytes`](Target::userinfo_bytes) for credentials.
     pub fn userinfo(&self) -> Option<(String, String)> {
         let (user, password) = self.userinfo_bytes()?;
         Some((lossy(user), lossy(password)))
     }
 
-    /// Returns user and password, percent-decoded, without CR, LF and NUL. The password is empty if
-    /// there is no colon.
+    /// Returns user and password, percent-decoded; `None` if there is no userinfo. They never
+    /// contain CR, LF or NUL. The password is empty if there is no colon.
     pub fn userinfo_bytes(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let text = self.userinfo.as_deref()?;
         let (user, password) = text.split_once(':').unwrap_or((text, ""));
@@ -228,7 +229,7 @@ impl Target {
         self.userinfo = None;
     }
 
-    /// Returns the target with another path, encoded like a URL's.
+    /// Returns the target with another path, which is encoded like the path of a parsed URL.
     pub(crate) fn with_path(&self, path: &str) -> Target {
         let line = [path, &self.line[self.path_len..]].concat();
         Target { line: line.into_boxed_str(), path_len: path.len(), ..self.clone() }
@@ -240,12 +241,12 @@ impl Target {
         self.origin.authority()
     }
 
-    /// Writes [`authority`](Target::authority).
+    /// Writes the [`authority`](Target::authority) to `out`.
     pub fn write_authority(&self, out: &mut impl Write) -> fmt::Result {
         self.origin.write_authority(out)
     }
 
-    /// Returns scheme, host and port. Increments a reference count instead of copying.
+    /// Returns scheme, host and port. The call copies nothing; it increments a reference count.
     pub fn origin(&self) -> Origin {
         self.origin.clone()
     }
@@ -255,15 +256,15 @@ impl Target {
         [self.origin.text(), &self.line].concat()
     }
 
-    /// Appends the [`to_url`](Target::to_url) text to `out`, whose memory can be reused.
+    /// Appends the text of [`to_url`](Target::to_url) to `out`, so that the buffer can be reused.
     pub fn push_url(&self, out: &mut String) {
         out.reserve(self.origin.text().len() + self.line.len());
         out.push_str(self.origin.text());
         out.push_str(&self.line);
     }
 
-    /// Returns `true` if the target shares this origin's allocation. An equal origin that was
-    /// parsed separately does not.
+    /// Returns `true` if the target and this origin share one allocation. An equal origin that was
+    /// parsed separately does not share it.
     pub fn shares_origin(&self, origin: &Origin) -> bool {
         self.origin.is_same_as(origin)
     }
@@ -323,14 +324,14 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
     }
 }
 
-/// Splits `scheme:rest` (RFC 3986 §3.1); a scheme has at most 40 bytes, as in curl.
+/// Splits `scheme:rest` (RFC 3986 §3.1). A scheme has at most 40 bytes, as in curl.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().take(41).position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(&b)))?;
     let rest = text[end..].strip_prefix(':')?;
     text.as_bytes()[0].is_ascii_alphabetic().then_some((&text[..end], rest))
 }
 
-/// Refuses `word:` alone: a scheme without a rest rather than a host without a port.
+/// Refuses text of the form `word:`, which is a scheme without a rest, not a host without a port.
 fn check_no_scheme(text: &str) -> Result<(), TargetError> {
     let end = memchr3(b'/', b'?', b'#', text.as_bytes()).unwrap_or(text.len());
     if text[..end].ends_with(':') { Err(UrlErrorKind::Port.into()) } else { Ok(()) }

@@ -33,12 +33,12 @@ impl Scheme {
     }
 }
 
-/// A host, in one form for DNS, Host, SNI, cookies and comparison.
+/// A host in normalised form, the same for DNS, Host, SNI, cookies and comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
-    /// A name in lower-case ASCII, after IDNA, with its trailing dot if it has one.
+    /// A name in lower-case ASCII, after IDNA. It keeps its trailing dot, if it has one.
     Name(String),
-    /// An IPv4 address, written in any form.
+    /// An IPv4 address. URLs may write it in other forms, such as `0x7f.1`.
     V4(Ipv4Addr),
     /// An IPv6 address and its zone (RFC 6874), percent-decoded.
     V6(Ipv6Addr, Option<String>),
@@ -66,14 +66,15 @@ struct OriginParts {
     scheme: Scheme,
     port: u16,
     host: Host,
-    /// The start of the origin's URLs: `http://[::1%25lo]:8080`. Made once, since every request
+    /// The start of the origin's URLs: `http://[::1%25lo]:8080`. It is stored, since every request
     /// needs parts of it.
     text: Box<str>,
     /// The length of the host in `text`, without brackets and zone.
     host_len: usize,
 }
 
-/// Hashes only the text, which determines the rest: each URL of a queue is looked up by its origin.
+/// Hashes only the text, which determines the other fields. Each URL of a queue is looked up by its
+/// origin, so the hash should be cheap.
 impl Hash for OriginParts {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
@@ -81,7 +82,7 @@ impl Hash for OriginParts {
 }
 
 impl Origin {
-    /// Creates an origin from normalised parts, as [`Target::parse`](super::Target::parse) makes
+    /// Creates an origin from normalised parts, as [`Target::parse`](super::Target::parse) produces
     /// them.
     pub(super) fn new(scheme: Scheme, host: Host, port: u16) -> Origin {
         let name_len = if let Host::Name(name) = &host { name.len() } else { 0 };
@@ -116,7 +117,7 @@ impl Origin {
         Origin(Arc::new(OriginParts { scheme, port, host, text: text.into_boxed_str(), host_len }))
     }
 
-    /// Returns `true` if both share one allocation.
+    /// Returns `true` if both origins share one allocation.
     pub(super) fn is_same_as(&self, other: &Origin) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -137,7 +138,7 @@ impl Origin {
         &self.after_scheme()[bracket..][..self.0.host_len]
     }
 
-    /// Returns the start of the origin's URLs.
+    /// Returns the text with which URLs of this origin begin, such as `http://h.example:8080`.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -151,8 +152,8 @@ impl Origin {
         self.0.port
     }
 
-    /// Returns the value of the Host field (RFC 9110 §7.2): IPv6 in brackets, no zone (which means
-    /// nothing to the peer, RFC 6874 §1), the port only if it is not the default.
+    /// Returns the value of the Host field (RFC 9110 §7.2). IPv6 is in brackets and has no zone,
+    /// which means nothing to the peer (RFC 6874 §1). The port is left out if it is the default.
     pub fn authority(&self) -> Cow<'_, str> {
         let text = self.after_scheme();
         match &self.0.host {
@@ -164,7 +165,7 @@ impl Origin {
         }
     }
 
-    /// Writes [`authority`](Self::authority).
+    /// Writes the [`authority`](Self::authority) to `out`.
     pub fn write_authority(&self, out: &mut impl Write) -> fmt::Result {
         out.write_str(&self.authority())
     }

@@ -1,6 +1,6 @@
 //! Path and query: removes dot segments, encodes non-ASCII bytes, and leaves the rest unchanged.
 
-/// The kinds of path segments for dot-segment removal (RFC 3986 §5.2.4).
+/// The kinds of path segments that dot-segment removal distinguishes (RFC 3986 §5.2.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DotSegment {
     None,
@@ -8,8 +8,8 @@ pub(crate) enum DotSegment {
     Two,
 }
 
-/// Recognises `.` and `..`, also written `%2e`: servers and newer clients decode it, and a path
-/// that looks harmless here would lead to the parent directory there.
+/// Returns the kind of a segment. `%2e` counts as a dot: servers and newer clients decode it, so a
+/// path that looks harmless here would lead to the parent directory there.
 pub(crate) fn dots(segment: &str) -> DotSegment {
     let mut rest = segment.as_bytes();
     let mut count = 0;
@@ -27,7 +27,8 @@ pub(crate) fn dots(segment: &str) -> DotSegment {
     }
 }
 
-/// Appends `path` (empty, or beginning with a slash) to the empty `line`.
+/// Appends `path` (empty, or beginning with a slash) to `line`, which must be empty. Removes dot
+/// segments unless `as_is` is true.
 pub(super) fn push_path(line: &mut String, path: &str, as_is: bool) {
     if path.is_empty() {
         line.push('/');
@@ -38,7 +39,7 @@ pub(super) fn push_path(line: &mut String, path: &str, as_is: bool) {
     }
 }
 
-/// Removes dot segments (RFC 3986 §5.2.4), with the output as the only buffer.
+/// Appends a path without its dot segments (RFC 3986 §5.2.4). Needs no buffer besides `line`.
 fn push_without_dots(line: &mut String, path: &str) {
     let mut segments = path[1..].split('/').peekable();
     while let Some(segment) = segments.next() {
@@ -59,8 +60,8 @@ fn may_have_dots(path: &str) -> bool {
     path.as_bytes().windows(2).any(|pair| matches!(pair, b"/." | b"/%"))
 }
 
-/// Appends ASCII as it is, and the bytes of other characters percent-encoded in upper case (RFC
-/// 3986 §2.1).
+/// Appends ASCII characters unchanged, and other characters percent-encoded with upper-case digits
+/// (RFC 3986 §2.1).
 pub(super) fn push_encoded(out: &mut String, text: &str) {
     if text.is_ascii() {
         out.push_str(text);
@@ -71,7 +72,7 @@ pub(super) fn push_encoded(out: &mut String, text: &str) {
     }
 }
 
-/// Appends `%XX`.
+/// Appends a byte percent-encoded, as `%XX`.
 pub(crate) fn push_byte(out: &mut String, byte: u8) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     out.push('%');

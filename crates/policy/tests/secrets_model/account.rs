@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::SecretReceiver;
 
-/// Spellings of each host. The second host is a subdomain of the first; the last two are this
-/// machine.
+/// Spellings of each host. The second host is a subdomain of the first; the last two are names of
+/// this machine.
 pub(super) const HOSTS: [[&str; 2]; 5] = [
     ["a.example", "A.Example"],
     ["w.a.example", "w.%61.example"],
@@ -63,7 +63,7 @@ impl ModelUserOptions {
     }
 
     /// Returns the number of the proxy for a peer, and whether the proxy forwards the request and
-    /// so sees all of it.
+    /// so can read all of it; `None` without a proxy.
     fn proxy(&self, peer: ModelPeer) -> Option<(usize, bool)> {
         let which = usize::from(peer.tls);
         let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
@@ -76,12 +76,12 @@ impl ModelUserOptions {
 pub(super) enum DomainAttribute {
     None,
     Own,
-    /// The host's name without its first label.
+    /// The domain is the host's name without its first label.
     Parent,
     Of(usize),
 }
 
-/// A Set-Cookie of the model.
+/// A Set-Cookie field in the model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ModelSetCookie {
     pub(super) domain: DomainAttribute,
@@ -117,7 +117,7 @@ impl ModelSetCookie {
     }
 }
 
-/// A response: a redirect, with cookies.
+/// A response in the model: a redirect, with cookies.
 #[derive(Clone, Debug)]
 pub(super) struct ModelStep {
     pub(super) peer: ModelPeer,
@@ -139,14 +139,14 @@ impl ModelStep {
     }
 }
 
-/// The model: who may see which secret after the steps so far.
+/// The model: which receiver may read which secret after the steps so far.
 pub(super) struct SecretsModel<'w> {
     world: &'w ModelUserOptions,
     first: ModelPeer,
     from: ModelPeer,
     peer: ModelPeer,
-    /// True if a server has put a user of its own into a URL: requests to the first origin may then
-    /// contain that user instead.
+    /// True if a server has put its own userinfo into a URL. Requests to the first origin may then
+    /// contain that user instead of the user's.
     foreign_user: bool,
     cookies: Vec<(String, Vec<usize>, bool)>,
 }
@@ -165,7 +165,7 @@ impl<'w> SecretsModel<'w> {
         self.foreign_user |= userinfo;
     }
 
-    /// Records a cookie that the peer sets; returns whether the client must accept it.
+    /// Records a cookie that the peer sets. Returns `true` if the client must accept it.
     pub(super) fn on_cookie(&mut self, cookie: &ModelSetCookie, number: usize) -> bool {
         let audience = cookie.audience(self.peer);
         let taken = audience.is_some();
@@ -173,8 +173,8 @@ impl<'w> SecretsModel<'w> {
         taken
     }
 
-    /// Returns all secrets, and whether the origin that is asked now may see each; `None` if it may
-    /// but need not.
+    /// Returns all secrets, each with whether the current origin may receive it. `None` means that
+    /// it may receive the secret but need not.
     fn of_origin(&self) -> Vec<(String, Option<bool>)> {
         let ModelUserOptions { user, url_user, bearer, netrc, .. } = *self.world;
         let is_first = self.peer == self.first;
@@ -198,7 +198,7 @@ impl<'w> SecretsModel<'w> {
         secrets
     }
 
-    /// Checks that a receiver could read exactly the secrets that it may read.
+    /// Checks that the text sent to a receiver contains exactly the secrets that it may receive.
     pub(super) fn check(&self, receiver: SecretReceiver, text: &str) -> Result<(), TestCaseError> {
         let proxy = self.world.proxy(self.peer);
         let sees_request = match receiver {

@@ -1,8 +1,8 @@
 //! Model test with everything that a request can carry: `-u`, a URL's user, a token, netrc entries,
 //! cookies that servers set, and the credentials of two proxies.
 //!
-//! The client here only joins the crate's decisions: it composes what an engine would send, and to
-//! whom. The model (`account`) determines from the steps alone who may see which secret.
+//! The client here only combines the crate's decisions: it composes the messages that an engine
+//! would send. The model (`account`) determines from the steps alone who may see which secret.
 
 mod account;
 
@@ -26,7 +26,7 @@ const NOW: u64 = 1_800_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretReceiver {
     Origin,
-    /// The proxy for http (0) or https (1).
+    /// The proxy for http (0) or for https (1).
     Proxy(usize),
 }
 

@@ -159,7 +159,7 @@ fn name_that_dns_cannot_carry_is_refused() {
 }
 
 proptest::proptest! {
-    /// Every lookup ends, after at most as many tries as the configuration allows.
+    /// Checks that every lookup ends, after at most as many tries as the configuration allows.
     #[test]
     fn every_lookup_ends(events in proptest::collection::vec((0u8..8, 0usize..3, 0u8..2), 0..40), servers in 1usize..4) {
         let lines: String = (0..servers).map(|n| format!("nameserver 10.0.0.{n}\n")).collect();
