@@ -233,7 +233,7 @@ pub fn referer(from: &Target, to: &Target) -> Option<String> {
 ///
 /// ```
 /// use haul_policy::secrets::without_userinfo;
-/// 
+///
 /// assert_eq!(without_userinfo("http://me:pass?word@h:x/"), "http://***@h:x/");
 /// assert_eq!(without_userinfo("http://h:x/?to=a@b"), "http://h:x/?to=a@b");
 /// ```

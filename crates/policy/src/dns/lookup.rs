@@ -5,7 +5,7 @@
 //! only one of the two.
 //!
 //! | event | reaction |
-//!  |---|---|
+//! |---|---|
 //! | no response for 1 s, then 2 s, 4 s … (at most `timeout`) | the next server is asked as well; a late response still counts |
 //! | the server fails, refuses or cannot be reached | the next server is asked at once |
 //! | the response is truncated | the same query is sent over TCP |
