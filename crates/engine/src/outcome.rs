@@ -11,15 +11,15 @@ use crate::{Error, Result};
 /// The outcome of a finished transfer.
 #[derive(Debug)]
 pub struct TransferOutcome {
-    /// `Ok` if the body was delivered completely.
+    /// `Ok` if the body was delivered completely, otherwise the error that ended the transfer.
     pub result: Result<()>,
-    /// The target of the last exchange.
+    /// The target of the last request: after redirects, the last redirect's target.
     pub target: Target,
-    /// The head of the last response.
+    /// The head of the last response; `None` if there was none.
     pub head: Option<ResponseHead>,
-    /// Sizes, times and addresses.
+    /// The sizes, times and addresses of the transfer.
     pub facts: Box<Facts>,
-    /// The number that the caller gave the transfer.
+    /// The number that the caller gave to the transfer.
     pub tag: u64,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.

@@ -42,11 +42,12 @@ const SEND: SendFlags = SendFlags::empty();
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// The receive and send timeouts that are set, in microseconds; 0 means no timeout.
+    /// The receive and send timeouts that the socket has at present, in microseconds; 0 means no
+    /// timeout.
     armed: [AtomicU64; 2],
 }
 
-/// The state of an idle connection before it is reused.
+/// The state of an idle connection's socket, as [`peek_idle`] finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleSocketState {
     /// Open, without input: the connection may be used.
@@ -79,7 +80,7 @@ impl Socket {
     /// Opens a socket of the address's family, with close-on-exec and `TCP_NODELAY`.
     ///
     /// # Errors
-    /// Those of `socket(2)`, including `EMFILE` and `ENFILE`.
+    /// The errors of `socket(2)`, including `EMFILE` and `ENFILE`.
     pub fn open(address: &SocketAddr, nonblocking: bool) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = Self::of(stream_socket(family, nonblocking)?);
@@ -91,7 +92,7 @@ impl Socket {
     /// Opens a Unix socket (`AF_UNIX`).
     ///
     /// # Errors
-    /// Those of `socket(2)`.
+    /// The errors of `socket(2)`.
     pub fn open_local(nonblocking: bool) -> io::Result<Self> {
         let socket = Self::of(stream_socket(AddressFamily::UNIX, nonblocking)?);
         socket.without_sigpipe()?;
@@ -102,7 +103,7 @@ impl Socket {
     /// `WouldBlock` and must be repeated.
     ///
     /// # Errors
-    /// Those of `connect(2)`.
+    /// The errors of `connect(2)`.
     pub fn connect_local(&self, address: &net::SocketAddrUnix) -> io::Result<()> {
         Ok(net::connect(&self.fd, address)?)
     }
@@ -111,13 +112,13 @@ impl Socket {
     /// [`Socket::connect_result`].
     ///
     /// # Errors
-    /// Those of `connect(2)`.
+    /// The errors of `connect(2)`.
     pub fn connect(&self, address: &SocketAddr) -> io::Result<()> {
         Ok(net::connect(&self.fd, address)?)
     }
 
-    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it is not
-    /// complete.
+    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it has not ended
+    /// yet.
     ///
     /// On Linux, this calls `connect(2)` again, which returns the result at once. That replaces the
     /// three system calls `poll`, `SO_ERROR` and `getpeername`.
@@ -131,8 +132,8 @@ impl Socket {
         }
     }
 
-    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it is not
-    /// complete.
+    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it has not ended
+    /// yet.
     #[cfg(not(target_os = "linux"))]
     pub fn connect_result(&self, _address: &SocketAddr) -> Option<io::Result<()>> {
         match self.take_error() {
@@ -141,10 +142,11 @@ impl Socket {
         }
     }
 
-    /// Receives available bytes. Waits for them if the socket is blocking. 0 means the end.
+    /// Receives available bytes, and returns their number; 0 means the end of the stream. Waits for
+    /// bytes if the socket is blocking.
     ///
     /// # Errors
-    /// Those of `recv(2)`; `WouldBlock` also after a receive timeout.
+    /// The errors of `recv(2)`; `WouldBlock` also after a receive timeout.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         Ok(net::recv(&self.fd, buf, RecvFlags::empty())?.1)
     }
@@ -152,7 +154,7 @@ impl Socket {
     /// Receives available bytes without waiting, even if the socket is blocking.
     ///
     /// # Errors
-    /// Those of `recv(2)`; `WouldBlock` if no bytes are available.
+    /// The errors of `recv(2)`; `WouldBlock` if no bytes are available.
     pub fn recv_nonblocking(&self, buf: &mut [u8]) -> io::Result<usize> {
         Ok(net::recv(&self.fd, buf, RecvFlags::DONTWAIT)?.1)
     }
@@ -160,7 +162,7 @@ impl Socket {
     /// Sends bytes. Returns the number of bytes that the socket accepted.
     ///
     /// # Errors
-    /// Those of `send(2)`.
+    /// The errors of `send(2)`.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(net::send(&self.fd, bytes, SEND)?)
     }
@@ -168,7 +170,7 @@ impl Socket {
     /// Sends bytes without waiting, even if the socket is blocking.
     ///
     /// # Errors
-    /// Those of `send(2)`; `WouldBlock` if the socket accepts no bytes now.
+    /// The errors of `send(2)`; `WouldBlock` if the socket accepts no bytes now.
     pub fn send_nonblocking(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(net::send(&self.fd, bytes, SEND | SendFlags::DONTWAIT)?)
     }
@@ -176,7 +178,7 @@ impl Socket {
     /// Sends several buffers in one call (a head and a small body), so that they share a segment.
     ///
     /// # Errors
-    /// Those of `sendmsg(2)`.
+    /// The errors of `sendmsg(2)`.
     pub fn send_vectored(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         Ok(net::sendmsg(&self.fd, pieces, &mut net::SendAncillaryBuffer::default(), SEND)?)
     }
@@ -184,7 +186,7 @@ impl Socket {
     /// Ends the sending direction. Input can still be received.
     ///
     /// # Errors
-    /// Those of `shutdown(2)`.
+    /// The errors of `shutdown(2)`.
     pub fn shutdown_write(&self) -> io::Result<()> {
         Ok(net::shutdown(&self.fd, net::Shutdown::Write)?)
     }
@@ -192,7 +194,7 @@ impl Socket {
     /// Sets whether calls return at once instead of waiting.
     ///
     /// # Errors
-    /// Those of `ioctl(2)`.
+    /// The errors of `ioctl(2)`.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         Ok(rustix::io::ioctl_fionbio(&self.fd, nonblocking)?)
     }
@@ -200,11 +202,11 @@ impl Socket {
     /// Sets `SO_RCVLOWAT`: readers are woken only when this many bytes are available, or at the end
     /// or an error. Bulk data thus needs fewer reads. 1 is the system's default.
     ///
-    /// Hazard: if fewer bytes than this are still to come, without an end, a reader waits forever.
-    /// Set it back to 1 before.
+    /// Hazard: if fewer bytes than this are still to come, and the peer keeps the connection open,
+    /// a reader waits for ever. The caller must set the value back to 1 before.
     ///
     /// # Errors
-    /// Those of `setsockopt(2)`.
+    /// The errors of `setsockopt(2)`.
     pub fn set_recv_lowat(&self, bytes: usize) -> io::Result<()> {
         let value = libc::c_int::try_from(bytes.max(1)).unwrap_or(libc::c_int::MAX);
         // SAFETY: `SO_RCVLOWAT` reads one `c_int`.
@@ -234,17 +236,17 @@ impl Socket {
     /// timeout.
     ///
     /// # Errors
-    /// Those of `setsockopt(2)`.
+    /// The errors of `setsockopt(2)`.
     pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.arm(SocketTimeout::Receive, timeout)
     }
 
-    /// Sets the timeout of blocking receives and sends to this time or at most a sixteenth more. A
-    /// call may time out early, so the caller must check the time. `None` means no timeout. If the
-    /// timeouts that are set already are close enough, no system call is made.
+    /// Sets the timeout of blocking receives and sends to `most` or up to a sixteenth more. A call
+    /// may time out early, so the caller must check the time. `None` means no timeout. No system
+    /// call is made if the present timeouts are close enough.
     ///
     /// # Errors
-    /// Those of `setsockopt(2)`.
+    /// The errors of `setsockopt(2)`.
     pub fn set_timeouts(&self, most: Option<Duration>) -> io::Result<()> {
         for (armed, which) in self.armed.iter().zip([SocketTimeout::Receive, SocketTimeout::Send]) {
             if !fits(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
@@ -254,8 +256,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sets the timeout of receives or of sends, by the option that every system supports. rustix
-    /// uses Linux's newer option, which gVisor accepts and ignores.
+    /// Sets the timeout of receives or of sends, by the socket option that every system supports.
+    /// (rustix uses a newer option of Linux, which gVisor accepts but ignores.)
     fn arm(&self, which: SocketTimeout, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
@@ -302,7 +304,7 @@ impl Socket {
     /// Returns the address of the peer.
     ///
     /// # Errors
-    /// Those of `getpeername(2)`.
+    /// The errors of `getpeername(2)`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         let address = net::getpeername(&self.fd)?.ok_or(io::ErrorKind::NotConnected)?;
         Ok(SocketAddr::try_from(address)?)
@@ -311,7 +313,7 @@ impl Socket {
     /// Returns the local address.
     ///
     /// # Errors
-    /// Those of `getsockname(2)`.
+    /// The errors of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(SocketAddr::try_from(net::getsockname(&self.fd)?)?)
     }
@@ -328,7 +330,7 @@ impl Socket {
     }
 }
 
-/// The calls that have a timeout.
+/// The calls of a socket that have a timeout.
 #[derive(Clone, Copy)]
 enum SocketTimeout {
     Receive,
@@ -350,7 +352,7 @@ pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     }
 }
 
-/// Returns at least a microsecond, since zero means no timeout.
+/// Returns the timeout, but at least a microsecond, since zero would mean no timeout.
 fn at_least_one_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
 }
@@ -365,8 +367,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
-/// Returns true if the timeout that is set already may be kept for a timeout of `wanted`; 0 means
-/// none.
+/// Returns true if a socket's present timeout `armed` is close enough to `wanted` to be kept. Both
+/// are in microseconds; 0 means no timeout.
 fn fits(armed: u64, wanted: u64) -> bool {
     match (armed, wanted) {
         (0, 0) => true,

@@ -26,10 +26,10 @@ pub struct ConnectionStream {
     pub peer: Option<SocketAddr>,
     /// The local address, if it was requested.
     pub local: Option<SocketAddr>,
-    /// The number of this stream among all streams of the process, from 0.
+    /// The number of this stream among all streams of the process, counted from 0.
     pub number: u64,
-    /// The process generation ([`crate::fork`]) that made the stream: in a forked child, it sends
-    /// nothing.
+    /// The fork generation ([`crate::fork`]) of the process that made the stream. In a forked
+    /// child, dropping the stream sends nothing.
     generation: u32,
 }
 
@@ -39,11 +39,12 @@ static STREAMS: AtomicU64 = AtomicU64::new(0);
 /// The result of [`ConnectionStream::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveOutcome {
-    /// Bytes at the start of the buffer: pass them to [`ConnectionStream::open`].
+    /// Bytes were received. They are at the start of the buffer: pass them to
+    /// [`ConnectionStream::open`].
     Bytes {
         /// The number of bytes.
         filled: usize,
-        /// The buffer is full, so there may be more to receive.
+        /// True if the buffer is full, so there may be more to receive.
         more: bool,
     },
     /// No bytes are available (on a blocking socket, none arrived before its timeout).
@@ -66,8 +67,8 @@ impl ConnectionStream {
         self.tls = Some(Box::new(TlsLayer::new(tls)));
     }
 
-    /// Turns a stream to a proxy that has opened a tunnel into the stream inside the tunnel,
-    /// without TLS of its own. `ahead` are the bytes that followed the proxy's response.
+    /// Turns a stream to a proxy that has opened a tunnel into the stream inside the tunnel, which
+    /// has no TLS layer yet. `ahead` contains the bytes that followed the proxy's response.
     pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         self.transport.nest(self.tls.take(), ahead, tunnel);
     }
@@ -85,8 +86,9 @@ impl ConnectionStream {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Returns true if the end of the stream ([`ReceiveOutcome::End`]) was not a truncation. For
-    /// plain HTTP through an https proxy, the TLS connection with the proxy decides.
+    /// Returns true if the end of the stream ([`ReceiveOutcome::End`]) was announced and so is no
+    /// truncation. For plain HTTP through an https proxy, the end of the TLS connection with the
+    /// proxy decides.
     #[must_use]
     pub fn ended_properly(&self) -> bool {
         self.tls.is_none() && self.transport.ended_properly()
@@ -134,7 +136,7 @@ impl ConnectionStream {
     }
 
     /// Describes the TLS session and the server's certificate in lines of text. The cipher has its
-    /// name of RFC 8446, section B.4, not that of rustls.
+    /// name in RFC 8446, section B.4, not its name in rustls.
     #[must_use]
     pub fn agreed(&self) -> Vec<String> {
         let Some(tls) = self.tls.as_ref().map(|secured| &secured.tls) else { return Vec::new() };
@@ -314,8 +316,8 @@ fn tls_error(message: &str, error: io::Error) -> Error {
 }
 
 impl Drop for ConnectionStream {
-    /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or the alert after an
-    /// error. Does not wait: if the socket does not accept the alert, it is lost.
+    /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or an error's alert. Does
+    /// not wait: if the socket does not accept the alert, the alert is lost.
     fn drop(&mut self) {
         if self.is_secure() && self.generation == fork::generation() {
             let _ = self.transport.close(self.tls.take());

@@ -17,14 +17,14 @@ use super::http2_tunnel::{Http2Tunnel, TunnelEvent};
 use super::socket::Socket;
 use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 
-/// The size of one read of the ciphertext from an https proxy.
+/// The number of bytes of ciphertext that one read requests from an https proxy.
 const WIRE: usize = 4 * MAX_RECORD;
 
 /// A TLS connection and its buffered ciphertext.
 #[derive(Debug)]
 pub(super) struct TlsLayer {
     pub(super) tls: TlsConnection,
-    /// The received part of an incomplete record.
+    /// The received bytes of an incomplete record.
     pub(super) partial: Vec<u8>,
     /// Ciphertext that the layer below has not accepted yet.
     pub(super) outgoing: Vec<u8>,
@@ -41,7 +41,8 @@ impl TlsLayer {
         self.sent < self.outgoing.len()
     }
 
-    /// Adds the closing alert. After a partly sent record, no alert can follow, so none is added.
+    /// Appends the closing alert (`close_notify`) to the output. If a record was sent only in part,
+    /// no alert can follow it, so none is appended.
     pub(super) fn close(&mut self) {
         if !self.has_output() {
             self.tls.take_output(&mut self.outgoing);
@@ -73,7 +74,7 @@ pub(super) struct Transport {
     /// that were read.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<ProxyTls>>,
-    /// The last receive read the socket until it was empty.
+    /// True if the last receive read the socket until it was empty.
     is_drained: bool,
 }
 
@@ -89,14 +90,15 @@ struct ProxyTls {
     opened: Range<usize>,
     /// The range of decrypted bytes for the reader.
     plain: Range<usize>,
-    /// The proxy closed its direction, or its bytes could not be decrypted.
+    /// The end of the input: the proxy closed its direction, or its bytes could not be decrypted.
+    /// `None` while the input continues.
     over: Option<ProxyTlsEnd>,
 }
 
 #[derive(Debug)]
 enum ProxyTlsEnd {
-    /// `is_said` is true if a `close_notify` or the end of the tunnel's stream announced the end,
-    /// and false if only the connection ended.
+    /// The input has ended. `is_said` is true if a `close_notify` or the end of the tunnel's stream
+    /// announced the end, and false if the connection was only closed.
     Ended {
         is_said: bool,
     },
@@ -134,8 +136,8 @@ impl Transport {
         self.outer.is_some()
     }
 
-    /// Returns true if the next receive returns something without a read from the socket. Do not
-    /// wait for the socket then.
+    /// Returns true if the next receive returns bytes or the end without reading from the socket.
+    /// The caller must not wait for the socket then.
     pub(super) fn has_buffered_input(&self) -> bool {
         self.ahead.1 < self.ahead.0.len()
             || self
@@ -201,7 +203,8 @@ impl Transport {
         Ok(bytes.len())
     }
 
-    /// Sends the kept bytes. Returns true if none are left.
+    /// Sends the encrypted bytes that the socket did not accept before. Returns true if none are
+    /// left.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let Some(outer) = &mut self.outer else { return Ok(true) };
         outer.say(&self.socket)
@@ -211,7 +214,8 @@ impl Transport {
         self.outer.as_ref().is_some_and(|outer| outer.secured.has_output())
     }
 
-    /// Sends the closing alerts of the TLS layer above and of the proxy's. Does not wait.
+    /// Sends the closing alerts of the stream's own TLS layer `above` and of the proxy's layer.
+    /// Does not wait.
     pub(super) fn close(&mut self, above: Option<Box<TlsLayer>>) -> io::Result<()> {
         if self.outer.is_some() {
             self.socket.set_nonblocking(true)?;
@@ -279,7 +283,7 @@ impl ProxyTls {
         Ok(filled)
     }
 
-    /// Sends kept bytes, key updates, and the tunnel's output. Returns true if none are left.
+    /// Sends unsent bytes, key updates, and the tunnel's output. Returns true if none are left.
     fn say(&mut self, socket: &Socket) -> io::Result<bool> {
         self.secured.tls.take_output(&mut self.secured.outgoing);
         loop {
@@ -294,7 +298,7 @@ impl ProxyTls {
         }
     }
 
-    /// Passes more of the decrypted bytes to the tunnel. Returns false if it needs more.
+    /// Passes decrypted bytes to the tunnel. Returns false if the tunnel needs more than there are.
     fn pass(&mut self) -> bool {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;

@@ -51,7 +51,7 @@ pub struct Distinct {
 
 impl Distinct {
     /// Makes a filter that uses about `memory` bytes of memory. When they are used up, it writes
-    /// unlinked files in `dir`.
+    /// further values to temporary files in the directory `dir`.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Distinct {
     /// Adds a value, and returns whether it is new.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
     pub fn push(&mut self, value: &[u8]) -> Result<DistinctResult> {
         let [low, high] = self.keys.each_ref().map(|key| {
             let mut hasher = key.build_hasher();
@@ -96,7 +96,7 @@ impl Distinct {
     /// appeared.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written or read.
     pub fn finish(self) -> Result<DeferredValues> {
         let Some(deferred) = self.deferred else { return Ok(DeferredValues { sorted: None }) };
         drop(self.known);
@@ -118,8 +118,9 @@ impl Distinct {
         Ok(DeferredValues { sorted: Some(by_number.finish()?) })
     }
 
-    /// Returns true if the table is full and may not grow: with three quarters of the budget in
-    /// use, there is no room for the old table and the new one, twice as large, at once.
+    /// Returns true if the table is full and may not grow. It may not if it uses more than three
+    /// quarters of the budget, since the old table and a new one, twice as large, would not fit
+    /// into the budget together.
     fn is_full(&self) -> bool {
         self.known.len() == self.known.capacity()
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
@@ -147,7 +148,7 @@ impl fmt::Debug for Distinct {
     }
 }
 
-/// The new values for which the table had no room.
+/// The new values for which the table had no room. [`Distinct::finish`] returns them.
 #[derive(Debug)]
 pub struct DeferredValues {
     sorted: Option<SortedValues>,
@@ -157,7 +158,7 @@ impl DeferredValues {
     /// Returns the next value, or `None` at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be read.
     pub fn next_value(&mut self) -> Result<Option<&[u8]>> {
         let Some(sorted) = &mut self.sorted else { return Ok(None) };
         Ok(sorted.next_value()?.map(|record| &record[8..]))

@@ -100,17 +100,18 @@ impl fmt::Debug for ExtractPattern {
     }
 }
 
-/// Searches a body that arrives in pieces. After [`finish`](Self::finish) or
-/// [`reset`](Self::reset), it can search another.
+/// Searches a body that arrives in pieces for the values of a pattern. After
+/// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another body.
 ///
-/// It owns the scratch memory of the search and is worth reusing. Memory: the scratch of each
-/// expression and the unsettled end of the body, which is at most the longest match (1 MiB if the
-/// expression has no bound; a longer match may be cut there) plus 256 KiB. With several
-/// expressions, it also keeps their values from that part of the body.
+/// An extractor owns the working memory of the search, so it is worth reusing. It needs working
+/// memory for each expression, and keeps the unsettled end of the body, where later bytes can still
+/// change a match. That end is at most as long as the longest match plus 256 KiB. A match of an
+/// expression without a length limit counts as 1 MiB, and a longer one may be cut there. With
+/// several expressions, the extractor also keeps their values from the unsettled end.
 pub struct Extractor {
     searches: Vec<ExpressionSearch>,
-    /// Values of several expressions that wait, because another expression may still find an
-    /// earlier one.
+    /// Values that wait because another expression may still find one that begins earlier in the
+    /// body.
     found: Vec<ExtractedValue>,
 }
 
@@ -142,9 +143,9 @@ impl Extractor {
         self.found.clear();
     }
 
-    /// Searches the next piece of the body, and passes the values to `on_match`. A value is passed
-    /// on as soon as later bytes cannot change it and at least 4 KiB were collected (256 KiB if
-    /// much of the body is unsettled).
+    /// Searches the next piece of the body, and passes the values to `on_match`. Small pieces are
+    /// collected until there are 4 KiB (256 KiB if much of the body is unsettled). A value is
+    /// passed on when later bytes cannot change it any more.
     ///
     /// # Errors
     /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
@@ -186,7 +187,7 @@ impl Extractor {
     }
 }
 
-/// Passes the values whose matches begin before `settled` to `on_match`, in order.
+/// Passes the values whose matches begin before the position `settled` to `on_match`, in order.
 fn give_out(
     found: &mut Vec<ExtractedValue>,
     settled: u64,
@@ -242,7 +243,7 @@ impl ExpressionSearch {
         self.scratch.reset();
     }
 
-    /// Returns the position in the body up to which all matches have been found.
+    /// Returns the position in the body before which all matches have been found.
     fn settled(&self) -> u64 {
         self.origin + self.next as u64
     }
@@ -302,8 +303,9 @@ impl ExpressionSearch {
         Ok(())
     }
 
-    /// Passes the matches at the window's settled positions to `on_match`, and moves `next` past
-    /// them. `last` means that the body ends with the window.
+    /// Passes the matches at the settled positions of `window` (those that later input cannot
+    /// change) to `on_match`, and moves `next` past them. `last` is true if the body ends with the
+    /// window.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled =

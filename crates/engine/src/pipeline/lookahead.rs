@@ -21,19 +21,21 @@ use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKin
 /// The number of bytes that an assertion may examine on either side: the length of the longest
 /// UTF-8 character.
 pub(super) const CONTEXT: usize = 4;
-/// The length up to which matches are found whole across pieces, if the expression itself does not
-/// limit their length.
+/// The longest match, in bytes, that is found whole even if it spans several pieces. It applies to
+/// expressions that do not limit the length of their matches.
 pub(super) const LONGEST: usize = 1 << 20;
-/// The maximum match length for which the search simply waits for more input.
+/// The maximum match length, in bytes, for which the search only waits for more input and needs no
+/// second expression.
 const SHORT: usize = 4 << 10;
 
-/// The rule that decides which start positions are settled for an expression.
+/// The rule that decides which start positions are settled: no later input can change a match
+/// there.
 #[derive(Debug)]
 pub(super) enum Lookahead {
     /// A match is at most this many bytes long.
     Within(usize),
-    /// Matches are longer or have no limit. This regular expression finds the first position that
-    /// is not settled.
+    /// Matches are longer than [`SHORT`] or have no limit. This regular expression finds the first
+    /// position that is not settled.
     Open(Box<Regex>),
 }
 
@@ -58,8 +60,8 @@ impl Lookahead {
         }
     }
 
-    /// Returns how many bytes of the next piece to examine first: mostly enough to settle the end
-    /// of the previous one.
+    /// Returns the number of bytes of the next piece to examine first. They are usually enough to
+    /// settle the end of the previous piece.
     pub(super) fn seam(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * CONTEXT).min(SHORT),
@@ -67,7 +69,7 @@ impl Lookahead {
         }
     }
 
-    /// Returns the first position from `from` on that is not settled.
+    /// Returns the first position from `from` on at which later input can still change a match.
     pub(super) fn settled(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
         let within = |bound: usize| (window.len() + 1).saturating_sub(bound + CONTEXT);
         match (self, cache) {
@@ -85,7 +87,7 @@ impl Lookahead {
     }
 }
 
-/// Returns an expression that matches every beginning of a match of `hir`, from the empty one to
+/// Returns an expression that matches every prefix of a match of `hir`, from the empty prefix to
 /// the whole match.
 fn beginnings(hir: &Hir) -> Hir {
     match hir.kind() {

@@ -45,7 +45,7 @@ pub struct ProxyHop {
     pub without: Vec<String>,
     /// The User-Agent of CONNECT requests.
     pub user_agent: Option<Vec<u8>>,
-    /// The cache of the authentication that proxies require.
+    /// The cache of the authentication that proxies require, shared with the [`ProxyOptions`].
     pub memory: ProxyAuthCache,
 }
 
@@ -160,7 +160,8 @@ impl ProxyHop {
         Ok((uri, fields))
     }
 
-    /// Removes the generated fields that must not be sent to the proxy.
+    /// Removes the generated fields that the user excluded ([`ProxyHop::without`]), so that they
+    /// are not sent to the proxy.
     pub(in crate::net) fn remove_unwanted(&self, fields: &mut ProxyFields) {
         let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
         let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");

@@ -9,7 +9,7 @@
 use aws_lc_rs::aead as aws_lc;
 use ring::aead as ring_lib;
 
-/// The length of the authentication tag that follows the ciphertext.
+/// The length of the authentication tag that follows the ciphertext, in bytes.
 pub(super) const TAG: usize = 16;
 
 /// The AEAD algorithms of TLS 1.2 and 1.3.
@@ -50,8 +50,8 @@ impl RecordAead {
         Some(Self::Ring(Box::new(ring_lib::LessSafeKey::new(ring_lib::UnboundKey::new(algorithm, key).ok()?))))
     }
 
-    /// Decrypts in place a ciphertext followed by its tag, and returns the plaintext. Returns
-    /// `None` if it is not authentic.
+    /// Decrypts `sealed`, a ciphertext followed by its tag, in place, and returns the plaintext.
+    /// Returns `None` if the ciphertext is not authentic.
     pub(super) fn open<'a>(&self, nonce: [u8; 12], aad: &[u8], sealed: &'a mut [u8]) -> Option<&'a mut [u8]> {
         match self {
             Self::AwsLc(key) => {
@@ -65,8 +65,8 @@ impl RecordAead {
         }
     }
 
-    /// Encrypts in place, and returns the tag. Returns `None` if the text is too long; it may then
-    /// still be plaintext.
+    /// Encrypts `plain` in place, and returns the authentication tag. Returns `None` if `plain` is
+    /// too long; it may then be unchanged.
     pub(super) fn seal(&self, nonce: [u8; 12], aad: &[u8], plain: &mut [u8]) -> Option<[u8; TAG]> {
         match self {
             Self::AwsLc(key) => {
@@ -90,7 +90,7 @@ fn has_wide_vectors() -> bool {
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
 
-/// Returns true, since both libraries are equally fast on other processors.
+/// Returns true on other processors, since both libraries are equally fast there.
 #[cfg(not(target_arch = "x86_64"))]
 fn has_wide_vectors() -> bool {
     true

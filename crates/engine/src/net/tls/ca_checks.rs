@@ -107,7 +107,7 @@ pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFaul
 }
 
 /// Checks a trusted certificate as the issuer of a path. `below` is the number of intermediate
-/// certificates, without self-issued ones.
+/// certificates on the path, not counting self-issued ones.
 pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
     let fields = certificate.tbs_certificate();
     let validity = fields.validity();
@@ -139,7 +139,8 @@ pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usiz
     }
 }
 
-/// Returns true if subject and issuer are equal (RFC 5280 section 6.1: self-issued).
+/// Returns true if the certificate's subject and issuer are equal (RFC 5280 section 6.1:
+/// self-issued).
 pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
 }
@@ -174,8 +175,8 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Returns an error if the name constraints are empty (RFC 5280 section 4.2.1.10): the issuer must
-/// have intended some.
+/// Returns an error if a certificate has name constraints that contain no constraint (RFC 5280
+/// section 4.2.1.10). Its issuer must have intended some.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     let Some(constraints) = read::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
     let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];

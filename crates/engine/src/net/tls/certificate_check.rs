@@ -23,7 +23,7 @@ pub(super) struct PresentedChain<'a> {
     pub(super) now: UnixTime,
 }
 
-/// A check that accepts or refuses a server's certificates.
+/// A check that accepts or refuses the certificates that a server sent.
 pub(super) trait CertificateCheck: fmt::Debug + Send + Sync {
     /// Checks the certificates and the server's name.
     ///

@@ -30,7 +30,7 @@ const KINDS: [(&str, &str); 7] = [
 ];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Describes a certificate in DER as lines of text. Returns none if it cannot be parsed.
+/// Describes a certificate in DER as lines of text. Returns no lines if it cannot be parsed.
 pub(super) fn lines(der: &[u8]) -> Vec<String> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
     let certificate = certificate.tbs_certificate();
@@ -67,8 +67,8 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Formats a name in the order of the certificate, from the country on; RFC 4514 has the reverse
-/// order.
+/// Formats a distinguished name in the order of the certificate, from the country on. (RFC 4514 has
+/// the reverse order.)
 fn name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| attribute(each, equals)).collect::<Vec<_>>().join(between)
 }

@@ -50,7 +50,7 @@ const KINDS: &[(&str, &str)] = &[
     ("aRSA", "-RSA-"),
 ];
 
-/// The names of groups, both OpenSSL's and the standard ones.
+/// The names of key-exchange groups, both OpenSSL's names and the standard ones.
 const GROUPS: &[(&str, NamedGroup)] = &[
     ("x25519", NamedGroup::X25519),
     ("prime256v1", NamedGroup::secp256r1),

@@ -75,7 +75,7 @@ impl Pem {
         &self.0
     }
 
-    /// Parses a client's certificate, its intermediates, and the key.
+    /// Parses the client's certificate, its intermediates and its key, all in this PEM text.
     pub(super) fn load(
         &self,
         provider: &CryptoProvider,
@@ -97,7 +97,7 @@ const CERTIFICATE: &str = "client certificate";
 const KEY: &str = "client key";
 
 impl ClientIdentity {
-    /// Loads the certificate and the key.
+    /// Reads the files, and parses the client's certificate and key.
     pub(super) fn load(
         &self,
         provider: &CryptoProvider,
@@ -114,7 +114,7 @@ impl ClientIdentity {
     }
 }
 
-/// The certificate or the key of an identity, and where it comes from, for error messages.
+/// The bytes of a certificate or a key, with the place that they come from, for error messages.
 #[derive(Clone)]
 struct IdentityPart {
     what: &'static str,

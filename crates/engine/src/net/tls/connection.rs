@@ -28,13 +28,13 @@ use crate::{Error, ErrorKind, Result};
 /// may return an alert for the peer.
 pub struct TlsConnection {
     phase: TlsPhase,
-    /// The number of bytes at the start of the input that rustls has examined but still needs, for
-    /// a handshake message that continues in the next record.
+    /// The number of bytes at the start of the input that rustls has parsed but still needs,
+    /// because a handshake message continues in the next record.
     held: usize,
     agreed: Option<NegotiatedSession>,
     examiner: Option<(CertificateExaminer, ServerName<'static>)>,
     keeps_certificates: bool,
-    /// The server's name, if rustls does not accept it as a name.
+    /// The server's name, if rustls does not accept it because of its hyphens.
     odd_name: Option<Arc<HyphenHostName>>,
 }
 
@@ -64,7 +64,8 @@ struct NegotiatedSession {
     certificate: Option<CertificateDer<'static>>,
     /// The server's certificates in DER, if they are requested.
     chain: Option<Arc<[Vec<u8>]>>,
-    /// The fault of the server's certificate, if faults are only reported.
+    /// The fault of the server's certificate, if the options ask to report faults instead of
+    /// refusing the certificate.
     fault: Option<String>,
 }
 
@@ -219,8 +220,8 @@ impl TlsConnection {
         }
     }
 
-    /// Encrypts `plain`, and appends the records to the output. Bytes that
-    /// [`take_output`](Self::take_output) would append come first.
+    /// Encrypts `plain`, and appends the records to `out`. Output that
+    /// [`take_output`](Self::take_output) would return is appended before them.
     ///
     /// # Errors
     /// [`ErrorKind::Send`] if the key may not encrypt more (TLS 1.2 after 2^24 records).
@@ -231,7 +232,8 @@ impl TlsConnection {
         }
     }
 
-    /// Appends output other than data: key updates, and alerts after an error. Mostly empty.
+    /// Appends pending output that is not data to `out`: key updates, and alerts after an error.
+    /// Usually there is none.
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             TlsPhase::Open(records) => records.take_output(out),
@@ -240,7 +242,8 @@ impl TlsConnection {
         }
     }
 
-    /// Appends a `close_notify` alert, once. No data may be sent after it.
+    /// Appends a `close_notify` alert to `out`. A second call appends nothing. No data may be sent
+    /// after it.
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             TlsPhase::Open(records) => records.close_notify(out),
@@ -254,13 +257,13 @@ impl TlsConnection {
         self.agreed.as_ref()?.alpn.as_deref()
     }
 
-    /// Returns the TLS version, after the handshake.
+    /// Returns the negotiated TLS version; `None` before the end of the handshake.
     #[must_use]
     pub fn version(&self) -> Option<TlsVersion> {
         Some(self.agreed.as_ref()?.version)
     }
 
-    /// Returns the cipher suite's name, after the handshake.
+    /// Returns the name of the negotiated cipher suite; `None` before the end of the handshake.
     #[must_use]
     pub fn cipher(&self) -> Option<&'static str> {
         Some(self.agreed.as_ref()?.cipher)
@@ -308,8 +311,8 @@ impl TlsConnection {
     }
 }
 
-/// Parses a host as a server name: without the final dot, which SNI does not allow either (RFC 6066
-/// §3), and without the brackets of an IPv6 address.
+/// Parses a host as a server name. Removes the brackets of an IPv6 address and a final dot, which
+/// SNI does not allow (RFC 6066 §3).
 fn name_of(host: &str) -> std::result::Result<ServerName<'_>, InvalidDnsNameError> {
     ServerName::try_from(bare(host))
 }
@@ -346,8 +349,8 @@ fn encode(chunk: &mut EncodeTlsData<'_, rustls::client::ClientConnectionData>, o
     }
 }
 
-/// Appends the alert that rustls sends after an error. Before that, rustls processes no further
-/// input.
+/// Appends the alert that rustls has prepared after an error to `output`. rustls processes no
+/// further input before the alert is taken.
 fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>) {
     while connection.wants_write() {
         let UnbufferedStatus { state: Ok(ConnectionState::EncodeTlsData(mut chunk)), .. } =
@@ -361,7 +364,7 @@ fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>
     }
 }
 
-/// Converts an error of rustls.
+/// Converts an error of rustls. A refused certificate becomes [`ErrorKind::PeerCertificate`].
 fn refused(error: rustls::Error) -> Error {
     let message = match &error {
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<PinMismatch>() => {

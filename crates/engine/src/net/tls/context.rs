@@ -61,13 +61,13 @@ pub struct TlsOptions {
     /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)). Default no.
     pub examine: bool,
     /// Keep the server's certificates for
-    /// [`Facts::certificates`](crate::facts::Facts::certificates). Default no: only what the pool
-    /// needs of the server's own certificate is kept.
+    /// [`Facts::certificates`](crate::facts::Facts::certificates). Default no: haul keeps only what
+    /// the connection pool needs to know about the server's own certificate.
     pub keep_certificates: bool,
-    /// Accept the last common name of the subject as the server's name if a certificate has no
-    /// `subjectAltName`, as curl does with OpenSSL. Only for certificates below an authority that
-    /// these options name, and only if no authority constrains names. The system's authorities
-    /// always issue a `subjectAltName`. Default no (RFC 9525 section 2).
+    /// If a certificate has no `subjectAltName`, accept the last common name of its subject as the
+    /// server's name, as curl does with OpenSSL. This applies only to certificates issued by an
+    /// authority that these options name, and only if no authority on the path constrains names.
+    /// (The system's authorities always issue a `subjectAltName`.) Default no (RFC 9525 section 2).
     pub common_name: bool,
     /// A PEM file of the certificates to trust instead of the system's (`--cacert`).
     pub ca_file: Option<PathBuf>,
@@ -77,8 +77,8 @@ pub struct TlsOptions {
     /// Certificates to trust in PEM, from memory. Together with the file and the directory, they
     /// replace the system's. Default: none.
     pub ca_pem: Option<Pem>,
-    /// The client certificate, for servers that request one. Default: none. Hazard: it is used
-    /// after redirects, too, since servers request it on the connection.
+    /// The client certificate, for servers that request one. Default: none. Hazard: after a
+    /// redirect, the new server can request the certificate, too, and receives it.
     pub identity: Option<ClientIdentity>,
     /// The client's certificate, its intermediates and its key in PEM, from memory, instead of
     /// [`identity`](Self::identity). Default: none.
@@ -144,9 +144,9 @@ pub struct TlsContext {
     pub(super) keeps_certificates: bool,
 }
 
-/// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). Tickets are kept separately
-/// for each server: another port, or another host given by `--connect-to`, is another server even
-/// under the same name.
+/// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). Each server has its own
+/// tickets. Another port counts as another server, and so does another host to which `--connect-to`
+/// redirects connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey {
     /// The host in the URL.
@@ -165,8 +165,8 @@ pub struct SessionKey {
     pub connect: ConnectOptions,
 }
 
-/// The maximum number of servers whose tickets are kept. Beyond it, all tickets are dropped, which
-/// costs full handshakes.
+/// The maximum number of servers whose tickets are kept. If there are more, all tickets are
+/// dropped, which costs full handshakes.
 const MAX_PLACES: usize = 256;
 /// The number of tickets kept for each server, as in rustls.
 const TICKETS: usize = 8;
@@ -182,7 +182,7 @@ impl TlsContext {
         }
     }
 
-    /// Returns a copy of this context that has the session tickets of one server only.
+    /// Returns a copy of this context with a session-ticket cache for one server only.
     #[must_use]
     pub fn at(&self, place: &SessionKey) -> Self {
         let mut tickets = self.tickets.lock().ignore_poison();
@@ -203,8 +203,9 @@ impl TlsContext {
     }
 }
 
-/// A cache of TLS contexts. A context is made when it is needed first, so that plain HTTP does not
-/// pay for it, and again after a file that its options name was replaced. Clones share the cache.
+/// A cache of TLS contexts, by their [`TlsOptions`]. A context is made at its first use, so that
+/// plain HTTP has no cost, and made again when a file that its options name has been replaced.
+/// Clones share the cache.
 #[derive(Clone, Default)]
 pub struct TlsContexts {
     built: Arc<Mutex<ContextCache>>,
@@ -225,9 +226,9 @@ impl TlsContexts {
     /// which keys are logged.
     ///
     /// The files that the options name are checked for changes at most once a second. If the
-    /// client's certificate cannot be used, such as while its file is replaced but not that of its
-    /// key, the last good one stays in use. A changed CA file that cannot be used is an error. A
-    /// file that was removed counts as unchanged.
+    /// client's certificate cannot be used (for example because its file was replaced, and the file
+    /// of its key not yet), the last usable one remains in use. A changed CA file that cannot be
+    /// used is an error. A file that was removed counts as unchanged.
     ///
     /// # Errors
     /// [`ErrorKind::ClientCertificate`] if the client's certificate or key cannot be used;
@@ -304,8 +305,8 @@ impl ContextCache {
         Ok(FileBacked::new(Arc::new(context), stamps))
     }
 
-    /// Returns the certificate check for these options, and the stamps that its files had before
-    /// they were read.
+    /// Returns the certificate check for these options, and the metadata ([`FileStamps`]) of its
+    /// files from before they were read.
     fn check(
         &mut self,
         options: &TlsOptions,
@@ -321,8 +322,9 @@ impl ContextCache {
         Ok((check, stamps))
     }
 
-    /// Returns the client's certificate, and the stamps that its files had before they were read.
-    /// If certificate and key do not match (yet), returns the last good certificate.
+    /// Returns the client's certificate, and the metadata ([`FileStamps`]) of its files from before
+    /// they were read. If certificate and key do not match, as during a replacement, returns the
+    /// last certificate that did.
     fn identity(
         &mut self,
         options: &TlsOptions,

@@ -35,11 +35,12 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::verify::is_of_the_name;
 
 thread_local! {
-    /// The name of the connection that rustls is working on.
+    /// The host name of the connection on which rustls works at present in this thread.
     static CURRENT: RefCell<Option<Arc<HyphenHostName>>> = const { RefCell::new(None) };
 }
 
-/// A host name with a hyphen at the beginning or end of a label, and its stand-in.
+/// A host name that has a label with a hyphen at its beginning or end, and the valid name of equal
+/// length (the stand-in) that rustls gets instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HyphenHostName {
     real: String,
@@ -47,7 +48,8 @@ pub(super) struct HyphenHostName {
 }
 
 impl HyphenHostName {
-    /// Returns the name if such hyphens are the only reason why it is not valid.
+    /// Returns the host name and its stand-in. Returns `None` if the name is valid, or invalid for
+    /// another reason than such hyphens.
     pub(super) fn of(host: &str) -> Option<Self> {
         let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
         for label in labels.iter_mut().filter(|label| label.is_ascii() && !label.is_empty()) {
@@ -63,13 +65,13 @@ impl HyphenHostName {
         is_odd.then(|| Self { real: host.to_owned(), stand_in })
     }
 
-    /// Returns the stand-in, for rustls.
+    /// Returns the stand-in (the name that rustls gets instead) as a server name for rustls.
     pub(super) fn stand_in(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.stand_in.clone()).ok()
     }
 
-    /// Returns an encoded ClientHello with the real name in place of the stand-in. Other messages
-    /// contain no name and remain unchanged.
+    /// Replaces the stand-in by the real name in an encoded ClientHello. Other handshake messages
+    /// contain no name and are returned unchanged.
     pub(super) fn spell<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut extension = server_name(&self.stand_in);
         match memmem::find(bytes, &extension) {
@@ -116,7 +118,8 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Calls `work`, in which rustls works on the connection with this name.
+/// Calls `work` in such a way that hashes in this thread replace the stand-in of `name` by the real
+/// name.
 pub(super) fn within<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
     impl Drop for CurrentNameGuard {
@@ -134,7 +137,7 @@ fn current() -> Option<Arc<HyphenHostName>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Returns the default crypto provider with handshake hashes of the real name.
+/// Returns the default crypto provider, with handshake hashes that contain the real host name.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -142,7 +145,8 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns the suite with a handshake hash of the real name. Each suite is made once.
+/// Returns the cipher suite with a handshake hash that contains the real host name. The result is
+/// made once for each suite.
 fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -210,11 +214,11 @@ impl Context for RealNameContext {
     }
 }
 
-/// Checks the certificate of a connection with such a name against the real name. For other
-/// connections, only the inner check applies.
+/// Checks the certificate of a connection whose host name rustls does not accept because of its
+/// hyphens. For other connections, only the inner check applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// A check that examines the name last.
+    /// The check of everything but the name. It must examine the name last.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

@@ -18,8 +18,8 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 /// The SHA-256 of a public key's `SubjectPublicKeyInfo`.
 pub type KeyPin = [u8; 32];
 
-/// A check that accepts the certificates that the inner check accepts if the server's key is
-/// pinned.
+/// A check that accepts certificates if the server's public key is pinned, and the inner check
+/// accepts them, too.
 #[derive(Debug)]
 pub(super) struct PinCheck {
     pub(super) inner: Arc<dyn CertificateCheck>,

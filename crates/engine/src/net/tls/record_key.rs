@@ -20,10 +20,11 @@ pub(super) const HEADER: usize = 5;
 /// The maximum length of a record's plaintext (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
 const EXPLICIT: usize = 8;
-/// `legacy_record_version` of TLS 1.3, and the version of TLS 1.2.
+/// The version in the header of every record: that of TLS 1.2, which is also the
+/// `legacy_record_version` of TLS 1.3.
 const VERSION: [u8; 2] = [3, 3];
 
-/// Content types (RFC 8446 §5.1).
+/// The content types of records (RFC 8446 §5.1).
 pub(super) mod content {
     pub(in super::super) const ALERT: u8 = 21;
     pub(in super::super) const HANDSHAKE: u8 = 22;
@@ -43,7 +44,7 @@ pub(super) enum RecordKeyError {
     Exhausted,
 }
 
-/// The key of one direction, and the sequence number of the next record.
+/// The key for the records of one direction, and the sequence number of the next record.
 pub(super) struct RecordKey {
     aead: RecordAead,
     iv: [u8; 12],

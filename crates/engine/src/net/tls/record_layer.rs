@@ -12,10 +12,11 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// The number of consecutive records without data (tickets, key updates, warnings, empty ones)
-/// after which the connection fails. Servers send a few tickets.
+/// The maximum number of consecutive records without data (tickets, key updates, warnings, empty
+/// records). If there are more, the connection fails. Servers send a few tickets.
 const MAX_IDLE_RECORDS: u8 = 64;
-/// The maximum length of a handshake message after the handshake, over all its records.
+/// The maximum length of a message that is sent after the handshake, in bytes, over all its
+/// records.
 const MAX_MESSAGE: usize = 1 << 16;
 
 /// The result of [`TlsConnection::open`](super::TlsConnection::open) for the first record of the
@@ -50,11 +51,13 @@ pub(super) struct RecordLayer {
     transmit: RecordKey,
     /// The number of records that one key may encrypt.
     seal_limit: u64,
-    /// An incomplete message, whose next record has not arrived yet.
+    /// The part of an incomplete handshake message that has arrived. The rest is in the next
+    /// record.
     message: Vec<u8>,
     /// Encrypted messages to send before the next data.
     output: Vec<u8>,
-    /// A key update is in `output`; one answers any number of the peer's (RFC 8446 §4.6.3).
+    /// True if `output` contains a key update. One answers any number of the peer's key updates
+    /// (RFC 8446 §4.6.3).
     update_waits: bool,
     idle_records: u8,
     peer_closed: bool,
@@ -211,8 +214,8 @@ impl RecordLayer {
         }
     }
 
-    /// Handles handshake messages after the handshake. A message may span several records, and a
-    /// record may contain several messages.
+    /// Handles handshake messages that arrive after the handshake. A message may span several
+    /// records, and a record may contain several messages.
     fn handshake(&mut self, plain: &[u8]) -> Result<ControlEffect> {
         if plain.is_empty() {
             return Err(self.refuse(AlertDescription::UnexpectedMessage, "an empty handshake record"));
@@ -263,7 +266,7 @@ impl RecordLayer {
         }
     }
 
-    /// Sends a key update, and encrypts later records with the new key (RFC 8446 §4.6.3).
+    /// Queues a key update, and encrypts later records with the new key (RFC 8446 §4.6.3).
     fn renew_transmit_key(&mut self) -> Result<()> {
         const UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
         if self.version != TlsVersion::V1_3 {
@@ -302,7 +305,8 @@ impl RecordLayer {
     }
 }
 
-/// Returns the length of the first record, including its header, if its header is complete.
+/// Returns the length of the first record in `bytes`, including its header. Returns `None` if the
+/// header is incomplete.
 pub(super) fn record_len(bytes: &[u8]) -> Option<usize> {
     let &[_, _, _, high, low, ..] = bytes else { return None };
     Some(HEADER + usize::from(u16::from_be_bytes([high, low])))

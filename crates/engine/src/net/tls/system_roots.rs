@@ -38,8 +38,9 @@ pub fn system_bundle() -> Option<PathBuf> {
     openssl_probe::probe().cert_file
 }
 
-/// Returns the certificates of the system's bundle. Returns `None` if the environment names
-/// directories and no file, since it then does not determine a bundle.
+/// Returns the certificates of the system's bundle. Returns `None` if there is no usable bundle, or
+/// if `SSL_CERT_DIR` is set and `SSL_CERT_FILE` is not, since the directories then replace the
+/// bundle.
 pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     let path = match std::env::var_os("SSL_CERT_FILE") {
         Some(file) => file.into(),
@@ -95,7 +96,7 @@ fn contains_section(bytes: &[u8]) -> bool {
 }
 
 /// A function that makes the check against all certificates that the system trusts. It returns
-/// `None` if these are no more than the bundle.
+/// `None` if the bundle already contains all of them.
 type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
 /// A check against the bundle first, and against all of the system's certificates if the bundle has
@@ -142,7 +143,7 @@ mod tests {
 
     use rustls_pki_types::{ServerName, UnixTime};
 
-    /// A check with the same result for all certificates.
+    /// A check that returns a given result for all certificates.
     #[derive(Debug)]
     struct FixedCheck(Option<CertificateError>);
 
@@ -156,8 +157,9 @@ mod tests {
         }
     }
 
-    /// Checks two servers. Returns true if both are accepted, and the number of times that the
-    /// remaining certificates were read.
+    /// Checks two servers. The parameters are the faults that the bundle's check and the check of
+    /// the remaining certificates find. Returns true if both servers are accepted, and the number
+    /// of times that the remaining certificates were read.
     fn judged(by_bundle: Option<CertificateError>, by_rest: Option<Option<CertificateError>>) -> (bool, usize) {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);

@@ -26,7 +26,7 @@ pub(super) enum TrustSource {
         pem: Option<Pem>,
         common_name: bool,
     },
-    /// The inner source, without the certificates on these revocation lists.
+    /// The source `trust`, without the certificates that these revocation lists name.
     Unrevoked {
         trust: Box<TrustSource>,
         lists: PathBuf,
@@ -53,7 +53,8 @@ impl TrustSource {
         }
     }
 
-    /// Makes a check that trusts these certificates, except those on `revoked`.
+    /// Makes a check that trusts the certificates of this source, except those on the lists
+    /// `revoked`.
     ///
     /// # Errors
     /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file cannot be used or contains no

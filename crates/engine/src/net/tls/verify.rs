@@ -29,8 +29,8 @@ use super::common_name;
 pub(super) struct ChainCheck {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
-    /// The names and keys of the trusted certificates that can be parsed, with their index in the
-    /// list.
+    /// The names and keys of the trusted certificates that can be parsed, each with the index of
+    /// its certificate in `listed`.
     anchors: Vec<TrustAnchor<'static>>,
     positions: Vec<usize>,
     revoked: Vec<CertRevocationList<'static>>,
@@ -42,7 +42,7 @@ pub(super) struct ChainCheck {
 enum ChainFault {
     /// The path has a fault that webpki found.
     Path(webpki::Error),
-    /// The path has no fault except in a CA certificate.
+    /// The path has no fault that webpki found, but one of its CA certificates has a [`CaFault`].
     Ca(CaFault),
 }
 
@@ -78,7 +78,7 @@ impl ChainCheck {
             && !self.listed.iter().chain(intermediates).any(common_name::is_constraining)
     }
 
-    /// Searches for a path to a trusted certificate.
+    /// Searches for a path from the server's certificate to a trusted one.
     fn find_path(
         &self,
         end_entity: &EndEntityCert<'_>,
@@ -117,7 +117,8 @@ impl ChainCheck {
         }
     }
 
-    /// Checks what webpki does not check; see [`ca_checks`].
+    /// Checks the CA certificates of a path for faults that webpki does not look for; see
+    /// [`ca_checks`].
     fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CaFault> {
         let mut below = 0;
         for intermediate in path.intermediate_certificates() {
@@ -137,9 +138,9 @@ impl ChainCheck {
         ca_checks::check_anchor(&certificate, now, below)
     }
 
-    /// Returns true if this server certificate is itself listed as trusted. webpki has found no
-    /// fault but a missing issuer. For a certificate that is its own CA, webpki checks neither
-    /// purpose nor key usage, so this function does.
+    /// Returns true if this server certificate is itself listed as trusted. Called if webpki has
+    /// found no fault except a missing issuer. For a certificate that is its own CA, webpki checks
+    /// neither purpose nor key usage, so this function checks them.
     fn lists(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
             let certificate = ca_checks::parse(end_entity)?;
@@ -175,7 +176,7 @@ impl CertificateCheck for ChainCheck {
     }
 }
 
-/// Converts an error of webpki to one of rustls. The conversion of rustls is private.
+/// Converts an error of webpki to one of rustls, since the conversion in rustls is private.
 fn path_error(fault: webpki::Error) -> Error {
     use webpki::Error as Fault;
     let error = match fault {
@@ -195,7 +196,8 @@ fn path_error(fault: webpki::Error) -> Error {
     error.into()
 }
 
-/// Returns true if the error is about the server's name, which is checked last.
+/// Returns true if the error is about the server's name. Because the name is checked last, the
+/// certificate has no other fault then.
 pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
@@ -203,7 +205,7 @@ pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
 /// Determines the fault of a certificate that is accepted without verification.
 #[derive(Clone, Debug)]
 pub(super) struct CertificateExaminer {
-    /// The check; `None` if no certificate is trusted.
+    /// The check of the issuer and the validity; `None` if no certificate is trusted.
     check: Option<Arc<dyn CertificateCheck>>,
 }
 
@@ -212,8 +214,8 @@ impl CertificateExaminer {
         Self { check }
     }
 
-    /// Returns the fault of the certificate, if it has one. A wrong name is not such a fault: only
-    /// issuer and validity are checked.
+    /// Returns the fault of the certificate, if its issuer or its validity has one. A wrong name
+    /// does not count as a fault here.
     pub(super) fn fault(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> Option<CertificateError> {
         let (Some(check), Some((end_entity, intermediates))) = (&self.check, chain.split_first()) else {
             return Some(CertificateError::UnknownIssuer);

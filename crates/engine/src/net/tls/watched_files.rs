@@ -1,5 +1,5 @@
-//! Detects that files in the TLS options were replaced, since certificates are renewed while
-//! programs run for months.
+//! Detects that files in the TLS options were replaced. Programs run for months, and certificates
+//! are renewed meanwhile.
 //!
 //! ```text
 //!   new connection ─▶ context of these options ─▶ its files as they were? ── yes, or looked at within a second ─▶ that context
@@ -19,8 +19,8 @@ use super::context::TlsOptions;
 /// The time for which files are assumed unchanged after a check.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The metadata that changes when a file is replaced or written to. For a directory, it changes
-/// when an entry is added, removed or renamed.
+/// The metadata of a file that changes when the file is replaced or written to. The metadata of a
+/// directory changes when an entry is added, removed or renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     device: u64,
@@ -30,23 +30,23 @@ struct FileStamp {
     changed: (i64, i64),
 }
 
-/// The stamps of several files at a point in time. A missing file has no stamp.
+/// The metadata of several files at one time. It is `None` for a file that does not exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FileStamps(Vec<Option<FileStamp>>);
 
 impl FileStamps {
-    /// Reads the stamps of these files.
+    /// Reads the metadata of these files.
     pub(super) fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
         Self(paths.into_iter().map(FileStamp::of).collect())
     }
 
-    /// Returns true if a file has another stamp than in `now`. A missing file counts as unchanged,
-    /// so its last content stays in use.
+    /// Returns true if the metadata of a file is different in `now`. A file that is missing in
+    /// `now` counts as unchanged, so its last content stays in use.
     pub(super) fn differs_from(&self, now: &Self) -> bool {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }
 
-    /// Returns these stamps, followed by `others`.
+    /// Returns the metadata of these files, followed by that of `others`.
     pub(super) fn followed_by(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self
@@ -66,8 +66,8 @@ impl FileStamp {
     }
 }
 
-/// Returns the files of the trusted certificates and revocation lists; none if the system's
-/// certificates are used.
+/// Returns the files of the trusted certificates and revocation lists. There are none if the
+/// system's certificates are used.
 pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let is_used = options.verify || options.examine;
     [&options.ca_file, &options.ca_path, &options.crl_file]
@@ -87,7 +87,7 @@ pub(super) fn of_identity(options: &TlsOptions) -> impl Iterator<Item = &Path> {
         .map(|path| &**path)
 }
 
-/// A value made from files, and the stamps that the files had then.
+/// A value made from the content of files, and the metadata that the files had then.
 #[derive(Debug)]
 pub(super) struct FileBacked<T> {
     pub(super) value: T,

@@ -18,7 +18,7 @@ use x509_cert::der::DateTime;
 use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::verify::ChainCheck;
 
-/// The suite's expected result for a chain, and ours.
+/// The suite's expected result for a chain, and haul's actual result.
 struct LimboVerdict {
     id: String,
     is_good: bool,
@@ -63,9 +63,8 @@ fn answer(case: &Value) -> Result<(), String> {
     judged.map_err(|error| error.to_string())
 }
 
-/// Returns true if the case applies to an HTTPS client: it has a server, the server's name, and no
-/// limit on the length of chains. `scripts/bettertls.sh` runs the cases of BetterTLS with real
-/// servers.
+/// Returns true if haul can run the test case: it is about a server with a name, and sets no limit
+/// on the length of chains. (`scripts/bettertls.sh` runs the cases of BetterTLS with real servers.)
 fn is_ours(case: &Value) -> bool {
     case["validation_kind"] == "SERVER"
         && !case["id"].as_str().unwrap_or_default().starts_with("bettertls::")
