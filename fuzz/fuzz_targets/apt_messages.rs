@@ -11,7 +11,8 @@ use haul_cli::apt::config::AptConfig;
 use haul_cli::apt::message::AptMessage;
 use libfuzzer_sys::fuzz_target;
 
-/// Returns the messages up to the first error, and whether there was an error.
+/// Returns the messages read up to the first error, and whether there was an error. Each read
+/// returns at most `step` bytes.
 fn messages(source: impl Read, step: usize) -> (Vec<AptMessage>, bool) {
     let mut reader = BufReader::with_capacity(step.max(1), source);
     let mut found = Vec::new();

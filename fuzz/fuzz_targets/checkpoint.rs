@@ -1,7 +1,7 @@
 //! Fuzzes the decoder of checkpoints: a decoded checkpoint is valid and has only one encoding.
 //!
-//! The input is the beginning of a slot. It is decoded unchanged, and again with a valid checksum,
-//! since no mutation would find one.
+//! The input is the beginning of an encoded checkpoint. It is decoded unchanged, and again with a
+//! valid checksum, since no mutation would find one.
 #![no_main]
 
 use haul_policy::range::checkpoint::{SLOT, decode, latest};

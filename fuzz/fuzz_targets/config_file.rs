@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 type Entry = (Vec<u8>, Option<Vec<u8>>, u64);
 
-/// A reader that returns at most this many bytes at a time, like a FIFO.
+/// A reader that returns at most this many bytes at a time, as a pipe may do.
 struct ShortReads<'a>(&'a [u8], usize);
 
 impl Read for ShortReads<'_> {

@@ -8,7 +8,7 @@ use haul_cli::date;
 use haul_policy::retry::parse_retry_after;
 use libfuzzer_sys::fuzz_target;
 
-/// The last second of the year 9999, and a hundred hours for time zones.
+/// The latest accepted date: the last second of the year 9999, plus a hundred hours for time zones.
 const LAST: u64 = 253_402_300_799 + 100 * 3600;
 
 fuzz_target!(|data: &[u8]| {

@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(naive(data).as_deref(), Some(body));
 });
 
-/// Decodes a chunked body in the simplest way; `None` if it is malformed. Lines may end in LF
+/// Decodes a chunked body without regard to speed; `None` if it is malformed. Lines may end in LF
 /// without CR.
 fn naive(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();

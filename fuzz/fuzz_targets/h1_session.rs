@@ -1,7 +1,7 @@
 //! Fuzzes an HTTP/1 connection with calls in any order: nothing panics, and the machine's answers
 //! about its state are consistent.
-//!
-//! Each operation is a byte; an operation that needs bytes takes them from the rest of the input.
+//! The input is a sequence of operations of one byte each. An operation that needs bytes takes them
+//! from the input after it.
 #![no_main]
 
 #[path = "support/h1.rs"]
@@ -12,7 +12,7 @@ use haul_proto::h1::{BodyLength, H1Config, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
-/// The rest of the input: operations and their bytes.
+/// The part of the input that was not used yet: operations and their bytes.
 struct H1Operations<'a>(&'a [u8]);
 
 impl<'a> H1Operations<'a> {

@@ -1,8 +1,8 @@
 //! Fuzzes an HTTP/2 connection with calls in any order, on any request. Nothing panics, windows and
 //! limits hold, and the machine's lists of open requests agree with the model's.
 //!
-//! The input is a sequence of operations of one byte each; an operation that needs bytes takes them
-//! from the rest of the input.
+//! The input is a sequence of operations of one byte each. An operation that needs bytes takes them
+//! from the input after it.
 #![no_main]
 
 #[path = "support/h2.rs"]
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use support::{SETTINGS, config, request};
 
-/// The rest of the input: operations and their bytes.
+/// The part of the input that was not used yet: operations and their bytes.
 struct H2Operations<'a>(&'a [u8]);
 
 impl<'a> H2Operations<'a> {
@@ -34,13 +34,13 @@ impl<'a> H2Operations<'a> {
         taken
     }
 
-    /// Returns the id of one of the first few requests, or an id that never existed.
+    /// Returns the id of one of the first few requests, or an id that no request has.
     fn id(&mut self) -> RequestId {
         RequestId(u64::from(self.one().unwrap_or(0) % 16))
     }
 }
 
-/// A connection, with the model's list of open requests and of unreleased bytes.
+/// A connection, with the model's list of open requests and its counts of unreleased bytes.
 struct H2Session {
     conn: H2Machine,
     now: Timestamp,

@@ -1,4 +1,5 @@
-//! DNS responses of hostile servers, and the course of a lookup that receives them.
+//! Fuzzes DNS responses of hostile servers, and a lookup that receives them: the lookup always
+//! ends.
 #![no_main]
 
 use haul_policy::MonotonicTime;

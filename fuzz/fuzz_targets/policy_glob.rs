@@ -5,7 +5,7 @@
 use haul_policy::glob::{UrlGlob, fill_template};
 use libfuzzer_sys::fuzz_target;
 
-/// The number of expansions to examine.
+/// The largest number of expansions that are examined.
 const MOST: usize = 200;
 
 fuzz_target!(|data: &[u8]| {

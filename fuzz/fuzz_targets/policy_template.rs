@@ -6,8 +6,8 @@ use haul_policy::Target;
 use haul_policy::template::UrlTemplate;
 use libfuzzer_sys::fuzz_target;
 
-/// Returns the directory that every match shares: the path up to the last slash before two matches
-/// differ.
+/// Returns the directory that the URLs of all matches share: the path up to the last slash before
+/// the first placeholder.
 fn above(template: &UrlTemplate) -> String {
     let path = |matched: &[u8]| {
         let url = template.expand(matched).expect("a digit fits anywhere");

@@ -45,7 +45,7 @@ fn ends(version: &'static rustls::SupportedProtocolVersion) -> TlsPeers {
     TlsPeers { server: Arc::new(server), client: TlsContexts::default().context(&options).expect("a context") }
 }
 
-/// Encrypts records as the server of an established connection does.
+/// Encrypts records as the server of an established TLS connection does.
 struct RecordSealer {
     key: LessSafeKey,
     iv: [u8; 12],

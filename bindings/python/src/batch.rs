@@ -30,7 +30,7 @@ use crate::shared_options::SharedOptions;
 use crate::stop_flag::signals;
 use crate::url::LastUrl;
 
-/// A submitted request whose result Python has not taken.
+/// A submitted request whose result Python has not received yet.
 struct PendingCall {
     url: String,
     cookie: Option<Vec<u8>>,

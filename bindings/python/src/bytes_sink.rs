@@ -19,14 +19,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rustix::net::{RecvFlags, recv};
 
-/// The shortest body for which the object is allocated first. Copying a shorter body costs less
-/// than waiting for the interpreter lock, which other threads may hold for milliseconds.
+/// The shortest body, in bytes, for which the Python object is allocated before the body arrives.
+/// Copying a shorter body costs less than waiting for the interpreter lock, which other threads may
+/// hold for milliseconds.
 const MIN_PREALLOCATED: u64 = 64 << 10;
 
-/// The longest body for which the object is allocated first. A server may announce any length.
+/// The longest body, in bytes, for which the Python object is allocated before the body arrives. A
+/// limit is needed, because a server may announce any length.
 const MAX_PREALLOCATED: u64 = 1 << 30;
 
-/// The most memory that is reserved for a collected body before it arrives.
+/// The largest number of bytes reserved for a collected body before it arrives.
 const MAX_RESERVED: u64 = 16 << 20;
 
 /// A `bytes` object that no other code can see yet, and the number of bytes written to it.
@@ -57,7 +59,7 @@ impl BytesObject {
         })?
     }
 
-    /// Appends bytes. Returns `false` if there is no room.
+    /// Appends bytes. Returns `false`, and appends nothing, if the object is too small.
     fn push(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > self.length - self.filled {
             return false;
@@ -72,7 +74,7 @@ impl BytesObject {
         true
     }
 
-    /// Receives once from a socket, after the bytes that were already written.
+    /// Receives from a socket once and appends the bytes, at most `most`.
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let room = (self.length - self.filled).min(most);
         if room == 0 {
@@ -93,7 +95,7 @@ impl BytesObject {
     }
 }
 
-/// The received part of a body, and where it is stored.
+/// The received part of a body, in a Python object or in memory outside Python.
 #[derive(Default)]
 enum CollectedBytes {
     #[default]
@@ -107,7 +109,7 @@ enum CollectedBytes {
 pub(crate) struct BytesSink {
     store: CollectedBytes,
     decoder: Option<BodyDecoder>,
-    /// True if the receiving thread must not acquire the interpreter lock.
+    /// True if the receiving thread must never acquire the interpreter lock.
     stays_outside: bool,
 }
 

@@ -114,10 +114,10 @@ impl PyClient {
 /// The arguments of one call, converted to a request of the engine.
 pub(crate) struct PreparedCall {
     pub(crate) request: Request,
-    /// The URL that the program sees in the response.
+    /// The URL of the request as the program sees it in the response.
     pub(crate) url: String,
     pub(crate) exception: BodySourceException,
-    /// The Cookie field that is sent.
+    /// The value of the Cookie field that is sent; `None` if none is sent.
     pub(crate) cookie: Option<Vec<u8>>,
 }
 
@@ -159,7 +159,8 @@ impl PreparedCall {
     }
 }
 
-/// Returns the value of the Content-Length field that the program has set.
+/// Returns the value of the Content-Length field that the program has set; `None` if it has set
+/// none.
 fn announced(fields: &[(String, Vec<u8>)]) -> Option<u64> {
     let (_, value) = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
     std::str::from_utf8(value).ok()?.trim().parse().ok()
@@ -171,8 +172,8 @@ fn all_of(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Returns the fields that have a value, each name once. The last value counts, as in a dict of
-/// requests.
+/// Returns the fields that have a value, each name once. If a name is repeated, the last value
+/// counts, as in a dict of requests.
 fn last_of_each(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     let mut kept: Vec<(String, Vec<u8>)> = Vec::with_capacity(fields.len() + 1);
     for (name, value) in fields {

@@ -11,7 +11,8 @@ use pyo3::types::PyString;
 use crate::python_text::{from_latin1, latin1_or_utf8};
 use crate::url::prepare;
 
-/// Name, value, domain, path, host-only flag, secure flag, HttpOnly flag, time of expiry.
+/// A cookie for Python: name, value, domain, path, host-only flag, secure flag, HttpOnly flag, time
+/// of expiry.
 type CookieTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, String, String, bool, bool, bool, Option<u64>);
 
 /// The cookie jar of a session.

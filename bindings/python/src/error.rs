@@ -22,11 +22,11 @@ pyo3::create_exception!(
 /// The phase of a request in which it failed. requests has a separate exception for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailurePhase {
-    /// Before the request: there was no connection.
+    /// The request was not sent, because no connection could be made.
     Connect,
-    /// After the request, before the head of the response.
+    /// The request was sent, but the head of the response did not arrive.
     Wait,
-    /// While the body arrived.
+    /// The body did not arrive completely.
     Body,
 }
 
@@ -40,7 +40,7 @@ impl FailurePhase {
     }
 }
 
-/// Makes the exception for an error of the engine. Its kind is the name of the `ErrorKind`, or
+/// Creates the exception for an error of the engine. Its `kind` is the name of the `ErrorKind`, or
 /// `TlsRefused` if a TLS 1.3 server refuses the client's certificate after the handshake.
 pub(crate) fn failure(error: &Error, phase: FailurePhase) -> PyErr {
     let kind = match error.kind() {
@@ -50,7 +50,7 @@ pub(crate) fn failure(error: &Error, phase: FailurePhase) -> PyErr {
     EngineError::new_err((kind, error.cause(), error.url().map(str::to_owned), phase.name()))
 }
 
-/// Makes the exception for a request that haul refuses before it sends anything.
+/// Creates the exception for a request that haul refuses before it sends anything.
 pub(crate) fn refused(kind: ErrorKind, message: impl Into<String>) -> PyErr {
     failure(&Error::new(kind, message), FailurePhase::Connect)
 }
@@ -60,12 +60,13 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Stores the exception of a signal handler, for the call that it ends.
+/// Stores the exception of a signal handler. The waiting call ends and raises it.
 pub(crate) fn keep_interrupt(raised: PyErr) {
     RAISED.with_borrow_mut(|kept| *kept = Some(raised));
 }
 
-/// Takes the exception that a signal handler raised, if it is the cause of this error.
+/// Removes and returns the exception that a signal handler raised, if it is the cause of this
+/// error.
 pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     let raised = RAISED.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)

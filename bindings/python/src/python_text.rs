@@ -4,7 +4,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-/// The value of a Python argument that is text, or bytes (also `bytearray`, `memoryview`, `array`).
+/// The value of a Python argument that may be text or bytes (also `bytearray`, `memoryview`,
+/// `array`).
 pub(crate) enum TextOrBytes {
     /// The bytes of a bytes-like object.
     Bytes(Vec<u8>),
@@ -13,7 +14,7 @@ pub(crate) enum TextOrBytes {
 }
 
 impl TextOrBytes {
-    /// Reads a Python value. Returns `None` if the value is of another type.
+    /// Converts a Python value. Returns `None` if the value is neither text nor bytes.
     pub(crate) fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
         if let Ok(text) = value.cast::<PyString>() {
             return text.to_str().ok().map(|text| Self::Text(text.to_owned()));

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use crate::cookie_jar::PyJar;
 use crate::python_text::from_latin1;
 
-/// The head of a response, its body unless that is streamed, and the facts about the transfer.
+/// The head of a response, its body unless that is streamed, and details of the transfer.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct ReceivedResponse {
     pub(crate) head: ResponseHead,
@@ -22,7 +22,7 @@ pub(crate) struct ReceivedResponse {
     pub(crate) url: String,
     /// The decoded body; `None` if it is streamed.
     pub(crate) body: Option<Py<PyBytes>>,
-    /// The Cookie field that was sent.
+    /// The value of the Cookie field that was sent; `None` if none was sent.
     pub(crate) cookie: Option<Vec<u8>>,
     pub(crate) facts: ResponseFacts,
 }

@@ -5,9 +5,9 @@
 //! [`BodySourceException`], and the call that sends the request raises it. It is not reported as a
 //! network error.
 //!
-//! A body longer than its `Content-Length` is an error: otherwise the server would take the
-//! beginning for the whole. Therefore the last announced bytes are held until the program has
-//! confirmed the end. A file with a descriptor is read only up to its length: a log may have grown
+//! A body longer than its `Content-Length` is an error, because the server would treat the
+//! beginning as the whole. The last announced bytes are therefore sent only after the program has
+//! produced the end. A file with a descriptor is read only up to its length: a log may have grown
 //! meanwhile, and a socket would never end.
 //!
 //! A seekable file is sent from the same position each time: after a redirect, after an
@@ -31,7 +31,7 @@ use crate::python_text::TextOrBytes;
 pub(crate) struct BodySourceException(Arc<Mutex<Option<PyErr>>>);
 
 impl BodySourceException {
-    /// Takes out the exception, if there is one.
+    /// Removes and returns the exception, if there is one.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -44,7 +44,7 @@ impl BodySourceException {
 }
 
 /// Converts a Python object into a body: bytes, text, an object with `read`, or an iterable of
-/// pieces. `announced` is the value of its `Content-Length`.
+/// pieces. `announced` is the value of the request's `Content-Length`, if the program has set one.
 pub(crate) fn body_of(
     given: &Bound<'_, PyAny>,
     announced: Option<u64>,
@@ -87,7 +87,7 @@ fn has_descriptor(given: &Bound<'_, PyAny>) -> bool {
     given.call_method0(pyo3::intern!(given.py(), "fileno")).is_ok()
 }
 
-/// Converts an I/O error to the engine's error for an unreadable body.
+/// Converts an I/O error from reading the body to the engine's error.
 fn unreadable(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
@@ -128,7 +128,7 @@ struct RewindableFile {
     seek: Py<PyAny>,
     position: Py<PyInt>,
     /// The number of attempts to send the file. A thread of an earlier attempt may still be reading
-    /// ahead, and must not take bytes away from the latest one.
+    /// ahead. By this number it notices that it must not read any more.
     attempts: AtomicU64,
     /// Locked during a read. A thread that holds the interpreter lock never waits for it.
     read_lock: Mutex<()>,
@@ -142,7 +142,7 @@ struct FileAttempt {
 }
 
 impl FileAttempt {
-    /// Seeks to the start of the body. Before the first attempt the file is already there.
+    /// Seeks to the start of the body. The first attempt need not seek.
     fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
         if !std::mem::replace(&mut self.is_begun, true) && self.number > 1 {
             self.file.seek.bind(py).call1((self.file.position.bind(py),))?;
@@ -163,7 +163,7 @@ enum UploadSource {
 /// Reads a body from a Python object, for the thread that sends it.
 struct UploadReader {
     source: UploadSource,
-    /// The last piece that the object produced, and the number of its bytes that were sent.
+    /// The last piece that the object produced. The first `at` bytes of it were sent.
     piece: Vec<u8>,
     at: usize,
     remaining: Option<RemainingLength>,
@@ -175,8 +175,8 @@ struct UploadReader {
 struct RemainingLength {
     length: u64,
     bytes: u64,
-    /// True if the program is asked for one more byte after the last announced one, to confirm the
-    /// end.
+    /// True if the program has to confirm the end: it is asked for one more byte after the last
+    /// announced one.
     confirms_end: bool,
 }
 
@@ -185,7 +185,8 @@ impl UploadReader {
         Self { source, piece: Vec::new(), at: 0, remaining, exception }
     }
 
-    /// Returns the next bytes, at most `room` unless the object produces more; `None` at the end.
+    /// Returns the next bytes; `None` at the end. There are at most `room`, unless the object
+    /// produces more than requested.
     fn next(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
         let file = if let UploadSource::RewindableFile(attempt) = &self.source {
             Some(Arc::clone(&attempt.file))

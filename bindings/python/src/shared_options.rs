@@ -25,7 +25,7 @@ use crate::python_text::latin1_or_utf8;
 use crate::stop_flag::{StopFlag, signals};
 use crate::url::{masked, prepare};
 
-/// A header field and its new value. Without a value the field is removed.
+/// A header field and its new value. The value `None` removes the field.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 
 /// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
@@ -146,7 +146,7 @@ impl SharedOptions {
     }
 }
 
-/// Converts a number of seconds. A huge number means no limit.
+/// Converts a number of seconds to a duration. A huge number means no limit.
 fn seconds(value: f64) -> PyResult<Duration> {
     if value.is_nan() || value <= 0.0 {
         let message = "Attempted to set a timeout to a value less than or equal to 0";
@@ -188,8 +188,8 @@ fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<FieldCha
     Ok((name_text, Some(bytes)))
 }
 
-/// Returns whether a value cannot be sent. A leading blank would continue the previous field
-/// (RFC 9112 section 5.2).
+/// Returns `true` if a field value cannot be sent. A leading blank is refused too: it could
+/// continue the previous field (RFC 9112 section 5.2).
 fn is_invalid_value(value: &[u8]) -> bool {
     value.first().is_some_and(u8::is_ascii_whitespace) || !is_value(value)
 }
@@ -258,7 +258,7 @@ pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(&prepare(url, None)?.target))
 }
 
-/// Returns the options without the fields that `fields` removes.
+/// Returns the options without the default fields that `fields` removes.
 pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[FieldChange]) -> Arc<RequestOptions> {
     let mut options = RequestOptions::clone(options);
     let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));

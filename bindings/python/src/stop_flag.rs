@@ -31,22 +31,22 @@ impl StopFlag {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Returns the hook that checks signals and this flag. The flag is checked again after a signal
-    /// handler, which may have set it.
+    /// Returns the interrupt function that checks signals and this flag. The flag is checked again
+    /// after a signal handler, which may have set it.
     pub(crate) fn or_signals(&self) -> Interrupt {
         let stop = self.clone();
         Interrupt::new(move || stop.is_set() || has_signal() || stop.is_set())
     }
 }
 
-/// Returns the hook that runs Python's signal handlers while a call waits. Python runs them only in
-/// its main thread. An exception of a handler, such as `KeyboardInterrupt`, ends the call, which
-/// raises it.
+/// Returns the interrupt function that runs Python's signal handlers while a call waits. Python
+/// runs them only in its main thread. If a handler raises an exception, such as
+/// `KeyboardInterrupt`, the call ends and raises it.
 pub(crate) fn signals() -> Interrupt {
     Interrupt::new(has_signal)
 }
 
-/// Runs the handlers of pending signals. Returns whether the call has to end, because a handler
+/// Runs the handlers of pending signals. Returns `true` if the call has to end, because a handler
 /// raised an exception or because the interpreter has ended.
 pub(crate) fn has_signal() -> bool {
     let checked = Python::try_attach(|py| py.check_signals());

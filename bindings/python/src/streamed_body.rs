@@ -16,10 +16,10 @@ use crate::bytes_sink::decoder_for;
 use crate::error::{FailurePhase, failure, interrupted};
 use crate::stop_flag::{StopFlag, has_signal};
 
-/// The default number of bytes that a read returns.
+/// The default number of bytes that a read returns at most.
 const PIECE: usize = 64 << 10;
 
-/// The time that a reader waits for another reader before it checks for signals.
+/// The time for which a reader waits for another reader before it checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A body that is being received. Closing it before its end also closes its connection.
@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub(crate) struct StreamedBody {
     /// True if `piece` returns bytes as they arrive, even fewer than requested.
     returns_early: bool,
-    /// Set when the body is closed, so that a reader returns soon.
+    /// The flag that is set when the body is closed, so that a waiting reader returns soon.
     stop: StopFlag,
     /// True after the program has read the body to its end.
     is_over: AtomicBool,
@@ -40,23 +40,23 @@ pub(crate) struct StreamedBody {
     returned: Condvar,
 }
 
-/// Holds the reader between two reads.
+/// The place of the reader between two reads.
 struct ReaderSlot {
     /// `None` during a read, and after the body was closed.
     reader: Option<StreamedBodyReader>,
-    /// The thread that has taken the reader.
+    /// The thread that is reading, and has taken the reader out; `None` if no thread is reading.
     taken_by: Option<ThreadId>,
 }
 
-/// Receives and decodes the body, and holds the bytes that the program has not read.
+/// Receives and decodes the body, and buffers the bytes that the program has not read.
 struct StreamedBodyReader {
     response: Option<Response>,
     decoder: Option<BodyDecoder>,
-    /// Bytes that were received (and decoded), and the number of them that were read.
+    /// Bytes that were received (and decoded). The program has read the first `at` of them.
     ready: Vec<u8>,
     at: usize,
     ended: bool,
-    /// True after a read has decoded a part of the body.
+    /// True after a read decoded some of the body.
     has_decoded: bool,
     /// The failure that ended the body early. Further reads report it again.
     failure: Option<StreamFailure>,
@@ -64,7 +64,7 @@ struct StreamedBodyReader {
     stop: StopFlag,
 }
 
-/// An error of the engine that can be reported again.
+/// An error of the engine in a form that can be reported more than once.
 struct StreamFailure {
     kind: ErrorKind,
     cause: String,
@@ -106,12 +106,12 @@ impl StreamedBody {
         }
     }
 
-    /// Locks the slot. The lock is never held while waiting for the network.
+    /// Locks the reader slot. No thread waits for the network while it has locked the slot.
     fn slot(&self) -> MutexGuard<'_, ReaderSlot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads without holding the interpreter lock. A closed body is empty.
+    /// Reads while the interpreter lock is released. A closed body is empty.
     fn read_detached<'py>(
         &self,
         py: Python<'py>,
@@ -218,7 +218,7 @@ fn is_chunked(head: &ResponseHead) -> bool {
     }
 }
 
-/// Makes the error of a read that is interrupted.
+/// Creates the I/O error for a read that was interrupted.
 fn interruption(why: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::Interrupted, why))
 }
@@ -243,14 +243,15 @@ fn into_python(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_,
 }
 
 impl StreamedBodyReader {
-    /// Receives until `size` bytes are ready or the body ends, and takes them.
+    /// Receives until `size` bytes are ready or the body ends. Removes and returns them.
     fn take(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
         self.switch_decoding(decode)?;
         while self.ready.len() - self.at < size && self.receive_more(decode)? {}
         Ok(self.split(size))
     }
 
-    /// Receives until any bytes are ready or the body ends, and takes at most `size` of them.
+    /// Receives until some bytes are ready or the body ends. Removes and returns at most `size` of
+    /// them.
     fn take_some(&mut self, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
         self.switch_decoding(decode)?;
         while size != Some(0) && self.ready.len() == self.at && self.receive_more(decode)? {}
@@ -273,8 +274,8 @@ impl StreamedBodyReader {
         self.ended && self.failure.is_none() && self.ready.len() == self.at
     }
 
-    /// Prepares for reads that decode, or that do not. When decoding begins, bytes that were
-    /// received but not read are decoded, too. A switch back is an error, as in urllib3.
+    /// Prepares for reads with or without decoding. When decoding begins, bytes that were received
+    /// but not read are decoded, too. Ending it again is an error, as in urllib3.
     fn switch_decoding(&mut self, decode: bool) -> io::Result<()> {
         if self.decoder.is_none() || decode == self.has_decoded || self.is_over() {
             return Ok(());

@@ -82,14 +82,14 @@ pub(crate) struct PreparedUrl {
     pub(crate) as_is: bool,
 }
 
-/// A cache of the last URL. Many programs repeat a URL, and most stay with one origin. Parsing a
-/// URL is a third of the cost of a small request outside the engine.
+/// A cache of the last URL. It helps because many programs repeat a URL, and most stay with one
+/// origin. Parsing a URL is a third of the cost of a small request outside the engine.
 #[derive(Default)]
 pub(crate) struct LastUrl(Mutex<Option<(String, bool, PreparedUrl)>>);
 
 impl LastUrl {
-    /// Returns the cached URL if the arguments are the same. Otherwise prepares the URL by
-    /// [`prepare`] or, with `as_is`, by [`prepare_as_is`].
+    /// Returns the cached URL if the arguments are the same as last time. If not, prepares the URL
+    /// by [`prepare`] or, with `as_is`, by [`prepare_as_is`].
     pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
         if query.is_some() {
             return prepare(text, query);
@@ -109,8 +109,8 @@ impl LastUrl {
     }
 }
 
-/// Parses a URL that has the origin of another URL, in the same spelling. Returns `None` for other
-/// URLs, and for those that need normalisation.
+/// Parses a URL whose origin is that of another URL, in the same spelling. Returns `None` if the
+/// origin differs, or if the URL needs normalisation.
 fn parse_same_origin(text: &str, other: &Target) -> Option<Target> {
     let origin = other.origin();
     let tail = text.strip_prefix(origin.text())?;
@@ -121,7 +121,8 @@ fn parse_same_origin(text: &str, other: &Target) -> Option<Target> {
     (target.shares_origin(&origin) && target.path_and_query() == tail).then_some(target)
 }
 
-/// Returns whether a URL needs no normalisation, and its authority is written exactly like this.
+/// Returns `true` if a URL needs no normalisation and contains `authority` in exactly this
+/// spelling.
 fn is_plain(text: &str, authority: &str) -> bool {
     let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
     (text.starts_with("http://") || text.starts_with("https://"))
@@ -230,7 +231,8 @@ fn no_adapter(text: &str) -> PyErr {
     refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {:?}", masked(text)))
 }
 
-/// Replaces the user and password of a URL, which may be invalid, for a message that may be logged.
+/// Returns a URL with its user and password replaced, for a message that may be logged. The URL may
+/// be invalid.
 pub(crate) fn masked(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -295,7 +297,8 @@ pub(crate) fn is_secret_field(name: &str) -> bool {
     haul_policy::secrets::is_secret_field(name)
 }
 
-/// Scheme, host, port, and the percent-decoded user and password, if the URL has a user.
+/// The parts of a URL: scheme, host, port, and the percent-decoded user and password, if the URL
+/// has a user.
 type UrlParts = (&'static str, String, u16, Option<(String, String)>);
 
 /// Splits a URL into the parts that [`UrlParts`] lists.

@@ -23,7 +23,7 @@ pub enum haul_auth {
     Bearer = 4,
 }
 
-/// Converts a haul_auth and its strings to the engine's options.
+/// Converts a haul_auth and its two strings to the engine's authentication options.
 ///
 /// # Safety
 /// The strings are NULL or end with NUL.

@@ -52,9 +52,9 @@ pub enum haul_order {
 pub struct haul_batch {
     shared: ClientState,
     options: RefCell<BatchOptions>,
-    /// The engine's batch. The first request creates it, and fixes the settings.
+    /// The engine's batch. The first request creates it; its settings cannot be changed afterwards.
     batch: OnceCell<Batch>,
-    /// For each request whose reply was not returned yet, the pointer given to haul_batch_add, and
+    /// For each request whose reply was not returned yet: the pointer given to haul_batch_add, and
     /// whether haul decodes the body.
     users: RefCell<HashMap<u64, (UserPointer, bool)>>,
     fd: OnceCell<OwnedFd>,

@@ -1,8 +1,8 @@
 //! A client: settings, connections and a jar, shared by any number of threads.
 //!
-//! A lock protects the settings. A request holds it only while it takes a reference to the
-//! settings. A setter makes a copy if requests use the current settings, and so never changes
-//! requests in progress.
+//! A lock protects the settings. A request holds the lock only while it clones a reference to the
+//! settings. A setter replaces the settings by a changed copy if requests use them, so it never
+//! changes requests in progress.
 //!
 //! ```
 //! use haul_c::client::{haul_client_free, haul_client_new};
@@ -25,7 +25,7 @@ use crate::request::parse_url;
 use crate::settings::limit;
 use crate::text;
 
-/// The default limit for redirects.
+/// The default number of redirects to follow.
 const MAX_REDIRECTS: u32 = 20;
 
 /// State that requests share: settings, connections, a jar.
@@ -33,12 +33,12 @@ pub struct haul_client {
     shared: RwLock<ClientState>,
 }
 
-/// The state of a client of which each request takes a copy.
+/// The state of a client. Each request works with its own clone.
 #[derive(Clone)]
 pub(crate) struct ClientState {
     /// The engine with its connections, DNS answers and TLS sessions.
     pub(crate) engine: Client,
-    /// The client's request options, which a request's own settings override.
+    /// The client's request options. The settings of a single request override them.
     pub(crate) options: Arc<RequestOptions>,
 }
 
@@ -48,7 +48,7 @@ impl haul_client {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes the settings of later requests. If `change` fails, the settings stay unchanged.
+    /// Changes the settings for later requests. If `change` fails, the settings stay unchanged.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&mut RequestOptions) -> Result<(), CallFailure>,

@@ -45,7 +45,7 @@ pub enum haul_http {
     HAUL_HTTP_2_PRIOR = 21,
 }
 
-/// Converts a path. NULL becomes `None`.
+/// Converts a path from C. NULL becomes `None`.
 ///
 /// # Safety
 /// `path` is NULL or ends with NUL.

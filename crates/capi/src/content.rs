@@ -28,7 +28,7 @@ use crate::jar::file;
 use crate::request::{change, haul_request};
 use crate::text;
 
-/// The longest body that is copied, so that one system call can send it with the head.
+/// The largest body in bytes that is copied, so that one system call can send it with the head.
 const TOGETHER: usize = 64 << 10;
 
 /// The body of a request, in the form in which the caller set it.
@@ -37,7 +37,7 @@ pub(crate) enum BodyContent {
     #[default]
     None,
     Body(RequestBody),
-    /// Memory of the caller, which must stay valid.
+    /// Memory of the caller, which is not copied and must stay valid.
     Borrowed(BorrowedBytes),
     Callback(BodyCallback),
     /// The fields of a URL-encoded form, already encoded.
@@ -45,7 +45,7 @@ pub(crate) enum BodyContent {
     Form(MultipartForm),
 }
 
-/// Memory of the caller that is read without a copy.
+/// Memory of the caller that haul reads without copying it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BorrowedBytes {
     data: *const u8,
@@ -71,7 +71,7 @@ impl BorrowedBytes {
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 
-    /// Converts the bytes to a body. Copies them only if there are few.
+    /// Converts the memory to a request body. A body of at most 64 KiB is copied.
     ///
     /// # Safety
     /// The memory stays valid as long as the body and all its parts.
@@ -108,7 +108,8 @@ pub(crate) struct BodyCallback {
     rewind: haul_rewind_fn,
     user: UserPointer,
     length: Option<u64>,
-    /// True after the callback was called. A second reading must rewind first.
+    /// True after the callback was called. Reading the body again requires a call of `rewind`
+    /// first.
     was_read: Arc<AtomicBool>,
 }
 
@@ -124,8 +125,8 @@ impl BodyCallback {
         Ok(Self { read, rewind, user: UserPointer(user), length, was_read: Arc::default() })
     }
 
-    /// Converts the callback to a body. Adds a Content-Length to `fields` if the body itself cannot
-    /// carry its length.
+    /// Converts the callback to a body. Adds a Content-Length to `fields` if the body itself does
+    /// not state its length.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };
@@ -153,7 +154,7 @@ struct CallbackReader {
     user: UserPointer,
 }
 
-/// The value by which a haul_read_fn reports an error.
+/// The value that a haul_read_fn returns to report an error.
 const READ_ERROR: usize = usize::MAX;
 
 impl Read for CallbackReader {
@@ -169,7 +170,8 @@ impl Read for CallbackReader {
 }
 
 impl BodyContent {
-    /// Converts the body to the engine's body. Adds the Content-Type of a form to `fields`.
+    /// Converts this to the engine's body; `None` if there is no body. Adds the Content-Type of a
+    /// form to `fields`.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<RequestBody>, CallFailure> {
         Ok(Some(match self {
             Self::None => return Ok(None),
@@ -191,7 +193,8 @@ impl BodyContent {
         }))
     }
 
-    /// Takes out the form with its parts. Returns an empty form if the body is something else.
+    /// Removes the multipart form from the body and returns it. Returns an empty form if the body
+    /// is not a multipart form.
     fn take_form(&mut self) -> MultipartForm {
         match std::mem::take(self) {
             Self::Form(form) => form,
@@ -199,7 +202,8 @@ impl BodyContent {
         }
     }
 
-    /// Returns a copy that uses no memory of the caller, for a request that outlives the call.
+    /// Returns a copy that uses no memory of the caller, for a request that outlives the call from
+    /// C.
     pub(crate) fn owned(&self) -> Result<Self, CallFailure> {
         Ok(match self {
             // SAFETY: as in `body`.
@@ -210,7 +214,7 @@ impl BodyContent {
     }
 }
 
-/// Adds a Content-Type, unless the caller has set one.
+/// Adds a Content-Type to `fields`, unless the caller has set one.
 fn of_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
     if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
         fields.push(("Content-Type".to_owned(), content_type.as_bytes().to_vec()));
@@ -364,7 +368,7 @@ pub unsafe extern "C" fn haul_request_add_part_file(
     }
 }
 
-/// Sets the Content-Type of a part; NULL sets none.
+/// Sets the Content-Type of a part of a form; NULL leaves it out.
 ///
 /// # Safety
 /// `content_type` is NULL or ends with NUL.
@@ -377,7 +381,7 @@ unsafe fn typed(part: &mut FormPart, content_type: *const c_char) -> Result<(), 
     Ok(())
 }
 
-/// Returns the content of a file as a part of a body.
+/// Returns the content of a file as a piece of a body. The file is opened when the body is sent.
 ///
 /// # Safety
 /// `path` is NULL or ends with NUL.
@@ -393,8 +397,8 @@ unsafe fn file_piece(path: *const c_char) -> Result<BodyPiece, CallFailure> {
 mod tests {
     use super::*;
 
-    /// A callback that copies the text behind `user`, two bytes at a time. At the end it returns
-    /// more than the size of the buffer, which is an error.
+    /// A body callback that copies the text behind `user`, two bytes at a time. At the end it
+    /// returns more than the size of the buffer, which is an error.
     unsafe extern "C" fn two_by_two(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize {
         // SAFETY: the test's own bytes, and `buffer` has room for `len`.
         unsafe {

@@ -107,7 +107,7 @@ pub struct haul_error {
     is_tls: bool,
 }
 
-/// The error of a failed call, before `guard` stores it for C.
+/// The error of a failed function, before [`guard`] stores it for C.
 #[derive(Debug)]
 pub struct CallFailure(Box<haul_error>);
 
@@ -125,13 +125,13 @@ impl CallFailure {
         Self::new(haul_status::Setup, text)
     }
 
-    /// Returns the error for C.
+    /// Converts the failure to the error object that C receives.
     #[must_use]
     pub fn into_error(self) -> Box<haul_error> {
         self.0
     }
 
-    /// Returns the status.
+    /// Returns the status number.
     #[must_use]
     pub fn status(&self) -> haul_status {
         self.0.status
@@ -165,8 +165,8 @@ impl From<Box<haul_error>> for CallFailure {
     }
 }
 
-/// Converts an error kind of the engine to a status. Kinds without a status cannot occur in this
-/// interface.
+/// Converts an error kind of the engine to a status. Some kinds have no status, because they cannot
+/// occur in this interface.
 fn status_of(kind: ErrorKind) -> haul_status {
     match kind {
         ErrorKind::UnsupportedScheme => haul_status::UnsupportedScheme,
@@ -205,7 +205,7 @@ fn status_of(kind: ErrorKind) -> haul_status {
     }
 }
 
-/// Converts a text for C. A NUL, which a peer may have sent, becomes `?`.
+/// Converts a text to a C string. A NUL in it, which a peer may have sent, becomes `?`.
 pub(crate) fn c_text(text: String) -> CString {
     CString::new(text).unwrap_or_else(|error| {
         let bytes = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
@@ -217,7 +217,8 @@ thread_local! {
     static LAST: RefCell<Option<Box<haul_error>>> = const { RefCell::new(None) };
 }
 
-/// Stores a failure as the thread's last error, unless the thread is already ending.
+/// Stores a failure as the thread's last error, unless the thread is already ending. Returns its
+/// status.
 fn remember(fault: CallFailure) -> haul_status {
     let status = fault.0.status;
     let _ = LAST.try_with(|last| last.replace(Some(fault.0)));
@@ -230,11 +231,11 @@ fn panicked(payload: &(dyn Any + Send)) -> CallFailure {
     CallFailure::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
 }
 
-/// Runs the body of a function that C calls. A panic does not unwind into C, and a failure becomes
-/// the thread's last error.
+/// Runs the body of a function that C calls, and returns its status. A panic does not unwind into
+/// C, and a failure becomes the thread's last error.
 ///
-/// The state is usable after a panic: poisoned locks are taken nevertheless, and code that can
-/// panic never leaves guarded values half changed.
+/// The state is usable after a panic: a poisoned lock is locked nevertheless, and code that can
+/// panic never leaves the data under a lock half changed.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => haul_status::Ok,
@@ -243,14 +244,14 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_stat
     }
 }
 
-/// Like [`guard`], for a function that creates an object. Returns `None` if it fails.
+/// Runs the body of a function that creates an object, like [`guard`]. Returns `None` if it fails.
 pub(crate) fn guard_new<T>(body: impl FnOnce() -> Result<T, CallFailure>) -> Option<T> {
     let mut made = None;
     guard(|| body().map(|value| made = Some(value)));
     made
 }
 
-/// Like [`guard`], for a function that cannot fail. Returns `or` after a panic.
+/// Runs the body of a function that cannot fail, like [`guard`]. Returns `or` after a panic.
 pub(crate) fn guard_or<T>(or: T, body: impl FnOnce() -> T) -> T {
     guard_new(|| Ok(body())).unwrap_or(or)
 }

@@ -1,5 +1,5 @@
-//! Cookie jars, which clients share, which can be saved in files, and whose cookies programs can
-//! read and set.
+//! Cookie jars. Clients can share a jar, programs can read and set its cookies, and it can be saved
+//! in a file.
 //!
 //! ```
 //! use haul_c::jar::{haul_jar_count, haul_jar_free, haul_jar_new, haul_jar_set};
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
     })
 }
 
-/// Converts a path, which may contain any bytes.
+/// Converts the path of a file, which may contain any bytes.
 ///
 /// # Safety
 /// The rules of [`text::required`].
@@ -329,8 +329,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Reads a file of HTTP::Cookies. Returns `None` for any other file: the reader for the Netscape
-/// format then reports its errors.
+/// Reads a cookie file of Perl's HTTP::Cookies. Returns `None` for any other file; the reader of
+/// the Netscape format then reports its errors.
 fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }

@@ -1,7 +1,7 @@
 //! The destination of a reply's body: memory of the caller, a callback of the caller, or memory of
 //! haul.
 //!
-//! With the first and the last, bytes are received from the socket directly into the destination.
+//! If the destination is memory, bytes are received from the socket directly into it.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -18,11 +18,11 @@ use crate::error::CallFailure;
 use crate::response::haul_reply;
 use crate::text::haul_slice;
 
-/// The most memory that is allocated at once for an announced length. A false length therefore
-/// costs little.
+/// The largest number of bytes that are allocated at once because a server announced that length. A
+/// false length therefore costs little.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// The caller's callbacks for a reply. Without callbacks for the body, haul stores it.
+/// The caller's callbacks for a reply. Without callbacks for the body, haul stores the body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyDestination {
     pub(crate) on_head: haul_head_fn,
@@ -32,7 +32,7 @@ pub(crate) struct ReplyDestination {
 }
 
 impl ReplyDestination {
-    /// No callbacks: haul stores the body.
+    /// The destination without callbacks: haul stores the body.
     pub(crate) const KEPT: Self =
         Self { on_head: None, reserve: None, on_body: None, user: UserPointer(std::ptr::null_mut()) };
 
@@ -59,13 +59,13 @@ impl ReplyDestination {
 /// A body that was received, completely or in part.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBody {
-    /// The body, if it is in haul's memory. The memory is reused for the next reply.
+    /// The body, if haul stored it. The memory is reused for the next reply.
     pub(crate) kept: Vec<u8>,
-    /// The caller's memory with the body; NULL if the body is elsewhere.
+    /// The body in the caller's memory, if that is its destination; else NULL.
     pub(crate) lent: haul_slice,
     /// The length of the body.
     pub(crate) len: u64,
-    /// True if the body is in `kept`.
+    /// True if the body is in `kept`, false if the caller's memory or callback received it.
     pub(crate) is_kept: bool,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct StoredBody {
 pub(crate) struct ReplyWriter {
     output: ReplyDestination,
     kept: Vec<u8>,
-    /// The start of the caller's memory, whose size is `room`.
+    /// The start of the caller's memory; NULL before it is requested. Its size is `room`.
     start: *mut u8,
     room: usize,
     len: usize,
@@ -84,7 +84,7 @@ pub(crate) struct ReplyWriter {
 unsafe impl Send for ReplyWriter {}
 
 impl ReplyWriter {
-    /// Creates a writer. `kept` is memory that is reused.
+    /// Creates a writer. `kept` is the memory of an earlier body, which is reused.
     pub(crate) fn new(output: ReplyDestination, kept: Vec<u8>) -> Self {
         Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
     }
@@ -139,7 +139,7 @@ impl ReplyWriter {
         Ok(())
     }
 
-    /// Returns the body after its last byte, or after an error.
+    /// Returns the received body. Call it after the last byte, or after an error.
     pub(crate) fn finish(self) -> StoredBody {
         let is_kept = self.is_kept();
         let lent = if self.output.reserve.is_some() && !self.start.is_null() {
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// Memory that moves whenever more of it is asked for.
+    /// A reserve callback that moves the memory whenever more is requested.
     unsafe extern "C" fn moving(user: *mut c_void, size: usize) -> *mut c_void {
         // SAFETY: it is the test's, which does not look at it meanwhile.
         let held = unsafe { &mut *user.cast::<Vec<u8>>() };

@@ -59,8 +59,8 @@ pub(crate) struct PerRequestSettings {
 }
 
 impl PerRequestSettings {
-    /// Returns the client's options with these settings applied. Without settings, which is common,
-    /// nothing is copied.
+    /// Returns the client's options with these settings applied. If there are no settings, which is
+    /// common, the client's options are not copied.
     pub(crate) fn options(&self, shared: &ClientState) -> Arc<RequestOptions> {
         let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10 } = self;
         let is_common = without.is_empty()
@@ -95,13 +95,13 @@ impl PerRequestSettings {
 }
 
 impl haul_request {
-    /// Makes the engine's request, with the settings of a client.
+    /// Creates the engine's request, with the settings of a client.
     pub(crate) fn prepare(&self, shared: &ClientState) -> Result<Request, CallFailure> {
         self.with(&self.content, self.trailers.clone(), shared)
     }
 
-    /// Like [`prepare`](Self::prepare), for a request that outlives this object and runs on another
-    /// thread.
+    /// Creates the engine's request like [`prepare`](Self::prepare), for a request that outlives
+    /// this object and runs on another thread.
     pub(crate) fn prepare_owned(&self, shared: &ClientState) -> Result<Request, CallFailure> {
         if self.trailers.is_some() {
             return Err(CallFailure::setup("a batch takes no trailers"));
@@ -126,7 +126,7 @@ impl haul_request {
     }
 }
 
-/// Parses a URL. With `as_is`, its dot segments are kept.
+/// Parses a URL. If `as_is` is true, dot segments in its path are kept.
 pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, CallFailure> {
     Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_fault(&error))
 }
@@ -137,7 +137,7 @@ pub(crate) fn url_fault(error: &TargetError) -> CallFailure {
     CallFailure::new(status, format!("the URL cannot be used: {error}"))
 }
 
-/// Checks a method (RFC 9110 section 9.1). Common methods are not copied.
+/// Checks a method name (RFC 9110 section 9.1). Common names are returned without an allocation.
 pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, CallFailure> {
     text::check_field(name, b"").map_err(|_| CallFailure::setup("the method is no token"))?;
     Ok(haul::request::method(name))
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const
     unsafe { new(method, url, true) }
 }
 
-/// Creates a request. With `raw_path`, the dot segments of its URL are kept.
+/// Creates a request. If `raw_path` is true, dot segments in the URL's path are kept.
 ///
 /// # Safety
 /// The rules of [`haul_request_new`].
@@ -308,10 +308,10 @@ pub unsafe extern "C" fn haul_request_set_output(
     }
 }
 
-/// Changes a request.
+/// Calls `change` with the request, and returns the status for C.
 ///
 /// # Safety
-/// `request` is NULL or valid, and nobody else uses it.
+/// `request` is NULL or valid, and no other code uses it during the call.
 pub(crate) unsafe fn change(
     request: *mut haul_request,
     change: impl FnOnce(&mut haul_request) -> Result<(), CallFailure>,

@@ -26,7 +26,7 @@ use crate::text::{self, haul_header, haul_slice};
 #[derive(Default)]
 pub struct haul_response {
     head: Option<ResponseHead>,
-    /// The fields of `head`, in the form for C.
+    /// The fields of `head` in the form that C reads.
     headers: Vec<haul_header>,
     url: String,
     version: Option<ProtocolVersion>,
@@ -41,7 +41,7 @@ pub struct haul_response {
     pub(crate) streaming: Option<StreamedReply>,
 }
 
-/// One redirect that was followed.
+/// A reply that redirected the request.
 struct RedirectReply {
     head: ResponseHead,
     url: String,
@@ -101,7 +101,7 @@ impl Default for haul_slice {
 }
 
 impl haul_response {
-    /// Removes the last reply. Its memory is reused for the next one.
+    /// Removes the previous reply. Its memory is reused for the next one.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
         self.headers.clear();
@@ -120,7 +120,7 @@ impl haul_response {
         self.peer.take();
     }
 
-    /// Stores the head of a reply. `decodes`: haul decodes the body.
+    /// Stores the head of a reply and its final URL. `decodes` is true if haul decodes the body.
     pub(crate) fn take_head(&mut self, head: Option<ResponseHead>, target: &Target, decodes: bool) {
         self.headers.clear();
         self.url.clear();
@@ -137,7 +137,7 @@ impl haul_response {
         }
     }
 
-    /// Returns whether the body has a content coding that haul decodes.
+    /// Returns `true` if the body has a content coding that haul decodes.
     pub(crate) fn is_decoded(&self) -> bool {
         self.is_decoded
     }
@@ -160,7 +160,7 @@ impl haul_response {
         }
     }
 
-    /// Stores the outcome of a request. Returns the failure of a failed one.
+    /// Stores the outcome of a request. Returns an error if the request failed.
     pub(crate) fn take_outcome(&mut self, outcome: TransferOutcome, decodes: bool) -> Result<(), CallFailure> {
         let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
         self.take_head(head, &target, decodes);
@@ -412,7 +412,7 @@ pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> 
     unsafe { look(response, std::ptr::null(), error) }
 }
 
-/// Returns the result of `look` for the response. Returns `or` if the response is NULL.
+/// Calls `look` with the response and returns its result. Returns `or` if the response is NULL.
 ///
 /// # Safety
 /// `response` is NULL or valid, and does not change during the call.
@@ -428,7 +428,7 @@ where
 mod tests {
     use super::*;
 
-    /// Returns the value of the field with this index, read like a C program does.
+    /// Returns the value of the field with this index, by reading memory as a C program does.
     ///
     /// # Safety
     /// The response that `reply` comes from is still valid.

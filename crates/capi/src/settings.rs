@@ -24,7 +24,7 @@ use crate::error::{CallFailure, guard, haul_status};
 use crate::jar::haul_jar;
 use crate::text;
 
-/// The default time limit for establishing connections.
+/// The default time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Changes one setting of a client.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn set(
     guard(|| unsafe { text::object(client, "client") }?.change(change))
 }
 
-/// Converts a time limit in milliseconds; 0 is `None`.
+/// Converts a time limit in milliseconds. 0 becomes `None`, no limit.
 pub(crate) fn limit(ms: u64) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(ms))
 }
@@ -156,7 +156,8 @@ pub(crate) fn set_redirects(options: &mut RequestOptions, max: u32) {
     options.redirects.max = max;
 }
 
-/// Returns whether [`set_redirects`] would change nothing.
+/// Returns `true` if `max` redirects are allowed already, so that [`set_redirects`] would change
+/// nothing.
 pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
     options.redirects.follow == (max > 0) && options.redirects.max == max
 }
@@ -194,7 +195,8 @@ pub(crate) fn set_max_size(options: &mut RequestOptions, bytes: u64) {
     options.decode_limits.max_output = options.max_size;
 }
 
-/// Returns whether [`set_max_size`] would change nothing.
+/// Returns `true` if the largest body is `bytes` already, so that [`set_max_size`] would change
+/// nothing.
 pub(crate) fn has_max_size(options: &RequestOptions, bytes: u64) -> bool {
     let size = (bytes > 0).then_some(bytes);
     options.max_size == size && options.decode_limits.max_output == size

@@ -1,4 +1,4 @@
-//! Replies whose body is received piece by piece, by calls of the program.
+//! Replies whose body the program reads piece by piece with its own calls.
 
 use std::ffi::c_void;
 use std::io::BufRead;
@@ -13,7 +13,7 @@ use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
 
-/// A reply whose body has not been received completely.
+/// A reply whose head has arrived, and whose body is still to be read.
 pub(crate) struct StreamedReply {
     reply: Response,
 }
@@ -32,7 +32,7 @@ pub(crate) fn open(
     Ok(StreamedReply { reply })
 }
 
-/// Sends a request and receives the whole reply.
+/// Sends a request and receives the whole reply. The body goes to `output`.
 pub(crate) fn whole(
     engine: &Client,
     request: Request,
@@ -49,7 +49,8 @@ pub(crate) fn whole(
     response.take_outcome(outcome, decodes)
 }
 
-/// Like [`whole`], but calls `on_head` before the body, with the redirects so far.
+/// Sends a request like [`whole`], and calls `on_head` before the body. `response` contains the
+/// redirects so far by then.
 fn shown(
     engine: &Client,
     request: Request,
@@ -79,8 +80,8 @@ fn shown(
     result
 }
 
-/// Sends a request with the function `send`. `response` receives a new response, or NULL if the
-/// call fails.
+/// Calls `send` with the client's state and the request. `response` receives the new response, or
+/// NULL if `send` fails.
 ///
 /// # Safety
 /// Pointers are NULL or valid, and `response` belongs to the caller.
@@ -104,7 +105,7 @@ pub(crate) unsafe fn answered(
     })
 }
 
-/// Returns the failure that an I/O error of the body contains.
+/// Returns the failure that an I/O error from reading the body contains.
 fn of_read(error: std::io::Error) -> CallFailure {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),

@@ -32,13 +32,13 @@ impl haul_slice {
     /// The slice without data: its pointer is NULL.
     pub const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 
-    /// A view of `bytes`.
+    /// Returns a slice with the address and the length of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast(), len: bytes.len() }
     }
 
-    /// Returns the bytes; NULL is an empty slice.
+    /// Returns the bytes; an empty slice if `data` is NULL.
     ///
     /// # Safety
     /// `data` is NULL or points to `len` bytes that nobody changes during `'a`.
@@ -51,10 +51,10 @@ impl haul_slice {
         unsafe { std::slice::from_raw_parts(self.data.cast(), self.len) }
     }
 
-    /// Returns the bytes as UTF-8.
+    /// Returns the bytes as UTF-8. `what` names the argument in the error message.
     ///
     /// # Safety
-    /// As [`haul_slice::bytes`].
+    /// The rules of [`haul_slice::bytes`].
     ///
     /// # Errors
     /// The string is not UTF-8.
@@ -74,7 +74,7 @@ pub struct haul_header {
     pub value: haul_slice,
 }
 
-/// Returns a required object.
+/// Converts a pointer that must not be NULL. `what` names the argument in the error message.
 ///
 /// # Safety
 /// `pointer` is NULL or points to an object that is valid and not changed by others during `'a`.
@@ -86,10 +86,10 @@ pub unsafe fn object<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Call
     unsafe { pointer.as_ref() }.ok_or_else(|| missing(what))
 }
 
-/// Returns a required string.
+/// Converts a string that must not be NULL. `what` names the argument in the error message.
 ///
 /// # Safety
-/// `pointer` is NULL or points to bytes that end with NUL and stay during `'a`.
+/// `pointer` is NULL or points to bytes that end with NUL and stay unchanged during `'a`.
 ///
 /// # Errors
 /// The string is NULL or not UTF-8.
@@ -98,10 +98,10 @@ pub unsafe fn required<'a>(pointer: *const c_char, what: &str) -> Result<&'a str
     unsafe { optional(pointer, what) }?.ok_or_else(|| missing(what))
 }
 
-/// Returns an optional string; NULL is `None`.
+/// Converts an optional string. NULL becomes `None`.
 ///
 /// # Safety
-/// As [`required`].
+/// The rules of [`required`].
 ///
 /// # Errors
 /// The string is not UTF-8.
@@ -114,10 +114,11 @@ pub unsafe fn optional<'a>(pointer: *const c_char, what: &str) -> Result<Option<
     utf8(bytes, what).map(Some)
 }
 
-/// Returns the bytes of a required string: header values and file names need not be UTF-8.
+/// Returns the bytes of a string that must not be NULL. For header values and file names, which
+/// need not be UTF-8.
 ///
 /// # Safety
-/// As [`required`].
+/// The rules of [`required`].
 ///
 /// # Errors
 /// The argument is NULL.
@@ -129,10 +130,10 @@ pub unsafe fn bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a [u8], 
     Ok(unsafe { CStr::from_ptr(pointer) }.to_bytes())
 }
 
-/// Returns bytes given with their length; NULL is allowed if the length is 0.
+/// Returns bytes that the caller passes with their length. `data` may be NULL if `len` is 0.
 ///
 /// # Safety
-/// `data` is NULL or points to `len` bytes that stay during `'a`.
+/// `data` is NULL or points to `len` bytes that stay unchanged during `'a`.
 ///
 /// # Errors
 /// `data` is NULL, but `len` is not 0.

@@ -22,7 +22,7 @@ use crate::error::{CallFailure, haul_status};
 use crate::request::{change, haul_request};
 use crate::text::{self, haul_header};
 
-/// Converts the callback to the engine's trailers. Returns `None` if it is NULL.
+/// Converts a haul_trailers_fn to the engine's trailers. Returns `None` if it is NULL.
 pub(crate) fn of(give: haul_trailers_fn, user: *mut c_void) -> Option<Trailers> {
     let (give, user) = (give?, UserPointer(user));
     Some(Trailers::new(move || fields(give, &user)))

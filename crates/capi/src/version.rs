@@ -25,7 +25,8 @@ pub extern "C" fn haul_version_number() -> u32 {
     major * 1_000_000 + minor * 1_000 + number(env!("CARGO_PKG_VERSION_PATCH"))
 }
 
-/// Returns a copy of the bytes for C, which [`haul_free`] frees. Its length is stored before it.
+/// Returns a copy of the bytes that C frees with [`haul_free`]. The length is stored in front of
+/// the copy.
 pub(crate) fn give(bytes: &[u8]) -> *mut c_char {
     let mut held = Vec::with_capacity(PREFIX + bytes.len() + 1);
     held.extend_from_slice(&(bytes.len() as u64).to_ne_bytes());

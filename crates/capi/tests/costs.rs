@@ -1,5 +1,5 @@
-//! Costs: the system calls of a small request, the memory over many requests, and threads that
-//! share a client.
+//! Costs: the system calls of a small request, the memory after many requests, and requests of
+//! threads that share a client.
 
 mod common;
 
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use common::{BuildDirectory, has, origin};
 
-/// Returns the system calls between the last two marks that `tests/c/small.c` makes: those of one
-/// request on an open connection.
+/// Returns the names of the system calls of one request on an open connection; `None` if strace
+/// does not work here. `tests/c/small.c` marks the start and the end of each request.
 fn calls_of_one(kind: &str) -> Option<Vec<String>> {
     if !has("strace") {
         return None;

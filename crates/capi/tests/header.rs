@@ -11,7 +11,7 @@ fn header() -> String {
     fs::read_to_string(crate_dir().join("include/haul.h")).unwrap()
 }
 
-/// Returns whether cbindgen is installed, in version 0.28 or later, which understands
+/// Returns `true` if cbindgen is installed in version 0.28 or later, which supports
 /// `#[unsafe(no_mangle)]`.
 fn has_cbindgen() -> bool {
     if !has("cbindgen") {
@@ -73,7 +73,8 @@ fn header_compiles_as_c_and_cpp_without_warnings() {
     }
 }
 
-/// Every exported function is declared in the header, and every declared function is exported.
+/// Checks that every exported function is declared in the header, and that every declared function
+/// is exported.
 #[test]
 fn header_declares_every_exported_function() {
     if !has("nm") {

@@ -30,8 +30,8 @@ pub fn limits() -> Limits {
     }
 }
 
-/// Returns a connection on which this many requests have been sent. Take more requests than an
-/// input answers, so that bytes after the last response never matter.
+/// Returns a connection on which this many requests have been sent. Use more requests than the
+/// input answers, so that bytes after the last response are never an error.
 pub fn asked(method: &str, requests: usize) -> H1Machine {
     let mut conn = H1Machine::new(H1Config { limits: limits(), max_pipeline: requests, ..H1Config::default() });
     let fields: &[(&str, &[u8])] = if method == "CONNECT" { &[] } else { &[("Host", b"h")] };
@@ -86,7 +86,7 @@ pub fn feed(mut conn: H1Machine, wire: &[u8], piece: usize) -> Vec<H1Output> {
     seen
 }
 
-/// Records an event; returns `true` if it was the last one.
+/// Records an event. Returns `true` if no event can follow it.
 fn note(seen: &mut Vec<H1Output>, event: &H1Event, input: &[u8]) -> bool {
     match event {
         H1Event::NeedInput => {}

@@ -72,7 +72,7 @@ pub enum H2Output {
 }
 
 /// Passes the bytes to the connection in pieces of this size and returns the events. Releases no
-/// payload, because the time of a release would depend on the cuts.
+/// payload, because the time of a release would depend on the size of the pieces.
 pub fn feed(mut conn: H2Machine, wire: &[u8], piece: usize) -> Vec<H2Output> {
     let mut seen = Vec::new();
     'wire: for piece in wire.chunks(piece.max(1)) {

@@ -17,7 +17,7 @@ pub fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns whether a program is installed, and prints that the test is skipped if not.
+/// Returns `true` if a program is installed. If not, prints that the test is skipped.
 pub fn has(program: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
     let found = found.is_ok_and(|output| output.status.success());
@@ -27,14 +27,14 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-/// A directory for compiled programs. It contains the library under the names by which they link to
-/// it.
+/// A temporary directory for compiled programs. It contains the library, under the names with which
+/// the programs link to it.
 pub struct BuildDirectory {
     dir: TempDir,
 }
 
 impl BuildDirectory {
-    /// Creates the directory; `None` without a C compiler.
+    /// Creates the directory; `None` if there is no C compiler.
     pub fn new() -> Option<Self> {
         if !has("cc") {
             return None;
@@ -100,7 +100,7 @@ impl CProgram {
         command.args(arguments).output().unwrap()
     }
 
-    /// Runs the program, which must succeed, and returns its standard output.
+    /// Runs the program and returns its standard output. Panics if the program fails.
     pub fn run_well<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> String {
         let output = self.run(arguments);
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -109,7 +109,7 @@ impl CProgram {
     }
 }
 
-/// Starts an origin, and returns its URL without the final slash.
+/// Starts an origin (a test server), and returns its URL without the final slash.
 pub fn origin() -> (Origin, String) {
     let origin = Origin::builder().threads(1).start().unwrap();
     let base = origin.url("/");
