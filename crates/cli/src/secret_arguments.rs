@@ -1,14 +1,13 @@
-//! Overwrites the secrets among the program's arguments with blanks. Otherwise every user could
-//! read them with `ps` or in `/proc/PID/cmdline`, which show this process's memory.
+//! Overwrites the secrets in the program's arguments with blanks. Otherwise every user could read
+//! them with `ps` or in `/proc/PID/cmdline`, which shows the memory of this process.
 //!
-//! The arguments are overwritten through `/proc/self/mem`, because neither std nor a portable
-//! function of the C library gives access to their memory. This needs no `unsafe`, and it is sound:
-//! nothing in this process has a reference to these bytes. Code that asks std for the arguments
-//! later reads blanks. If `/proc` is missing or not accessible, and on other systems, the arguments
-//! stay unchanged.
+//! The arguments are overwritten through `/proc/self/mem`, because neither std nor a portable C
+//! function gives access to their memory. This needs no `unsafe`, and it is sound: no reference to
+//! these bytes exists in this process. Code that reads the arguments later gets blanks. If `/proc`
+//! is not accessible, and on systems other than Linux, the arguments stay unchanged.
 //!
-//! As with curl, the secret is visible for about a millisecond until it is overwritten. With `-K`,
-//! netrc or `-H @FILE` it never is.
+//! As with curl, a secret on the command line is visible for about a millisecond. A secret in a
+//! file (`-K`, netrc, `-H @FILE`) is never visible.
 
 use std::ffi::OsString;
 #[cfg(target_os = "linux")]
@@ -16,16 +15,17 @@ use std::io;
 
 use haul_policy::secrets::is_hidden_field;
 
-/// The secret part of an argument: all of it, or a value that is attached to an option.
+/// The secret at the end of an argument, which is the whole argument or the value after an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretTail {
-    /// The argument's number, from 1; the program's name and a persona are not counted.
+    /// The number of the argument, counted from 1 after the program's name (and after `curl` in
+    /// `haul curl`).
     pub argument: usize,
     /// The number of secret bytes at the end of the argument.
     pub length: usize,
 }
 
-/// Returns true if the value of this option, given by its long name, is a secret.
+/// Returns true if the value of an option is a secret. `option` is the long name of the option.
 pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     match option {
         "user" | "proxy-user" | "oauth2-bearer" | "pass" | "proxy-pass" => true,
@@ -46,8 +46,8 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Overwrites secrets in the arguments of this process with blanks. `left` is the number of
-/// arguments that were parsed, which are the last ones.
+/// Overwrites the secrets in the arguments of this process with blanks. `left` is the number of
+/// arguments that the parser was given, which are the last ones.
 pub fn blank(left: usize, secrets: &[SecretTail]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();

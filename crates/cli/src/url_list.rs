@@ -1,8 +1,8 @@
-//! The sources of an operation's URLs, stored compactly.
+//! The sources of an operation's URLs, in a compact form.
 //!
-//! A config file may name millions of URLs. They are stored in one buffer with a table of end
-//! offsets, which costs 8 bytes per URL besides its text. A `String` for each would cost 24 bytes
-//! and an allocation.
+//! A config file may name millions of URLs. They are stored in one buffer, with a table of their
+//! end offsets. This costs 8 bytes per URL in addition to its text. A `String` for each would cost
+//! 24 bytes and an allocation.
 //!
 //! ```
 //! use haul_cli::url_list::{UrlList, UrlSource};
@@ -19,22 +19,22 @@ use std::borrow::Cow;
 
 use haul_policy::urlencode::percent;
 
-/// A bit that marks an end offset as that of an input file's name.
+/// The flag in an end offset that marks the name of a file of URLs.
 const FILE_BIT: u64 = 1 << 63;
 
-/// A bit that marks an end offset as that of a URL from a list. Such a URL is no glob, and its path
-/// names the output file unless `-o` is given.
+/// The flag in an end offset that marks a URL from a list (`--url @FILE`). Such a URL is not a
+/// glob, and its output file is named after its path unless `-o` is given.
 const LISTED_BIT: u64 = 1 << 62;
 
 const BITS: u64 = FILE_BIT | LISTED_BIT;
 
-/// Returns the URL in a line of a list, without surrounding blanks. Returns `None` for an empty
-/// line or a comment.
+/// Returns the URL in a line of a list, without surrounding blanks. Returns `None` if the line is
+/// empty or a comment.
 pub fn in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
 }
 
-/// Converts a URL to text. Bytes that are not UTF-8 (such as names in Latin-1) are percent-encoded.
+/// Converts a URL to text. Bytes that are not UTF-8 are percent-encoded.
 pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return text.into();
@@ -47,16 +47,16 @@ pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     text.into()
 }
 
-/// One source of URLs, in the order of the command line.
+/// A source of URLs: an argument, or a file of URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlSource<'a> {
-    /// A URL as written, possibly a glob.
+    /// A URL as written, which may be a glob that stands for several URLs.
     Argument(&'a str),
-    /// A file of URLs, one a line; `-` is standard input.
+    /// The name of a file with one URL per line; `-` is standard input.
     InputFile(&'a str),
 }
 
-/// The sources of URLs of one operation.
+/// The sources of an operation's URLs, in the order of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UrlList {
     text: String,
@@ -64,40 +64,40 @@ pub struct UrlList {
 }
 
 impl UrlList {
-    /// Adds a URL.
+    /// Adds a URL, which may be a glob.
     pub fn push_url(&mut self, url: &str) {
         self.text.push_str(url);
         self.ends.push(self.text.len() as u64);
     }
 
-    /// Adds a URL from a list that the parser has read (`--url @FILE`).
+    /// Adds a URL that the parser has read from a list (`--url @FILE`), and that is not a glob.
     pub fn push_listed(&mut self, url: &str) {
         self.text.push_str(url);
         self.ends.push(self.text.len() as u64 | LISTED_BIT);
     }
 
-    /// Returns true if the source at an index came from a list.
+    /// Returns true if the source at this index was added by [`UrlList::push_listed`].
     pub fn is_listed(&self, index: usize) -> bool {
         self.ends.get(index).is_some_and(|end| end & LISTED_BIT != 0)
     }
 
-    /// Adds a file of URLs.
+    /// Adds the name of a file of URLs; `-` is standard input.
     pub fn push_input_file(&mut self, path: &str) {
         self.text.push_str(path);
         self.ends.push(self.text.len() as u64 | FILE_BIT);
     }
 
-    /// Returns the number of sources; a glob or a file counts as one.
+    /// Returns the number of sources. A glob or a file of URLs counts as one source.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns true if there is no source at all.
+    /// Returns true if there are no sources.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns the source at an index.
+    /// Returns the source at this index; `None` beyond the end.
     pub fn get(&self, index: usize) -> Option<UrlSource<'_>> {
         let end = *self.ends.get(index)?;
         let start = match index {

@@ -1,8 +1,8 @@
-//! The errors of a command line, with curl's wording.
+//! The errors in a command line, with curl's wording.
 //!
-//! A flag knows only *why* it refuses a value ([`UsageReason`]). The parser adds *where* this
-//! happened ([`UsageError`]): at which option of the command line, or in which line of which config
-//! file.
+//! A flag returns only the reason why it refuses a value ([`UsageReason`]). The parser adds the
+//! position ([`ArgPosition`]), an option of the command line or a line of a config file. Both form
+//! a [`UsageError`].
 //!
 //! ```
 //! use haul_cli::usage_error::{ArgPosition, UsageReason, UsageError};
@@ -23,7 +23,7 @@ use haul_policy::terminal_text::is_hazard;
 use crate::config_file::DEPTH_MAX;
 use crate::persona::{Persona, VERSION};
 
-/// The length limit for text of the user in a message.
+/// The length limit in bytes for text that a message quotes from the user.
 const PRINTABLE_MAX: usize = 120;
 
 /// The reason why an option, or the command line as a whole, is refused.
@@ -33,9 +33,9 @@ pub enum UsageReason {
     Unknown,
     /// The option needs a value and none follows.
     RequiresParameter,
-    /// A value was attached to an option that takes none.
+    /// A value is attached to an option that takes none.
     TrailingGarbage,
-    /// `--no-` before an option that takes a value or cannot be negated.
+    /// `--no-` stands before an option that takes a value or cannot be negated.
     NotReversible,
     /// The value is not a number.
     BadNumber,
@@ -47,40 +47,43 @@ pub enum UsageReason {
     Blank,
     /// The value is not valid UTF-8.
     NotUtf8,
-    /// `--next` after a group without a URL.
+    /// `--next` follows a group of options without a URL.
     MissingUrlBeforeNext,
     /// The subject of `--help` is not an option.
     NoSuchHelp,
-    /// A group of options names no URL.
+    /// A group of options contains no URL.
     NoUrl,
-    /// The command line is empty. curl then prints only the line that names `--help`.
+    /// The command line is empty. curl prints only the hint about `--help` then.
     NothingAsked,
-    /// Config files include each other in a loop, or too deeply.
+    /// Config files include each other in a loop, or are nested too deeply.
     TooDeep,
-    /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
+    /// The value of `--resolve` or `--connect-to` is malformed. The text shows the expected form.
+    /// The exit code is 49, as in curl.
     BadSyntax(&'static str),
-    /// The value of a proxy option is invalid; curl notices this when it connects.
+    /// The value of a proxy option is invalid. As in curl, which notices this only when it
+    /// connects, the exit code differs from that of other usage errors.
     Proxy {
         /// curl's exit code: 5, or 7 for an unknown scheme.
         code: u8,
-        /// The error message. It does not contain the value, which may hold a password.
+        /// The error message. It does not contain the value, which may include a password.
         text: String,
     },
-    /// `--proto-default` with a scheme that haul does not support.
+    /// The scheme of `--proto-default` is not supported.
     Protocol,
-    /// An option of curl that haul does not support, with the reason.
+    /// haul does not support this option of curl, for the reason in the text.
     Refused(&'static str),
-    /// An output file has a name that only a directory can have; curl finds this when it opens the
-    /// file.
+    /// The name of an output file can only be that of a directory. As in curl, which notices this
+    /// when it opens the file, the exit code is 23.
     Directory,
-    /// An output file name contains the name of a glob that does not exist.
+    /// The name of an output file contains a placeholder for a glob that does not exist.
     GlobName {
-        /// The output file name as given.
+        /// The name of the output file as given.
         template: String,
-        /// The position of the byte after the name.
+        /// The offset in `template` of the byte after the placeholder.
         position: usize,
     },
-    /// `-F` names an encoder that does not exist; curl finds this when it makes the form.
+    /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the
+    /// form, the exit code is 43.
     Encoder,
     /// The option is used wrongly; the text explains why.
     BadUse(String),
@@ -94,7 +97,7 @@ pub enum UsageReason {
 }
 
 impl UsageReason {
-    /// Returns a [`UsageReason::BadUse`] with this explanation.
+    /// Returns a [`UsageReason::BadUse`] with this text.
     pub fn bad_use(text: impl Into<String>) -> Self {
         UsageReason::BadUse(text.into())
     }
@@ -135,7 +138,7 @@ impl fmt::Display for UsageReason {
     }
 }
 
-/// The position of an error on the command line or in a config file.
+/// The place of an error: an option of the command line, or a line of a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgPosition {
     /// The command line as a whole.
@@ -144,9 +147,9 @@ pub enum ArgPosition {
     Option(String),
     /// One line of a config file.
     Config {
-        /// The option that named the file.
+        /// The option that named the config file; `None` for the default config file.
         by: Option<Box<str>>,
-        /// The file name as given; `<stdin>` for `-`.
+        /// The name of the config file as given; `<stdin>` for `-`.
         file: Box<str>,
         /// The line number, from 1.
         line: u64,
@@ -155,7 +158,7 @@ pub enum ArgPosition {
     },
 }
 
-/// The error of a command line that cannot be carried out.
+/// An error that prevents a command line from being run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
     place: ArgPosition,
@@ -168,7 +171,7 @@ impl UsageError {
         UsageError { place, reason }
     }
 
-    /// Returns the reason why the command line is refused.
+    /// Returns the reason for the error.
     pub fn reason(&self) -> &UsageReason {
         &self.reason
     }
@@ -191,8 +194,8 @@ impl UsageError {
 }
 
 impl UsageError {
-    /// Returns the message. It has several lines, begins with the name of the program, and ends
-    /// with a line that names `--help`.
+    /// Returns the complete message. It has several lines, of which each begins with the program's
+    /// name. The last one is a hint about `--help`.
     pub fn message_for(&self, program: &str) -> String {
         let is_curl = program == Persona::Curl.name();
         match &self.reason {
@@ -210,7 +213,7 @@ impl UsageError {
         }
     }
 
-    /// Returns the message without the line that names `--help`.
+    /// Returns the message without the hint about `--help`.
     pub fn message_without_hint(&self, program: &str) -> String {
         let is_curl = program == Persona::Curl.name();
         let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
@@ -245,8 +248,8 @@ impl UsageError {
         said
     }
 
-    /// Returns curl's message for an error in a config file, which is about the option that named
-    /// the file. Returns `None` for the default file.
+    /// Returns the additional line that curl prints for an error in a config file, about the option
+    /// that named the file. Returns `None` for an error elsewhere, and for the default config file.
     fn of_config(&self) -> Option<String> {
         let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
         let reason = match &self.reason {
@@ -258,7 +261,7 @@ impl UsageError {
     }
 }
 
-/// Returns the line that names `--help`.
+/// Returns the hint about `--help`, which is the last line of a message.
 fn hint(program: &str) -> String {
     let manual = if program == Persona::Curl.name() { " or 'curl --manual'" } else { "" };
     format!("{program}: try '{program} --help'{manual} for more information")
@@ -272,8 +275,8 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Converts bytes to text that is safe to print on a terminal: without control characters, and cut
-/// at a length limit.
+/// Converts bytes to text that is safe to print on a terminal: replaces control characters, and
+/// cuts the text at `PRINTABLE_MAX` bytes.
 pub fn printable(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(PRINTABLE_MAX)];
     let mut text = sanitized(&String::from_utf8_lossy(cut));
@@ -283,28 +286,28 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// Replaces control characters and marks of text direction with `?`.
+/// Replaces control characters and characters that change the direction of text by `?`.
 pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
 }
 
-/// The length limit of a message with a marked position, as in curl.
+/// The length limit in characters of a message from [`mark_position`], as in curl.
 const MARKED_MAX: usize = 511;
 
-/// Returns a message with the text below it, and a mark below the position in the text.
+/// Returns a message of three lines: `what`, the text, and a `^` below the position in the text.
 pub fn mark_position(what: &str, position: usize, text: &str) -> String {
     let pointed = format!("{what}:\n{}\n{}^", sanitized(text), " ".repeat(position.saturating_sub(1).max(1)));
     pointed.chars().take(MARKED_MAX).collect()
 }
 
-/// Joins the lines of a message, and replaces control characters.
+/// Joins the lines of a text to one line, and replaces control characters.
 pub fn one_line(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| sanitized(line.trim())).filter(|line| !line.is_empty()).collect();
     lines.join(" ")
 }
 
-/// Returns the printable form of an invalid URL, [without anything that may have been meant as a
-/// user](without_userinfo).
+/// Returns a printable form of an invalid URL. [Text that may be meant as user and
+/// password](without_userinfo) is removed.
 pub fn shown_url(url: &str) -> String {
     sanitized(&without_userinfo(url))
 }

@@ -9,8 +9,8 @@
 //!         report ◀───────────────────┘         errors, -w, traces, progress, statistics
 //! ```
 //!
-//! A single URL that is no glob and feeds no further stage is fetched without an extra thread or an
-//! event loop.
+//! A single URL that is neither a glob nor followed by `--then` is fetched without an extra thread
+//! or an event loop.
 
 mod engine_options;
 pub(crate) mod report;
@@ -36,7 +36,7 @@ use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, sequential, single_url};
 
-/// Runs the plan. Returns the exit code.
+/// Runs all operations of the plan. Returns the exit code of the program.
 pub fn run(plan: RunPlan) -> u8 {
     if let Some(path) = &plan.global.stderr
         && let Err(error) = redirect_stderr(path)
@@ -101,15 +101,15 @@ pub fn run(plan: RunPlan) -> u8 {
     exit_code
 }
 
-/// Returns true if a run prints something at its end even after Ctrl-C: statistics, or sorted
-/// values.
+/// Returns true if the run prints something at its end that must appear even after Ctrl-C:
+/// statistics, or sorted values.
 fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &Operation| operation.stages.last().is_some_and(|stage| stage.sort);
     plan.global.stats.is_some() || plan.operations.iter().any(sorts)
 }
 
-/// Returns true if an operation prints to the terminal while it runs: a progress line would disturb
-/// that output.
+/// Returns true if an operation prints to the terminal while it runs, so that a progress line would
+/// disturb its output.
 fn prints(plan: &RunPlan, operation: &Operation) -> bool {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
@@ -133,7 +133,7 @@ fn prints(plan: &RunPlan, operation: &Operation) -> bool {
     (prints_content || operation.stages.iter().any(tells)) && std::io::stdout().is_terminal()
 }
 
-/// Redirects standard error to the file of `--stderr`.
+/// Redirects standard error to the file of `--stderr`; `-` is standard output.
 fn redirect_stderr(path: &Path) -> std::io::Result<()> {
     if path == Path::new("-") {
         rustix::stdio::dup2_stderr(std::io::stdout())?;
@@ -180,9 +180,9 @@ fn carry_out(
     }
 }
 
-/// Changes `-D -` to `-i` if several URLs send bodies to standard output too, so that each head is
-/// written before its own body. A head that is written as it arrives could appear inside another
-/// body.
+/// Replaces `-D -` by `-i` if transfers run in parallel and all send their bodies to standard
+/// output. Each head is then written just before its body. With `-D -`, it would be written as it
+/// arrives, possibly inside another body.
 fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, Operation> {
     let one_by_one = only_url(operation).is_some() || sequential::is_sequential(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
@@ -204,7 +204,7 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, 
     in_turn
 }
 
-/// Prints an error that prevented a transfer from beginning. Returns its exit code.
+/// Prints an error because of which a transfer could not begin. Returns the exit code for it.
 fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
     progress.clear();
     // Whoever closed the pipe has seen enough, and knows.
@@ -216,7 +216,8 @@ fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error
     error.exit_code()
 }
 
-/// Prints the errors of files besides the content. Returns the exit code of the first one.
+/// Prints the errors of files other than the body, such as a cookie jar. Returns the exit code of
+/// the first error, or 0.
 fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.clear();
@@ -225,7 +226,8 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
     lost.first().map_or(0, Error::exit_code)
 }
 
-/// Returns the URL if there is only one and nothing is extracted.
+/// Returns the URL if the operation has exactly one and extracts nothing. Returns `None` for a glob
+/// or a list.
 fn only_url(operation: &Operation) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
@@ -238,7 +240,7 @@ fn only_url(operation: &Operation) -> Option<&str> {
     }
 }
 
-/// Parses an argument as a glob.
+/// Parses a URL that contains glob patterns.
 fn glob(url: &str) -> haul::Result<UrlGlob> {
     UrlGlob::parse(url).map_err(|flaw| {
         Error::with_source(ErrorKind::Url, "the URL is not a valid glob; use -g to take it literally", flaw)

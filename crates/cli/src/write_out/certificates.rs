@@ -1,13 +1,13 @@
-//! `%{certs}`: the certificates that a server presented, in curl's format.
+//! The text of `%{certs}`: the certificates that a server presented, in curl's format.
 
 use std::io::{self, Write};
 
 use crate::base64::encode;
 
-/// The length of PEM lines (RFC 7468 section 2).
+/// The length of a line of Base64 in PEM (RFC 7468 section 2).
 const LINE: usize = 64;
 
-/// Appends each certificate: its fields, one on each line, and the certificate in PEM.
+/// Appends the text of each certificate: its fields, one per line, and the certificate in PEM.
 pub(super) fn append(certificates: &[Vec<u8>], into: &mut Vec<u8>) -> io::Result<()> {
     for der in certificates {
         for (name, value) in haul::net::tls::certificate_details(der) {

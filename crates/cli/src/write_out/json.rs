@@ -1,5 +1,5 @@
-//! `%{json}` and `%{header_json}`: all variables, or all header fields, as JSON objects in curl's
-//! format.
+//! The texts of `%{json}` and `%{header_json}`: all variables, or all header fields, as a JSON
+//! object in curl's format.
 
 use haul::ResponseHead;
 
@@ -8,8 +8,8 @@ use crate::expand_variables::json as escaped;
 use crate::persona::VERSION;
 use crate::persona::{CURL_VERSION, Persona};
 
-/// Writes every variable with its name. Numbers are JSON numbers. Unknown values are null, except
-/// where curl writes an empty string.
+/// Appends a JSON object with all variables. Unknown values are `null`, or an empty string where
+/// curl writes one.
 pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in Variable::NAMES {
@@ -35,7 +35,7 @@ pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<
     into.push(b'}');
 }
 
-/// Removes leading zeros, which JSON does not allow.
+/// Removes leading zeros from a decimal number, because JSON does not allow them.
 fn number(text: &[u8]) -> &[u8] {
     let zeros = text.iter().take_while(|&&byte| byte == b'0').count();
     match text.get(zeros) {
@@ -45,8 +45,8 @@ fn number(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Writes every header field: its name in lower case, with all its values. The fields are in the
-/// order of their first appearance.
+/// Appends a JSON object with all header fields. Each name is in lower case and has a list of its
+/// values. The names are in the order of their first appearance.
 pub(super) fn fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in head.iter().flat_map(|head| head.fields()) {

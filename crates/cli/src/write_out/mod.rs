@@ -1,8 +1,8 @@
 //! The format of `-w`, which is printed after each transfer, as in curl.
 //!
-//! `%{name}` is a variable, `%%` a percent sign; `\n`, `\r` and `\t` are the same as in C.
-//! `%{stdout}` and `%{stderr}` select the stream for the text after them. Text after `%{onerror}`
-//! is printed only if the transfer failed.
+//! `%{name}` is a variable, and `%%` a percent sign. `\n`, `\r` and `\t` have the same meaning as
+//! in C. `%{stdout}` and `%{stderr}` select the stream for the text after them. Text after
+//! `%{onerror}` is printed only if the transfer failed.
 //!
 //! ```
 //! use haul_cli::persona::Persona;
@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use crate::persona::Persona;
 use crate::usage_error::printable;
 
-/// A parsed `-w` format.
+/// The parsed format of `-w`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOut {
     tokens: Vec<FormatToken>,
@@ -50,35 +50,38 @@ pub enum FormatToken {
     /// `%header{name}`: the first field with this name.
     Field(String),
     /// `%header{name:all:separator}`: all fields with this name, including those of the redirects
-    /// that were followed.
+    /// that were followed. The strings are the name and the separator.
     Fields(String, String),
-    /// `%time{format}`: the time of the output.
+    /// `%time{format}`: the time at which the format is printed. The string is a format of
+    /// strftime(3).
     Time(String),
-    /// `%{stdout}`, `%{stderr}`, `%output{file}`: the destination of the text after it.
+    /// `%{stdout}`, `%{stderr}` or `%output{file}`: the destination of the text after it.
     Stream(OutputStream),
-    /// `%{onerror}`: what follows is printed only if the transfer failed.
+    /// `%{onerror}`: the rest of the format is printed only if the transfer failed.
     OnError,
 }
 
-/// The destination of a part of the output.
+/// The destination of a part of the printed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
-    /// A file; with `true` the text is appended.
+    /// A file with this name. The text is appended if the flag is true; otherwise the file is
+    /// truncated first.
     File(PathBuf, bool),
 }
 
-/// The output of a format, by destination.
+/// The printed text of a format, separated by destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenderedOutput {
     /// The text for standard output.
     pub stdout: Vec<u8>,
     /// The text for standard error.
     pub stderr: Vec<u8>,
-    /// The texts for files, in order: the name, whether the text is appended, the text.
+    /// The texts for files, in order. Each has the file's name, a flag that is true if the text is
+    /// appended, and the text.
     pub files: Vec<(PathBuf, bool, Vec<u8>)>,
 }
 
@@ -99,14 +102,14 @@ impl RenderedOutput {
 }
 
 impl WriteOut {
-    /// Returns true if the format prints the result of the certificate's verification.
+    /// Returns true if the format prints the result of verifying the server's certificate.
     pub fn prints_verify_result(&self) -> bool {
         self.tokens
             .iter()
             .any(|token| matches!(token, FormatToken::Json | FormatToken::Variable(Variable::VerifyResult)))
     }
 
-    /// Returns true if the format prints the certificates themselves.
+    /// Returns true if the format prints the server's certificates or their number.
     pub fn shows_certificates(&self) -> bool {
         let shows = |token: &FormatToken| {
             matches!(token, FormatToken::Json | FormatToken::Variable(Variable::Certs | Variable::NumCerts))
@@ -114,7 +117,8 @@ impl WriteOut {
         self.tokens.iter().any(shows)
     }
 
-    /// Parses a format. Returns it with warnings about unknown variables, which print nothing.
+    /// Parses a format. Returns it with warnings about unknown variables, for which nothing is
+    /// printed.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
         let mut tokens = FormatTokens::default();
         let mut warnings = Vec::new();
@@ -167,7 +171,7 @@ impl WriteOut {
         (WriteOut { tokens: tokens.all }, warnings)
     }
 
-    /// Returns true if the format prints header fields of the redirects that were followed.
+    /// Returns true if the format prints header fields of redirects that were followed.
     pub fn prints_redirect_fields(&self) -> bool {
         self.tokens.iter().any(|token| matches!(token, FormatToken::Fields(..)))
     }
@@ -177,7 +181,7 @@ impl WriteOut {
         &self.tokens
     }
 
-    /// Formats the variables of a transfer.
+    /// Returns the text of the format for one transfer.
     pub fn render(&self, facts: &TransferFacts<'_>, persona: Persona) -> RenderedOutput {
         let mut printed = RenderedOutput::default();
         let mut stream = &OutputStream::Stdout;
@@ -206,7 +210,8 @@ impl WriteOut {
     }
 }
 
-/// Splits off `%header{name}`, `%output{file}` or `%time{format}` at the beginning of a text.
+/// Parses `%header{name}`, `%output{file}` or `%time{format}`, without its `%`, at the beginning of
+/// a text. Returns it with the rest of the text.
 fn with_argument(text: &[u8]) -> Option<(FormatToken, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.
@@ -238,7 +243,8 @@ fn field(text: &str) -> FormatToken {
     }
 }
 
-/// Decodes a separator: `\n`, `\r` and `\t` are the same as in C, `\}` is a brace.
+/// Decodes the separator of `%header{name:all:separator}`: `\n`, `\r` and `\t` have the same
+/// meaning as in C, and `\}` is a brace.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut letters = text.chars();
@@ -270,7 +276,7 @@ fn named(name: &[u8]) -> Option<FormatToken> {
     })
 }
 
-/// Collects tokens, and joins neighbouring texts into one.
+/// Collects the elements of a format, and joins adjacent texts to one element.
 #[derive(Default)]
 struct FormatTokens {
     all: Vec<FormatToken>,

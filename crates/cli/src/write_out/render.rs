@@ -1,4 +1,4 @@
-//! The values of `-w` variables for one transfer, and their formatting.
+//! The values of the variables of `-w` for one transfer, and their formatting.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -10,13 +10,13 @@ use haul_policy::Host;
 
 use super::{Variable, certificates, url_spelling};
 
-/// The values that `-w` can print about one transfer. `Default` is a transfer that failed before it
-/// connected.
+/// The values that `-w` can print about one transfer. The `Default` value is that of a transfer
+/// that failed before it connected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransferFacts<'a> {
-    /// The status of the last response; 0 without one.
+    /// The status code of the last response; 0 if there was none.
     pub response_code: u16,
-    /// The URL as given, or as a stage made it from an extracted value.
+    /// The URL as given. In a stage after `--then`, it is the one made from an extracted value.
     pub url: &'a str,
     /// The URL of the last request, after redirects.
     pub url_effective: &'a str,
@@ -24,9 +24,9 @@ pub struct TransferFacts<'a> {
     pub size_download: u64,
     /// The number of body bytes written to the output.
     pub size_delivered: u64,
-    /// The time from the start until the name was resolved.
+    /// The time from the start until the host name was resolved.
     pub time_namelookup: Duration,
-    /// The time from the start until the connection was established.
+    /// The time from the start until the TCP connection was established.
     pub time_connect: Duration,
     /// The time from the start until the TLS handshake was complete; zero without TLS.
     pub time_appconnect: Duration,
@@ -34,35 +34,35 @@ pub struct TransferFacts<'a> {
     pub time_starttransfer: Duration,
     /// The time from the start to the end.
     pub time_total: Duration,
-    /// The number of new connections.
+    /// The number of connections that were opened for the transfer.
     pub num_connects: u64,
-    /// The number of redirects followed.
+    /// The number of redirects that were followed.
     pub num_redirects: u64,
-    /// `Content-Type` of the last response.
+    /// The value of `Content-Type` in the last response.
     pub content_type: Option<&'a str>,
-    /// The transfer's own exit code.
+    /// The exit code of this transfer: 0 if it succeeded.
     pub exit_code: u8,
     /// The error message; `None` if the transfer succeeded.
     pub error: Option<&'a str>,
     /// The method of the last request.
     pub method: &'a str,
-    /// The output file.
+    /// The path of the output file; `None` for standard output.
     pub filename: Option<&'a str>,
-    /// The scheme of the last URL.
+    /// The scheme of the last URL, after redirects.
     pub scheme: &'a str,
-    /// `1`, `1.1`, `2` or `3`; empty without a response.
+    /// The HTTP version of the last response, `1`, `1.1`, `2` or `3`; empty if there was none.
     pub http_version: &'a str,
-    /// The number of the last connection.
+    /// The number of the last connection in this run; `None` if there was no connection.
     pub connection: Option<u64>,
-    /// The peer's address.
+    /// The IP address of the peer of the last connection.
     pub remote_ip: Option<IpAddr>,
-    /// The certificates that the server presented, its own first, in DER.
+    /// The certificates that the server presented in DER, its own certificate first.
     pub certificates: &'a [Vec<u8>],
-    /// The path of the Unix socket that was connected to.
+    /// The path of the Unix socket of the connection; `None` for TCP.
     pub remote_socket: Option<&'a str>,
-    /// The peer's port; `None` for a Unix socket.
+    /// The port of the peer; `None` for a Unix socket.
     pub remote_port: Option<u16>,
-    /// The local address.
+    /// The local IP address of the last connection.
     pub local_ip: Option<IpAddr>,
     /// The local port; `None` for a Unix socket.
     pub local_port: Option<u16>,
@@ -70,41 +70,43 @@ pub struct TransferFacts<'a> {
     pub url_number: u64,
     /// The index of the transfer among all transfers of the run.
     pub transfer_number: u64,
-    /// The status of a proxy's last response to CONNECT; 0 without one.
+    /// The status code of a proxy's last response to `CONNECT`; 0 if there was none.
     pub connect_code: u16,
     /// The number of retries.
     pub num_retries: u64,
     /// True if the transfer went through a proxy.
     pub proxy_used: bool,
-    /// The result of verifying the proxy's certificate, as OpenSSL's number.
+    /// The result of verifying the proxy's certificate, as an error number of OpenSSL; 0 for
+    /// success.
     pub proxy_verify_result: u32,
-    /// The result of verifying the server's certificate, as OpenSSL's number.
+    /// The result of verifying the server's certificate, as an error number of OpenSSL; 0 for
+    /// success.
     pub verify_result: u32,
-    /// The target of the last response's redirect, which was not followed.
+    /// The target of the redirect in the last response, if it was not followed.
     pub redirect_url: Option<&'a str>,
-    /// `Referer` of the request.
+    /// The value of `Referer` in the request.
     pub referer: Option<&'a str>,
-    /// The number of bytes of all heads received.
+    /// The number of bytes of all response heads received.
     pub size_header: u64,
-    /// The number of bytes of all requests sent, heads and content.
+    /// The number of bytes of all requests sent, including their content.
     pub size_request: u64,
-    /// The number of content bytes sent.
+    /// The number of bytes of request content sent.
     pub size_upload: u64,
-    /// The time from the start until the request was sent.
+    /// The time from the start until the last request was sent.
     pub time_pretransfer: Duration,
-    /// The time from the start until all redirects were followed.
+    /// The time from the start until the last redirect was followed; zero without redirects.
     pub time_redirect: Duration,
     /// The head of the last response.
     pub head: Option<&'a ResponseHead>,
-    /// The redirects that were followed, if they were recorded.
+    /// The redirects that were followed. Empty unless the format prints their header fields.
     pub history: &'a [FollowedRedirect],
-    /// The time at which `-w` is printed, since 1970.
+    /// The time at which `-w` is printed, since the start of 1970.
     pub now: Duration,
 }
 
 impl TransferFacts<'_> {
-    /// Appends all fields with this name: of one response after the other, up to the first response
-    /// without such a field, as in curl.
+    /// Appends the values of all fields with this name, joined by the separator. They are taken
+    /// from the responses in order, up to the first response without such a field, as in curl.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
         let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
         let values: Vec<_> =
@@ -196,7 +198,7 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
     }
 }
 
-/// Writes a port, or -1 without one, as in curl.
+/// Appends the number of a port, or -1 for `None`, as in curl.
 fn port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
     write!(into, "{}", port.map_or(-1, i32::from))
 }
@@ -218,8 +220,8 @@ enum UrlComponent {
     ZoneId,
 }
 
-/// Returns the URL component that a variable prints. The second value is true if it is taken from
-/// the URL of the last request.
+/// Returns the component of the URL that a variable such as `%{url.host}` prints; `None` for other
+/// variables. The flag is true for the URL of the last request, as in `%{urle.host}`.
 fn url_part(variable: Variable) -> Option<(UrlComponent, bool)> {
     Some(match variable {
         Variable::UrlFragment => (UrlComponent::Fragment, false),

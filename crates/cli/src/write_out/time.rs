@@ -1,14 +1,14 @@
-//! `%time{format}`: a time formatted as by strftime(3), in UTC and in the "C" locale.
+//! The text of `%time{format}`: a time formatted as by strftime(3), in UTC and in the "C" locale.
 //!
-//! Text that is not a conversion stays unchanged. `%f` is microseconds, as in curl.
+//! Text that is not a conversion stays unchanged. `%f` is the number of microseconds, as in curl.
 
 use std::time::Duration;
 
 use chrono::DateTime;
 use chrono::format::{Item, Numeric, StrftimeItems};
 
-/// Formats the time that is `now` after the start of 1970. Returns an empty text for a time beyond
-/// the calendar.
+/// Formats the time `now`, which is measured from the start of 1970. Returns an empty text for a
+/// time that the calendar cannot represent.
 pub(super) fn format(format: &str, now: Duration) -> String {
     let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     let Some(moment) = DateTime::from_timestamp(seconds, now.subsec_nanos()) else { return String::new() };

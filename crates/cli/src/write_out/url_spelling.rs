@@ -1,9 +1,9 @@
-//! Parts of a URL in their original spelling, by which scripts recognise the URL that they
+//! Parts of a URL in their original spelling. Scripts compare them with the URL that they
 //! requested.
 
-/// Returns the host in the spelling of the URL, as curl prints it: `BÜCHER.example`, not
-/// `xn--bcher-kva.example`. Returns `None` if the URL has no host, or spells an address
-/// differently.
+/// Returns the host as it is spelled in the URL, as curl prints it: `BÜCHER.example`, not
+/// `xn--bcher-kva.example`. `canonical` is the host in normal form. Returns `None` if the URL has
+/// no host, or has an IP address in another form than the canonical one.
 pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
     let host_port = authority(url).rsplit('@').next()?;
     let host = host_port.split(':').next()?;
@@ -11,7 +11,7 @@ pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
     is_it.then_some(host)
 }
 
-/// Returns the user of a URL without decoding it.
+/// Returns the user in a URL, without percent-decoding. Empty if the URL has none.
 pub(super) fn user(url: &str) -> &str {
     let userinfo = authority(url).rsplit_once('@').map_or("", |(userinfo, _)| userinfo);
     userinfo.split(':').next().unwrap_or_default()

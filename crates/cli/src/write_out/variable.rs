@@ -90,7 +90,7 @@ variables! {
 }
 
 impl Variable {
-    /// Returns true if the JSON output has the variable as a number.
+    /// Returns true if the value of the variable is a number in the output of `%{json}`.
     pub fn is_number(self) -> bool {
         let named = Variable::NAMES.iter().find(|(_, variable)| *variable == self);
         let name = named.map_or("", |&(name, _)| name);
@@ -111,7 +111,7 @@ impl Variable {
             )
     }
 
-    /// Returns the variable with this name.
+    /// Returns the variable with this name, such as `http_code`.
     pub fn named(name: &[u8]) -> Option<Variable> {
         let found = Variable::NAMES.iter().find(|(known, _)| known.as_bytes() == name);
         found.map(|&(_, variable)| variable)

@@ -1,8 +1,8 @@
-//! The error message of a failed transfer: one line, with haul's or curl's wording.
+//! The error message of a failed transfer: one line, in haul's or curl's words.
 //!
-//! haul's message contains the URL, the error and its cause. Scripts for curl search for curl's
-//! messages. The curl persona prints them wherever curl has one message for a failure; where it has
-//! many (TLS), the cause is printed as it is.
+//! haul's message contains the URL, the error and its cause. The curl persona prints curl's
+//! message, because scripts search for it. Where curl has many messages (as for TLS), the cause is
+//! printed as it is.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use haul_policy::target::Scheme;
 use crate::persona::Persona;
 use crate::usage_error::mark_position;
 
-/// Returns the line that is printed on stderr.
+/// Returns the error line, which is printed on standard error.
 pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
@@ -29,7 +29,8 @@ pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&TransferOut
     }
 }
 
-/// Returns the options that help against an error; empty if none does.
+/// Returns the hint to append to haul's error line, which names an option that solves the problem.
+/// Empty for most errors.
 fn remedy(error: &Error) -> &'static str {
     let cause = error.cause();
     let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
@@ -44,8 +45,8 @@ fn remedy(error: &Error) -> &'static str {
     }
 }
 
-/// Returns the message for a file besides the content that could not be written. curl does not
-/// count this as a failure.
+/// Returns the message for a file other than the body that could not be written. With the curl
+/// persona it is a warning, because such an error does not change curl's exit code.
 pub(crate) fn side_output_error(persona: Persona, error: &Error) -> String {
     match persona {
         Persona::Haul => line(persona, error, None),
@@ -53,8 +54,8 @@ pub(crate) fn side_output_error(persona: Persona, error: &Error) -> String {
     }
 }
 
-/// Returns curl's message before a retry. The wait is in seconds, with milliseconds if it is not a
-/// whole number of them.
+/// Returns the warning that curl prints before a retry. The wait is in seconds, with a fraction if
+/// it is not a whole number. `left` is the number of remaining retries.
 pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {
         Trouble::Status(status) if is_transient_status(status) => ": HTTP error",
@@ -69,7 +70,7 @@ pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> Strin
     format!("Problem {problem}. Retrying in {whole}{fraction} second{s}. {left} {tries} left.")
 }
 
-/// Returns the text of `%{errormsg}`, which the error line also shows after its code.
+/// Returns the text that `%{errormsg}` prints. The error line contains it too.
 pub(crate) fn text_for(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         Persona::Haul => error.to_string(),
@@ -145,8 +146,8 @@ fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
-/// Returns curl's message for a certificate error, in OpenSSL's words. Scripts search for some of
-/// them.
+/// Returns curl's message for a certificate error, with the words of OpenSSL, for which scripts
+/// search.
 fn certificate(cause: &str, target: &Target) -> String {
     if cause.contains("not valid for name") {
         let host = target.host_text();
@@ -157,12 +158,13 @@ fn certificate(cause: &str, target: &Target) -> String {
     format!("SSL certificate problem: {known}")
 }
 
-/// The engine's message for a certificate whose issuer is not trusted.
+/// The engine's message for a certificate that no trusted CA has issued.
 const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
-/// The engine's message for a CA certificate that a server presents.
+/// The engine's message for a self-signed CA certificate that a server presents as its own.
 const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
-/// Returns OpenSSL's number and message for a certificate error.
+/// Returns the error number and the message of OpenSSL for a certificate error of the engine.
+/// Returns `None` if OpenSSL has no such error.
 fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
     Some(match why {
         UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),
@@ -185,8 +187,9 @@ fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
     })
 }
 
-/// Returns OpenSSL's number for the error of the server's or the proxy's certificate: 0 for no
-/// error, 1 if OpenSSL has no number for it.
+/// Returns the result of the certificate's verification, as the error number of OpenSSL: 0 for
+/// success, and 1 for an error for which OpenSSL has no number. `of_proxy` selects the proxy's
+/// certificate.
 pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     let number = |why: &str| openssl_error(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
@@ -198,7 +201,8 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     }
 }
 
-/// Returns the peer that did not answer: the server, or a proxy on the way to it.
+/// Returns the name of the peer that did not answer, for an error message: the server, or the proxy
+/// on the way to it.
 fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let said = said.strip_prefix("failed to connect to ").unwrap_or_default();

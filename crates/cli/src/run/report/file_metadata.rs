@@ -1,4 +1,4 @@
-//! Sets the metadata of a finished file: the date of the response (`-R`) and extended attributes
+//! Sets the metadata of a finished file: its modification time (`-R`) and extended attributes
 //! (`--xattr`). Also writes the file of `--etag-save`.
 
 use std::fs::{self, DirBuilder, File, FileTimes};
@@ -16,8 +16,8 @@ use crate::date;
 use crate::file_access::Stdout;
 use crate::plan::Operation;
 
-/// Sets the metadata of the file of a successful transfer. Returns the messages of the steps that
-/// failed.
+/// Sets the modification time and the extended attributes of a downloaded file, as the options ask.
+/// Returns a message for each step that failed.
 pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &TransferOutcome) -> Vec<String> {
     let mut failed = Vec::new();
     // For unchanged content, nothing arrived that could be stamped.
@@ -41,22 +41,25 @@ pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Tran
     failed
 }
 
-/// Sets the modification time of a file to the date in Last-Modified, if there is one.
+/// Sets the modification time of a file to the date in `Last-Modified`. Does nothing without this
+/// field.
 pub(crate) fn date(path: &Path, head: &ResponseHead) -> std::io::Result<()> {
     let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
     let times = FileTimes::new().set_modified(modified).set_accessed(modified);
     File::options().write(true).open(path)?.set_times(times)
 }
 
-/// Strips userinfo from the URL before it is stored in an extended attribute.
+/// Returns the URL without user and password, for an extended attribute.
 fn without_user(url: &str) -> String {
     haul::Target::parse(url).map_or_else(|_| crate::usage_error::shown_url(url), |target| target.to_url())
 }
 
-/// Checks that the file of `--etag-save` can be written, before anything is fetched.
+/// Checks that the file of `--etag-save` can be written, and creates it. Called before anything is
+/// fetched.
 ///
 /// # Errors
-/// [`ErrorKind::Read`], as in curl.
+/// [`ErrorKind::Read`] if the file cannot be opened. The kind determines the exit code, which is
+/// curl's.
 pub(crate) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());
@@ -66,15 +69,15 @@ pub(crate) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
     open.map(|_| ()).map_err(cannot)
 }
 
-/// `--create-dirs`: creates the directories of a file besides the content, with the same
-/// permissions as for output files.
+/// Creates the missing directories of a file other than the body, if `--create-dirs` is given. They
+/// get the same permissions as those of output files.
 pub(crate) fn make_directories(operation: &Operation, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
-/// Writes the entity tag of a response. Without one, an existing file is kept, and a missing one
-/// created empty.
+/// Writes the entity tag of a response to the file of `--etag-save`. If the response has none, an
+/// existing file stays unchanged, and a missing file is created empty.
 pub(crate) fn entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
     // That of an error's page is not the content's.
     let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));

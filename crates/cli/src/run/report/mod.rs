@@ -1,5 +1,5 @@
-//! The reports of a run: error lines, `-w`, traces, progress, statistics, and the files and
-//! attributes besides the body.
+//! The reports of a run: error lines, the output of `-w`, traces, progress, statistics, and the
+//! metadata of files.
 
 pub(crate) mod error_message;
 pub(crate) mod file_metadata;

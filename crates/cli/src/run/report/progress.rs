@@ -1,14 +1,14 @@
-//! The progress line, which is drawn only on a terminal and if a run takes longer than [`QUIET`].
-//! It can be replaced by curl's meter ([`crate::run::report::progress_meter`]) or bar
-//! ([`crate::run::report::progress_bar`]).
+//! The progress line, which is drawn only on a terminal, and only if a run takes longer than
+//! [`QUIET`]. curl's meter ([`crate::run::report::progress_meter`]) or bar
+//! ([`crate::run::report::progress_bar`]) may replace it.
 //!
 //! ```text
 //! 45%  12.30 MiB of 27.10 MiB  3.20 MiB/s  5s left      one body of known length
 //! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
 //! ```
 //!
-//! The rate is that of the last seconds ([`TransferRate`]). The bytes that a resumed download
-//! already had count for the percentage, but not for the rate.
+//! The rate is that of the last seconds ([`TransferRate`]). When a download is resumed, the bytes
+//! of the partial file count for the percentage, but not for the rate.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,41 +24,43 @@ use crate::run::report::progress_bar::ProgressBar;
 use crate::run::report::progress_meter::ProgressMeter;
 use crate::run::report::transfer_rate::TransferRate;
 
-/// The time before the first line is drawn. A shorter run draws none.
+/// The time from the start of the run to the first drawing of the line. A shorter run draws none.
 const QUIET: Duration = Duration::from_millis(400);
 
-/// The interval between two drawings. A fast transfer reports many thousand pieces a second.
+/// The shortest time between two drawings of the line. A fast transfer reports its progress many
+/// thousand times a second.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Collects the progress of a run and draws it.
 pub(crate) struct ProgressReporter {
     began: Instant,
     wanted: bool,
-    /// True if the content is printed to the same terminal, so that no line is drawn.
+    /// True while the operation prints to the same terminal. No line is drawn then.
     is_hidden: AtomicBool,
     over: AtomicU64,
     failed: AtomicU64,
-    /// The bytes since the start of [`ProgressState::measured`].
+    /// The number of bytes written since the start of [`ProgressState::measured`].
     bytes: AtomicU64,
-    /// The time of the next drawing, in milliseconds since `began`.
+    /// The time before which the line is not drawn again, in milliseconds since `began`.
     next: AtomicU64,
     display: Mutex<ProgressState>,
-    /// curl's progress meter, if it replaces the line.
+    /// curl's progress meter, which replaces the line; `None` with the haul persona.
     meter: Option<Mutex<ProgressMeter>>,
-    /// `-#`: curl's bar, which replaces the line if a body's length is known.
+    /// The bar of `-#`, which replaces the line for a body of known length; `None` without the
+    /// option.
     bar: Option<Mutex<ProgressBar>>,
 }
 
-/// The current measurement of the rate, and the line on the terminal.
+/// The state of the progress line: the measured rate, and whether the line is on the terminal.
 struct ProgressState {
-    /// The current measurement; `None` before the first byte.
+    /// The measurement of the rate; `None` before the first byte.
     measured: Option<Measurement>,
     /// The terminal while it shows the line; `None` while the line is cleared.
     line: Option<Term>,
     body: Option<BodyProgress>,
 }
 
-/// A measurement of the rate, which begins with the first byte.
+/// A measurement of the transfer rate, which begins when a body begins.
 struct Measurement {
     began: Instant,
     rate: TransferRate,
@@ -70,12 +72,12 @@ impl Measurement {
     }
 }
 
-/// The body whose progress is shown.
+/// The body of the transfer whose percentage is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct BodyProgress {
-    /// The number of bytes that the output had before the transfer.
+    /// The number of bytes that the output already contained when the body began.
     already: u64,
-    /// The length of the body, including `already`.
+    /// The length of the complete content, including `already`; `None` if it is unknown.
     total: Option<u64>,
 }
 
@@ -96,13 +98,15 @@ impl ProgressReporter {
         Self { meter, ..Self::with(global, false) }
     }
 
-    /// Begins an operation. No line is drawn during it if it prints on the terminal.
+    /// Begins an operation. If `prints` is true, the operation prints to the terminal, and no line
+    /// is drawn.
     pub(crate) fn operation_begins(&self, prints: bool) {
         self.clear();
         self.is_hidden.store(prints, Ordering::Relaxed);
     }
 
-    /// Begins a transfer. `to_stdout`: its body goes to standard output.
+    /// Begins a transfer. `to_stdout` is true if its body goes to standard output, so that no meter
+    /// or bar is drawn if that is a terminal.
     pub(crate) fn transfer_begins(&self, to_stdout: bool) {
         let is_hidden = || to_stdout && std::io::stdout().is_terminal();
         if let Some(mut meter) = self.meter() {
@@ -113,7 +117,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Sets the offset at which the transfer resumes, which curl's meter shows.
+    /// Sets the offset at which the transfer resumes, for curl's meter.
     pub(crate) fn set_resume_offset(&self, offset: u64) {
         if let Some(mut meter) = self.meter() {
             meter.set_resume_offset(offset);
@@ -148,8 +152,8 @@ impl ProgressReporter {
         self.began.elapsed()
     }
 
-    /// Ends a transfer. Adds its bytes, unless [`ProgressReporter::body_bytes`] counted them.
-    /// `was_reached` is false if it had no connection to a server.
+    /// Ends a transfer. Adds its bytes to the count, if [`ProgressReporter::body_bytes`] has not
+    /// counted them. `was_reached` is false if it had no connection to a server.
     pub(crate) fn transfer_over(&self, facts: &Facts, was_reached: bool, failed: bool) {
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(facts, was_reached);
@@ -174,9 +178,9 @@ impl ProgressReporter {
         self.draw();
     }
 
-    /// Begins a body, possibly for the second time. [`ProgressReporter::body_bytes`] then counts
-    /// its bytes: `length` of them, if that is known, after the `already` bytes that the output has
-    /// from an earlier run or try.
+    /// Begins the body of a response, or begins it again after a retry. `length` is the number of
+    /// bytes that will arrive; `None` if it is unknown. `already` is the number of bytes that the
+    /// output has from an earlier run or try.
     pub(crate) fn body_begins(&self, length: Option<u64>, already: u64) {
         if let Some(mut meter) = self.meter() {
             meter.body_begins(length);
@@ -191,7 +195,7 @@ impl ProgressReporter {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Adds body bytes that were written to the output.
+    /// Adds to the count of body bytes that were written to the output.
     pub(crate) fn body_bytes(&self, bytes: usize) {
         if let Some(mut meter) = self.meter() {
             meter.body_bytes(bytes as u64);
@@ -203,7 +207,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Clears the line, so that another text can be printed.
+    /// Clears the line (or ends the line of the bar), so that another text can be printed.
     pub(crate) fn clear(&self) {
         if let Some(mut bar) = self.bar() {
             bar.end_line();
@@ -260,12 +264,12 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The numbers in the progress line.
+/// The figures that the progress line shows.
 #[derive(Clone, Copy, Debug, Default)]
 struct ProgressFigures {
     moved: u64,
     body: BodyProgress,
-    /// Bytes per second.
+    /// The rate in bytes per second.
     rate: u64,
     left: Option<Duration>,
     over: u64,
@@ -273,7 +277,8 @@ struct ProgressFigures {
 }
 
 impl ProgressFigures {
-    /// Returns the percentage of the body. It is 100 only for a complete body.
+    /// Returns the percentage of the body that is complete, rounded down, so that 100 means
+    /// complete. Returns `None` if the length is unknown.
     fn percent(&self) -> Option<u64> {
         let total = u128::from(self.body.total?);
         let has = u128::from(self.has()).min(total);
@@ -339,7 +344,7 @@ mod tests {
         assert_eq!(ProgressFigures::default().percent(), None);
     }
 
-    /// Creates a reporter that behaves as on a terminal, but never draws.
+    /// Returns a reporter for tests, which behaves as on a terminal but never draws.
     fn shown() -> ProgressReporter {
         let progress = ProgressReporter::with(&GlobalArgs::default(), true);
         progress.next.store(u64::MAX, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! curl's bar of `-#`, for a single body of known length. As in curl, it is drawn even if stderr is
-//! not a terminal, because programs read the percentages from a pipe.
+//! curl's progress bar (`-#`), for one body of known length. As in curl, it is drawn even if
+//! standard error is not a terminal, because programs read the percentages from a pipe.
 //!
 //! ```text
 //! ####################################                                      50.0%
@@ -8,19 +8,19 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// The interval between two drawings.
+/// The shortest time between two drawings of the bar.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The columns of the bar if the width is not known.
+/// The width in columns if the width of the terminal is unknown.
 const COLUMNS: usize = 79;
 
-/// The width of the text after the marks: ` 100.0%`.
+/// The number of columns to the right of the bar's marks, for a text such as ` 100.0%`.
 const PERCENT: usize = 7;
 
-/// The bar, and the progress of the body that it shows.
+/// The state of the bar: the progress of one body, and the time of the last drawing.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressBar {
-    /// True if the body itself is printed on the terminal.
+    /// True if the body itself is printed on the terminal. The bar is not drawn then.
     is_hidden: bool,
     body: Option<BarFill>,
     drawn: Option<Instant>,
@@ -37,8 +37,9 @@ impl ProgressBar {
         self.is_hidden = is_hidden;
     }
 
-    /// Begins a body, possibly for the second time, after the `already` bytes that the output has.
-    /// Returns `false` if no bar is drawn for it.
+    /// Begins the body of a response, or begins it again after a retry. `already` is the number of
+    /// bytes that the output has from an earlier run or try. Returns `false` if the length is
+    /// unknown, so that there is no bar.
     pub(crate) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
         self.body = length.map(|length| BarFill { has: already, total: length.saturating_add(already) });
         if self.body.is_none() {
@@ -47,7 +48,8 @@ impl ProgressBar {
         self.body.is_some()
     }
 
-    /// Adds bytes of the body. Returns `false` if no bar is drawn for it.
+    /// Adds to the count of body bytes, and draws the bar if it is time to. Returns `false` if the
+    /// length is unknown, so that there is no bar.
     pub(crate) fn body_bytes(&mut self, bytes: u64) -> bool {
         let Some(body) = &mut self.body else { return false };
         body.has = body.has.saturating_add(bytes);
@@ -60,13 +62,13 @@ impl ProgressBar {
         true
     }
 
-    /// Ends the line of the bar. Returns `false` if there was no bar.
+    /// Ends a transfer, and the line of the bar. Returns `false` if the transfer had no bar.
     pub(crate) fn transfer_over(&mut self) -> bool {
         self.end_line();
         self.body.take().is_some()
     }
 
-    /// Ends the line, so that another text can be printed.
+    /// Ends the terminal line on which the bar stands, so that another text can be printed.
     pub(crate) fn end_line(&mut self) {
         if self.drawn.take().is_some() {
             let _ = std::io::stderr().write_all(b"\n");
@@ -83,8 +85,8 @@ impl BarFill {
     }
 }
 
-/// Returns the width of the bar, as in curl: the value of the variable `COLUMNS`, or the width of
-/// the terminal, if it is large enough for a bar.
+/// Returns the width of the bar in columns, as in curl: the environment variable `COLUMNS`, or else
+/// the width of the terminal. A width that is too small for a bar is ignored.
 fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 20);
     let has = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));

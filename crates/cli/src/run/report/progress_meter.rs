@@ -1,7 +1,7 @@
 //! curl's progress meter, as curl 8.22 draws it: two lines of titles for each transfer, then a line
-//! of figures that is redrawn at most once a second and when the transfer ends. As in curl, it is
-//! drawn even if stderr is not a terminal, because scripts capture it. It is not drawn for a
-//! transfer without a connection to a server.
+//! of figures. The line is redrawn at most once a second, and when the transfer ends. As in curl,
+//! it is drawn even if standard error is not a terminal, because scripts capture it. A transfer
+//! without a connection to a server has no meter.
 //!
 //! ```text
 //!   % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current
@@ -19,27 +19,27 @@ use haul::facts::Facts;
 const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
                       Dload  Upload  Total   Spent   Left   Speed\n";
 
-/// The least time between two drawings during a transfer.
+/// The shortest time between two drawings during a transfer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of drawings over which the current speed is measured.
+/// The number of samples, one a second, from which the current speed is computed.
 const LOOKS_BACK: usize = 6;
 
-/// The meter of the current transfer.
+/// The state of the meter for the current transfer.
 #[derive(Debug)]
 pub(crate) struct ProgressMeter {
     began: Instant,
     drawn: Option<Instant>,
-    /// True if the body itself is printed on the terminal.
+    /// True if the body itself is printed on the terminal. The meter is not drawn then.
     is_hidden: bool,
-    /// The offset at which the transfer resumes a partial file.
+    /// The offset at which the transfer resumes a partial file; 0 if it does not resume.
     resumes_at: u64,
     figures: MeterFigures,
-    /// The time and the count of bytes at the last drawings.
+    /// The last samples of the transfer: the time since its start, and the number of bytes.
     records: VecDeque<(Duration, u64)>,
 }
 
-/// The numbers in a line of the meter.
+/// The figures in a line of the meter.
 #[derive(Clone, Copy, Debug, Default)]
 struct MeterFigures {
     total: Option<u64>,
@@ -66,12 +66,13 @@ impl ProgressMeter {
         *self = ProgressMeter { is_hidden, ..ProgressMeter::new() };
     }
 
-    /// Sets the offset at which the transfer resumes.
+    /// Sets the offset at which the transfer resumes, which the titles mention.
     pub(crate) fn set_resume_offset(&mut self, offset: u64) {
         self.resumes_at = offset;
     }
 
-    /// Begins a body of this many bytes; `None` is an unknown length.
+    /// Begins the body of a response, or begins it again after a retry. `total` is its length in
+    /// bytes; `None` if it is unknown.
     pub(crate) fn body_begins(&mut self, total: Option<u64>) {
         self.figures.total = total;
         self.figures.received = 0;
@@ -84,7 +85,8 @@ impl ProgressMeter {
         }
     }
 
-    /// Draws the final figures of a transfer, unless it had no connection to a server.
+    /// Draws the final figures of a transfer. Does nothing if it had no connection to a server
+    /// (`was_reached`).
     pub(crate) fn transfer_over(&mut self, facts: &Facts, was_reached: bool) {
         if !was_reached {
             return;
@@ -122,7 +124,7 @@ impl ProgressMeter {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Records the count of bytes, at most once per [`INTERVAL`], and computes the current speed.
+    /// Adds a sample if [`INTERVAL`] has passed since the last one, and computes the current speed.
     fn record(&mut self) {
         let MeterFigures { spent, received, sent, .. } = self.figures;
         if self.records.back().is_some_and(|(at, _)| spent.saturating_sub(*at) < INTERVAL) {
@@ -166,7 +168,7 @@ fn line(figures: &MeterFigures) -> String {
     )
 }
 
-/// Formats a number of bytes with six characters: ` 99999`, `100.0k`, `97.60M`.
+/// Formats a number of bytes in six columns: ` 99999`, `100.0k`, `97.60M`.
 fn size(bytes: u64) -> String {
     if bytes < 100_000 {
         return format!("{bytes:6}");
@@ -183,7 +185,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Formats a time with seven characters, in units that fit, from seconds to years. Zero is blank.
+/// Formats a duration in seven columns, with units from seconds to years. Zero is blank.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

@@ -1,4 +1,4 @@
-//! The files of `-D`, `-v`, `--trace` and similar options, which are written while transfers run.
+//! The files of `-D`, `--trace` and similar options, which are written while transfers run.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -11,20 +11,20 @@ use rustix::fs::OFlags;
 
 use crate::file_access::Stdout;
 
-/// A file to which heads or a trace are written while transfers run.
+/// A file to which response heads or a trace are written while transfers run.
 pub(crate) struct ReportFile {
     out: Mutex<Box<dyn Write + Send>>,
     name: String,
-    /// The first error of a write. The output is incomplete after it.
+    /// The first error of a write. Some bytes are missing from the file after it.
     failed: OnceLock<Error>,
     is_terminal: bool,
 }
 
 impl ReportFile {
-    /// Creates or truncates a file; `-` is standard output, `%` standard error.
+    /// Creates or truncates a file; `-` is standard output, and `%` is standard error.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`] if it cannot be opened.
+    /// [`ErrorKind::Write`] if the file cannot be opened.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         Ok(match path.as_os_str().as_encoded_bytes() {
             b"-" => {
@@ -51,12 +51,13 @@ impl ReportFile {
         Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new(), is_terminal: false }
     }
 
-    /// Returns true if this is standard output, and a terminal.
+    /// Returns true if this is standard output and standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Writes the bytes and flushes the file. Stores an error for [`failure`](Self::failure).
+    /// Writes the bytes and flushes the file. An error is stored, and [`failure`](Self::failure)
+    /// returns it.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
@@ -65,7 +66,7 @@ impl ReportFile {
         }
     }
 
-    /// Returns the first write error, after which the output is incomplete.
+    /// Returns the first error of a write; `None` if all writes succeeded.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failed.get().map(Error::again)
     }

@@ -1,5 +1,5 @@
-//! Reports the transfers of an operation: error lines, `-w` after each body, and heads for `-D` and
-//! `-v`.
+//! Reports the transfers of an operation: prints error lines and the output of `-w`, and sets up
+//! the observers of `-D` and `-v`.
 
 use std::fs::File;
 use std::io::Write;
@@ -30,10 +30,11 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::output_names::OutputNames;
 use crate::write_out::TransferFacts;
 
-/// The shortest pause before a retry that is announced, so that the user knows why nothing happens.
+/// The pause before a retry from which haul announces it, so that the user knows why nothing
+/// happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
-/// Reports the transfers of one operation.
+/// The reporter of one operation, which prints the result of each of its transfers.
 pub(crate) struct Reporter {
     persona: Persona,
     shows_errors: bool,
@@ -43,20 +44,20 @@ pub(crate) struct Reporter {
     operation: Operation,
     is_silent: bool,
     before: RunState,
-    /// True if a requested file besides the content could not be written.
+    /// True if a file other than the body, such as that of `--etag-save`, could not be written.
     has_unwritten_output: AtomicBool,
 }
 
-/// The state that the operations of a run pass on to the next one.
+/// The state that each operation of a run takes over from the previous one.
 #[derive(Clone, Default)]
 pub(crate) struct RunState {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
-    /// `--rate`: limits how often transfers begin.
+    /// `--rate`: the limit on how often transfers begin; `None` without the option.
     pub(crate) pace: Option<StartRate>,
-    /// The output file names that URLs of the run have reserved.
+    /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
-    /// The hook that ends the run on a signal.
+    /// The hook that ends waits after a signal; `None` if signals are not caught.
     pub(crate) interrupt: Option<Interrupt>,
 }
 
@@ -84,37 +85,37 @@ impl Reporter {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn TransferObserver>)
     }
 
-    /// Returns the observer that announces long pauses before retries. Returns `None` for the curl
-    /// persona, whose trace announces them.
+    /// Returns an observer that announces long pauses before retries. Returns `None` with `-s`, and
+    /// for the curl persona, whose trace announces them.
     pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
     }
 
-    /// Waits until `--rate` allows another transfer to begin, and counts it as begun.
+    /// Waits until `--rate` allows another transfer to begin.
     pub(crate) fn wait_for_pace(&self) {
         if let Some(pace) = self.pace() {
             pace.wait();
         }
     }
 
-    /// Returns the limit of `--rate`, which all operations share.
+    /// Returns the limit of `--rate`, which all operations of the run share.
     pub(crate) fn pace(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }
 
-    /// Returns the hook that ends the run on a signal.
+    /// Returns the hook that ends waits after a signal.
     pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
         self.before.interrupt.as_ref()
     }
 
-    /// Returns the file names that URLs of the run have reserved.
+    /// Returns the names of output files that URLs of the run have reserved.
     pub(crate) fn names(&self) -> &OutputNames {
         &self.before.names
     }
 
-    /// Writes the header fields that curl makes for a local file, without a status line, to the
-    /// file of `-D`.
+    /// Writes header fields to the file of `-D`. Called for a local file, for which curl makes
+    /// fields without a status line.
     pub(crate) fn dump_head(&self, fields: &[u8]) {
         if let Some(Some(tracer)) = self.traces.first() {
             tracer.dump_head(fields);
@@ -125,7 +126,8 @@ impl Reporter {
         &self.progress
     }
 
-    /// Reports the end of a transfer. Returns the text to print on standard output after its body.
+    /// Reports the end of a transfer: prints its error, and updates the progress. Returns the text
+    /// of `-w` to print on standard output after the body.
     pub(crate) fn report(&self, report: &TransferReport<'_>) -> Option<Vec<u8>> {
         let error = report.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
@@ -149,8 +151,8 @@ impl Reporter {
         self.written_out(report, transfer)
     }
 
-    /// Formats `-w` for a transfer and prints it, except for the part for standard output, which is
-    /// returned.
+    /// Formats `-w` for a transfer, and prints the parts for standard error and files. Returns the
+    /// part for standard output.
     fn written_out(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let write_out = self.write_out.get(report.stage)?.as_ref()?;
         let stage = self.operation.stages.get(report.stage)?;
@@ -173,8 +175,8 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Prints `-w` for a URL that is invalid or cannot be requested. Returns the part for standard
-    /// output.
+    /// Formats `-w` for a URL whose transfer could not begin, and prints the parts for standard
+    /// error and files. Returns the part for standard output.
     pub(crate) fn report_unusable_url(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
@@ -191,7 +193,7 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Prints the parts of `-w` for standard error and for files. Returns the rest.
+    /// Prints the parts of `-w` for standard error and files. Returns the part for standard output.
     fn printed(&self, write_out: &WriteOut, facts: &TransferFacts<'_>) -> Vec<u8> {
         let printed = write_out.render(facts, self.persona);
         if !printed.stderr.is_empty() {
@@ -207,8 +209,8 @@ impl Reporter {
         printed.stdout
     }
 
-    /// Prints the text that follows a body. With the curl persona, a failure to print it is no
-    /// error, because the exit code depends only on the content.
+    /// Prints a text on standard output after a body. With the curl persona, an error is only a
+    /// warning, because the exit code depends only on the body.
     pub(crate) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
         let Some(text) = text else { return Ok(()) };
         let mut output = DescriptorWriter::stdout();
@@ -225,7 +227,7 @@ impl Reporter {
         }
     }
 
-    /// Returns the path of the Unix socket that the transfer used.
+    /// Returns the path of the Unix socket that the transfer used; `None` for any other connection.
     fn socket(&self, report: &TransferReport<'_>) -> Option<&str> {
         match &self.operation.stages.get(report.stage)?.transfer.options.connect.unix_socket {
             Some(UnixSocketAddress::Path(path)) if report.outcome.facts.requests > 0 => path.to_str(),
@@ -233,15 +235,15 @@ impl Reporter {
         }
     }
 
-    /// Returns the file that received the content. Returns `None` for `--out-null`, and if the
-    /// condition of `-z` was not met.
+    /// Returns the file to which the body was written. Returns `None` for `--out-null`, and if the
+    /// condition of `-z` was not met, so that nothing was written.
     fn file<'t>(&self, report: &TransferReport<'t>) -> Option<&'t Path> {
         let is_dropped =
             report.outcome.facts.status == 304 && report.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
         report.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.discards_body(report.stage))
     }
 
-    /// Returns true if the pages of a stage go to `--out-null`.
+    /// Returns true if the bodies of a stage are discarded (`--out-null`).
     fn discards_body(&self, stage: usize) -> bool {
         match stage {
             0 => self.operation.outputs.contains(&plan::OutputArg::Null),
@@ -249,7 +251,8 @@ impl Reporter {
         }
     }
 
-    /// Writes the files and attributes besides the body, after a successful transfer.
+    /// After a successful transfer, sets the metadata of its file (`-R`, `--xattr`), and writes the
+    /// file of `--etag-save`.
     fn write_side_files(&self, report: &TransferReport<'_>) {
         if report.error().is_some() {
             return;
@@ -267,7 +270,7 @@ impl Reporter {
         }
     }
 
-    /// Prints the error of a requested file besides the content.
+    /// Prints an error about a file other than the body that could not be written.
     fn report_unwritten(&self, path: &Path, error: std::io::Error) {
         let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
         self.has_unwritten_output.store(true, Ordering::Relaxed);
@@ -277,8 +280,8 @@ impl Reporter {
         }
     }
 
-    /// Returns the exit code of an operation, given that of its transfers. For the haul persona, an
-    /// unwritten file besides the content is also a failure.
+    /// Returns the exit code of the operation. `transfers` is the exit code of its transfers. With
+    /// the haul persona, a file other than the body that could not be written is a failure too.
     pub(crate) fn exit_code(&self, transfers: u8) -> u8 {
         let fails = transfers == 0 && !self.persona.is_curl() && self.has_unwritten_output.load(Ordering::Relaxed);
         if fails { ErrorKind::Write.exit_code() } else { transfers }
@@ -327,12 +330,12 @@ impl TransferReporter for FleetReporter {
     }
 }
 
-/// The reporter of an operation that the fleet runs.
+/// The reporter of an operation whose transfers run in parallel, in the engine's fleet.
 pub(crate) struct FleetReporter {
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) methods: Vec<String>,
     pub(crate) numbers: UrlNumbers,
-    /// True if the output of all pages is a file. The texts of `-w` are then printed on standard
-    /// output in the order in which the pages end.
+    /// True if all bodies are written to one file. Each text of `-w` is then printed on standard
+    /// output as soon as its transfer ends.
     pub(crate) has_file: bool,
 }

@@ -1,4 +1,4 @@
-//! Formats the statistics of `--stats`, as text or as one JSON object.
+//! Formats the statistics of `--stats`, as text or as a JSON object.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::file_access::print_error_line;
 use crate::plan::StatsFormat;
 
-/// Prints the statistics on standard error.
+/// Prints the statistics of the run on standard error. `elapsed` is the time that the run took.
 pub(crate) fn print(totals: &TransferTotals, elapsed: Duration, format: StatsFormat) {
     print_error_line(&match format {
         StatsFormat::Text => text(totals, elapsed),

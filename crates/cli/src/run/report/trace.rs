@@ -1,5 +1,5 @@
-//! `-v`, `--trace`, `--trace-ascii` and `-D`: prints requests, responses and connections while they
-//! happen.
+//! The traces of `-v`, `--trace`, `--trace-ascii` and `-D`: prints requests, responses and
+//! connections while transfers run.
 //!
 //! | | heads | bodies | each line |
 //! |---|---|---|---|
@@ -7,7 +7,7 @@
 //! | `--trace-ascii` | yes | as text | an offset, 64 characters |
 //! | `--trace` | yes | as hex and text | an offset, 16 bytes |
 //!
-//! Secrets are left out of all of them: a log is read by others.
+//! No trace contains secrets, because other people may read a log.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,19 +26,20 @@ use crate::run::report::error_message;
 use crate::run::report::file_metadata;
 use crate::run::report::report_file::ReportFile;
 
-/// An observer that writes the events of transfers to the user's trace.
+/// An observer that writes the events of transfers to a trace, and response heads to the file of
+/// `-D`.
 pub(crate) struct Tracer {
     args: TraceArgs,
     out: ReportFile,
-    /// The file of `-D`.
+    /// The file of `-D`; `None` without the option.
     heads: Option<ReportFile>,
-    /// True if the heads of proxies' responses to CONNECT are also written to the file of `-D`.
+    /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
-    /// True if the trace prints retries, as curl's does unless it is silent.
+    /// True if a warning is printed before each retry, as curl does without `-s`.
     tells_retries: bool,
-    /// True if the trace prints the error of the last try, as curl's does.
+    /// True if the error of a try is printed before the next one, as curl does.
     tells_failures: bool,
-    /// True after the error of the trace file was reported.
+    /// True once [`Tracer::lost`] has returned the error of the trace file.
     is_told: AtomicBool,
 }
 
@@ -49,7 +50,8 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
-    /// Returns the observer that `-v`, `--trace` and `-D` need; `None` without any of them.
+    /// Returns the observer for `-v`, `--trace` and `-D`, and for curl's warnings about retries.
+    /// Returns `None` if none of these is wanted.
     pub(crate) fn of(global: &GlobalArgs, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
         let args = &global.trace;
         let heads = match &stage.report.dump_header {
@@ -82,7 +84,8 @@ impl Tracer {
         })))
     }
 
-    /// Returns the write error of the trace file, if there is one. Only the first call returns it.
+    /// Returns the error of a write to the trace file. Later calls return `None`, so that it is
+    /// reported once.
     pub(crate) fn lost(&self) -> Option<Error> {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
     }
@@ -131,8 +134,8 @@ impl TransferObserver for Tracer {
         matches!(self.args.form, TraceForm::Ascii | TraceForm::Hex)
     }
 
-    /// Returns the write error of the file of `-D`. The error of a trace does not fail the
-    /// transfer.
+    /// Returns the error of a write to the file of `-D`, which fails the transfer. The error of a
+    /// trace does not.
     fn failure(&self) -> Option<Error> {
         self.heads.as_ref()?.failure()
     }
@@ -181,7 +184,7 @@ impl Tracer {
         format!("{}* {}\n", self.stamp(), crate::usage_error::sanitized(text)).into_bytes()
     }
 
-    /// Formats each line of a head as one block.
+    /// Formats the lines of a head for `--trace` or `--trace-ascii`, each with its own title.
     fn blocks(&self, raw: &[u8]) -> Vec<u8> {
         let block = |line: &str| self.block("<= Recv header", line.as_bytes());
         shown_head(raw).split_inclusive('\n').flat_map(block).collect()
@@ -197,7 +200,8 @@ impl Tracer {
         out
     }
 
-    /// Returns the time for `--trace-time`, in UTC, as in the logs of servers.
+    /// Returns the prefix of a line: the time of day in UTC for `--trace-time`, and the numbers for
+    /// `--trace-ids`.
     fn stamp(&self) -> String {
         let ids = if self.args.ids { "[0-0] " } else { "" };
         if !self.args.time {
@@ -221,7 +225,7 @@ fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Formats bytes as lines of 64 characters.
+/// Formats bytes as lines of at most 64 characters. A line also ends after CR LF.
 fn ascii(bytes: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < bytes.len() {
@@ -238,13 +242,13 @@ fn shown(byte: u8) -> char {
     if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' }
 }
 
-/// Returns a request's head as it is printed, with its empty line.
+/// Returns the text of a request's head with CR LF line ends, and with the empty line at its end.
 fn sent_head(head: &str) -> String {
     format!("{head}\n").replace('\n', "\r\n")
 }
 
-/// Returns a response's head with unchanged line ends and without the values of cookies and tokens,
-/// which are secrets.
+/// Returns the text of a response's head with its original line ends. The values of cookies and
+/// tokens are replaced by `[redacted]`.
 fn shown_head(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let mut shown = String::with_capacity(text.len());
@@ -265,8 +269,8 @@ fn shown_head(raw: &[u8]) -> String {
     shown
 }
 
-/// Replaces the user and password in the URL of this line with `***`. Unlike
-/// [`haul_policy::secrets::without_userinfo`], keeps an `@` in the path of a URL.
+/// Replaces the user and password in the URL of this line by `***`. Unlike
+/// [`haul_policy::secrets::without_userinfo`], it keeps an `@` in the path of the URL.
 fn with_user_hidden(line: &str) -> Cow<'_, str> {
     let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
     let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Measures the speed of a transfer over the last seconds.
+//! Measures the speed of a transfer, weighted towards the last seconds.
 //!
 //! ```ignore
 //! let mut rate = TransferRate::default();
@@ -6,26 +6,28 @@
 //! assert_eq!(rate.per_second(), 5_000);
 //! ```
 //!
-//! At first the speed is the average since the beginning. Samples older than [`MEMORY`] lose weight
-//! exponentially. A division approximates the exponential: the power function alone would make each
-//! start of the program load another library (docs/design/startup.md).
+//! At first the speed is the average since the beginning. Later, the weight of old samples
+//! decreases exponentially with the time constant [`MEMORY`]. A division approximates the
+//! exponential function, whose use would make each start of the program load another library
+//! (docs/design/startup.md).
 
 use std::time::Duration;
 
-/// The time after which about a third of the weight of an earlier speed remains.
+/// The time constant: after this time, an earlier speed has about a third of its weight.
 const MEMORY: Duration = Duration::from_secs(15);
 
-/// The speed at which a count of bytes grows.
+/// The weighted speed of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TransferRate {
-    /// The time of the last sample, measured from the beginning.
+    /// The time of the last sample since the beginning of the transfer.
     at: Duration,
     bytes: u64,
     per_second: f64,
 }
 
 impl TransferRate {
-    /// Adds a sample: the count of bytes at a time that is measured from the beginning.
+    /// Adds a sample: the total number of `bytes` at the time `at` since the beginning of the
+    /// transfer.
     pub(crate) fn seen(&mut self, at: Duration, bytes: u64) {
         let step = at.saturating_sub(self.at);
         if step.is_zero() {
@@ -43,7 +45,8 @@ impl TransferRate {
         self.per_second as u64
     }
 
-    /// Returns the seconds until `bytes` more have arrived at this speed; `None` at speed 0.
+    /// Returns the time that `bytes` more bytes take at this speed, in whole seconds; `None` at
+    /// speed 0.
     pub(crate) fn time_for(&self, bytes: u64) -> Option<Duration> {
         let per_second = self.per_second();
         (per_second > 0).then(|| Duration::from_secs(bytes.div_ceil(per_second)))

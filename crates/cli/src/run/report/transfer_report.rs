@@ -1,4 +1,4 @@
-//! A finished transfer, and the facts to report about it.
+//! A finished transfer, from which the reporter takes error messages and the values of `-w`.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::persona::Persona;
 use crate::run::report::error_message;
 use crate::write_out::{TransferFacts, url_spelling};
 
-/// One finished transfer, with what the reporter needs to know about it.
+/// A finished transfer, with its URL, its output file and its outcome.
 pub(crate) struct TransferReport<'a> {
-    /// The URL, with the query that `-G` and `--url-query` add.
+    /// The URL, including the query that `-G` and `--url-query` add.
     pub(crate) url: &'a str,
     pub(crate) number: u64,
     pub(crate) stage: usize,
@@ -26,7 +26,7 @@ pub(crate) struct TransferReport<'a> {
 }
 
 impl TransferReport<'_> {
-    /// Returns the error of a failed transfer.
+    /// Returns the error of the transfer; `None` if it succeeded.
     pub(crate) fn error(&self) -> Option<&Error> {
         self.outcome.result.as_ref().err()
     }
@@ -36,7 +36,8 @@ impl TransferReport<'_> {
         persona.is_curl() && file_url::is_file_url(self.url)
     }
 
-    /// Returns the scheme and the URL of the last request, after redirects.
+    /// Returns the scheme and the URL of the last request, after redirects, for `%{scheme}` and
+    /// `%{url_effective}`.
     pub(crate) fn effective(&self, persona: Persona) -> (&str, String) {
         if self.is_local(persona) {
             return ("file", self.url.to_owned());
@@ -55,8 +56,8 @@ impl TransferReport<'_> {
         (target.scheme().as_str(), url)
     }
 
-    /// Returns the URL as given. For the haul persona it has no password, because printed URLs
-    /// appear in logs.
+    /// Returns the URL as given, for `%{url}`. With the haul persona, user and password are
+    /// removed, because printed URLs appear in logs.
     pub(crate) fn shown_url(&self, persona: Persona) -> Cow<'_, str> {
         match persona {
             Persona::Curl => Cow::Borrowed(self.url),
@@ -67,9 +68,9 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns the target of a redirect that was not followed. Returns `None` if redirects are
-    /// followed (`follows`) and the transfer failed, unless it failed because a redirect was
-    /// refused.
+    /// Returns the target of a redirect that was not followed, for `%{redirect_url}`. `follows` is
+    /// true if redirects are followed. Then there is such a target only if the redirect was
+    /// refused, or if the transfer succeeded.
     pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
@@ -85,7 +86,8 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns the facts that the transfer itself reports; the caller adds the rest.
+    /// Returns the values of `-w` that follow from the outcome of the transfer. The caller sets the
+    /// other ones.
     pub(crate) fn facts<'a>(
         &'a self,
         url: &'a str,
@@ -147,7 +149,7 @@ impl TransferReport<'_> {
     }
 }
 
-/// Removes user and password from a URL; the rest stays as given.
+/// Returns the URL without user and password. All other parts keep their spelling.
 fn without_user(url: &str) -> Cow<'_, str> {
     let from = url.find("://").map_or(0, |colon| colon + 3);
     let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
@@ -157,7 +159,8 @@ fn without_user(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a URL with its port if the port was given, even the scheme's default one, as curl does.
+/// Returns the URL of a target. As in curl, a port that was given explicitly is kept, even the
+/// default port of the scheme.
 fn with_port(target: &Target) -> String {
     let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
     match port {
@@ -168,7 +171,7 @@ fn with_port(target: &Target) -> String {
     }
 }
 
-/// Appends a fragment, which is not part of a request: that of the given URL, or of a redirect.
+/// Appends a fragment to a URL, if there is one.
 fn with_fragment(url: String, fragment: Option<&str>) -> String {
     match fragment {
         Some(fragment) => format!("{url}#{fragment}"),

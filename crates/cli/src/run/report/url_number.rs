@@ -1,16 +1,16 @@
-//! The numbers of URLs in `%{urlnum}`, counted as in curl.
+//! The numbers of URLs for `%{urlnum}`, counted as curl does.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The source (an argument or a line of a list) of each transfer. curl numbers URLs by their
-/// source, so that all URLs of a glob have the same number.
+/// The source (an argument, or a line of a list) from which each transfer comes. curl numbers URLs
+/// by their source, so that all URLs of a glob have the same number.
 #[derive(Clone, Default)]
 pub(crate) struct UrlNumbers {
     runs: Arc<Mutex<Vec<SourceRange>>>,
 }
 
-/// A range of transfers whose sources are all the same (a glob) or consecutive (a list). It keeps
-/// the memory small for millions of transfers.
+/// A range of transfers whose sources are either the same (a glob) or consecutive (a list). Ranges
+/// keep the memory small for millions of transfers.
 struct SourceRange {
     first: u64,
     source: u64,
@@ -24,7 +24,8 @@ impl SourceRange {
 }
 
 impl UrlNumbers {
-    /// Adds a transfer of this source.
+    /// Records that the transfer with this number comes from this source. Transfers are added in
+    /// order.
     pub(crate) fn add(&self, transfer: u64, source: u64) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = runs.last_mut() {
@@ -38,7 +39,7 @@ impl UrlNumbers {
         runs.push(SourceRange { first: transfer, source, step: 0 });
     }
 
-    /// Returns the number of the source of a transfer.
+    /// Returns the number of the source from which a transfer comes.
     pub(crate) fn source_of(&self, transfer: u64) -> u64 {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let at = runs.partition_point(|run| run.first <= transfer);

@@ -1,4 +1,5 @@
-//! The expected digest of a body (`--checksum`), from the command line or from a list of checksums.
+//! The digest that a body must have (`--checksum`), from the command line or from a list of
+//! checksums.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,13 +16,14 @@ use crate::checksum::{self as asked, ChecksumList, LIST_MAX, NoDigest};
 use crate::file_access::{FileAccess, SystemFiles};
 use crate::plan::Operation;
 
-/// The lists of checksums that were read, each with its URL or file name. Each is read once.
+/// The lists of checksums that the run has read, each with the URL or file name by which it was
+/// given. A list is read only once.
 #[derive(Default)]
 pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
 
 impl ChecksumLists {
-    /// Returns the list of checksums for a run of many URLs, with its URL or file name. Returns
-    /// `None` if no list is used.
+    /// Returns the list of checksums for an operation with many URLs, with the URL or file name of
+    /// the list. Returns `None` if `--checksum` names no list.
     pub(crate) fn of_many(
         &mut self,
         client: &Client,
@@ -34,10 +36,10 @@ impl ChecksumLists {
         }
     }
 
-    /// Returns the checksum that the body of `target` must have.
+    /// Returns the digest that the body of `target` must have; `None` without `--checksum`.
     ///
-    /// A list is fetched with the settings of the body, but with its secrets only if the list has
-    /// the same origin.
+    /// A list is fetched with the request options of the body. Credentials are sent only if the
+    /// list has the same origin as the body.
     pub(crate) fn of(
         &mut self,
         client: &Client,
@@ -72,8 +74,8 @@ impl ChecksumLists {
     }
 }
 
-/// Returns the checksum that a list contains for `target`. It is found by the path of the URL, or
-/// by the path of the output file.
+/// Returns the digest that a list contains for `target`. The entry is searched by the path of the
+/// URL, and then by the path of the output file.
 pub(crate) fn listed(
     list: &ChecksumList,
     place: &str,
@@ -105,7 +107,7 @@ fn checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
     ExpectedChecksum::new(algorithm, digest.bytes().to_vec())
 }
 
-/// Returns the text of the list at `place`: a URL, a file, or `-` for standard input.
+/// Reads a list of checksums. `place` is its URL or file name, or `-` for standard input.
 fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
@@ -150,7 +152,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
     Ok(std::mem::take(&mut *bytes))
 }
 
-/// A sink that stores a list of checksums in memory.
+/// A sink that collects a fetched list of checksums in memory.
 struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink for ChecksumListSink {

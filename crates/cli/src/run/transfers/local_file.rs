@@ -1,6 +1,6 @@
-//! `file:` URLs, which only the curl persona accepts: scripts use them for local mirrors and test
-//! files. The engine's transfers are HTTP only, so this module reads the files; but it writes to
-//! the engine's sinks.
+//! Transfers of `file:` URLs. Only the curl persona accepts them, because scripts for curl use them
+//! for local mirrors and test files. The engine speaks only HTTP, so that this module reads the
+//! files, but writes to the engine's sinks.
 //!
 //! ```text
 //! path ─┬─▶ head: Content-Length, Accept-ranges, Last-Modified ─▶ sink   -I ends here
@@ -8,7 +8,7 @@
 //!       └◀─ -T
 //! ```
 //!
-//! Left out: `--limit-rate`, `--max-time`, and several ranges at once.
+//! Not supported: `--limit-rate`, `--max-time`, and several ranges in one request.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -31,23 +31,23 @@ use crate::date;
 use crate::plan::{ContinueAt, Operation, StageArgs};
 use crate::run::report::reporter::Reporter;
 
-/// The size of the read buffer.
+/// The size of the read buffer in bytes.
 const BLOCK: usize = 128 << 10;
-/// The year 10000 in seconds since 1970: an HTTP date must be before it.
+/// The start of the year 10000 in seconds since 1970. HTTP dates end before it.
 const YEAR_10000: u64 = 253_402_300_800;
 
-/// The file that a `file:` URL names.
+/// The local file that a `file:` URL names.
 pub(crate) struct LocalFile {
     path: PathBuf,
-    /// An HTTP target with the same file name, for functions that require one.
+    /// An http target with the same path, for functions that derive a file name from a target.
     pub(crate) target: Target,
 }
 
-/// Returns the file that a URL names. Returns `None` if it is not a `file:` URL, or for the haul
-/// persona.
+/// Returns the file that a URL names. Returns `None` if it is not a `file:` URL, or if the persona
+/// is not curl.
 ///
 /// # Errors
-/// The URL is invalid, or `--proto` forbids `file`.
+/// The URL is invalid, or `--proto` does not allow `file`.
 pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option<LocalFile>> {
     let by_default = stage.transfer.redirect.default_file && !url.contains("://");
     let by_default = by_default.then(|| format!("file://{url}"));
@@ -71,7 +71,7 @@ pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option
 }
 
 impl LocalFile {
-    /// Reads the file to the sink, or writes an upload to the file.
+    /// Copies the file to the sink or, if `uploads` is true, the content of `-T` to the file.
     pub(crate) fn carry_out(
         self,
         operation: &Operation,
@@ -102,7 +102,7 @@ impl LocalFile {
     }
 }
 
-/// A transfer of a local file to a sink.
+/// The copying of a local file to a sink.
 struct LocalFileTransfer<'a> {
     request: &'a RequestOptions,
     reporter: &'a Reporter,
@@ -144,13 +144,13 @@ impl LocalFileTransfer<'_> {
         }
     }
 
-    /// Returns the offset at which `-C` resumes; `None` if the copy starts anew.
+    /// Returns the offset at which `-C` resumes; `None` if the file is copied from its start.
     fn resumed(&mut self) -> Option<u64> {
         self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
     }
 
-    /// Returns the offsets of the first byte to copy and of the end, for a file of this length. The
-    /// end is `None` if it is not known.
+    /// Returns the offsets at which copying begins and ends, as `-C` and `-r` ask. `length` is the
+    /// length of the file. The end is `None` if it is unknown.
     fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
         let (from, last) = match (self.resumed(), &self.request.range) {
             (Some(from), _) => (from, None),
@@ -168,8 +168,8 @@ impl LocalFileTransfer<'_> {
         Ok((from, Some(end.map_or(length, |end| length.min(end)))))
     }
 
-    /// Makes the header fields that curl prints for a file, and begins the sink. Returns true if
-    /// the content is wanted.
+    /// Creates the header fields that curl prints for a local file, and passes them to the sink.
+    /// Returns false if the condition of `-z` excludes the content.
     fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {
@@ -209,7 +209,7 @@ impl LocalFileTransfer<'_> {
         Ok(is_wanted)
     }
 
-    /// Copies the rest to the sink.
+    /// Copies all remaining bytes of `from` to the sink.
     fn pour(&mut self, from: &mut dyn Read) -> Result<()> {
         let mut buffer = BufferPool::new(BLOCK).take();
         loop {
@@ -232,7 +232,8 @@ fn not_resumed(why: &str) -> Error {
     Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"))
 }
 
-/// Returns the first and the last byte of a range (RFC 9110 section 14.1.2).
+/// Returns the offsets of the first and last byte of a range such as `0-499` (RFC 9110 section
+/// 14.1.2). The last is `None` for the end of the file.
 fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
     match (range.split_once('-')?, length) {
         (("", last), length) => Some((length?.checked_sub(last.parse().ok()?)?, None)),
@@ -244,7 +245,8 @@ fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
     }
 }
 
-/// Returns the names in a directory, one a line, sorted. As in curl, hidden names are left out.
+/// Returns the names of the files in a directory, sorted, one per line. As in curl, hidden files
+/// are left out.
 fn names(directory: &Path) -> io::Result<Vec<u8>> {
     let mut names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     names.retain(|name| !name.as_bytes().starts_with(b"."));
@@ -252,7 +254,8 @@ fn names(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(names.iter().flat_map(|name| [name.as_bytes(), b"\n"]).flatten().copied().collect())
 }
 
-/// Writes the content of `-T` to the file, or with `-C` appends to it.
+/// Writes the content of `-T` to the file, or appends it with `-C`. Adds the number of written
+/// bytes to `sent`.
 fn write(path: &Path, operation: &Operation, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
@@ -284,8 +287,7 @@ fn write(path: &Path, operation: &Operation, content: &mut dyn BodyUpload, sent:
     }
 }
 
-/// Reads the next bytes of the content. Returns 0 at the end. Waits for a pipe that has no bytes
-/// yet.
+/// Reads bytes of the content. Returns 0 at its end. Waits if a non-blocking pipe has no bytes.
 fn next(content: &mut dyn BodyUpload, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match (content.read(buffer), content.source()) {

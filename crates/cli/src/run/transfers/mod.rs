@@ -1,4 +1,4 @@
-//! The transfers of a run: one URL, URLs one after the other, or many URLs at once.
+//! The ways to run transfers: a single URL, URLs one after the other, or many URLs in parallel.
 
 mod checksums;
 mod local_file;

@@ -1,9 +1,10 @@
-//! The names of the files that a run writes. The file of a URL never replaces the file of another
-//! URL.
+//! The names of the output files of a run. They ensure that the body of one URL never replaces the
+//! body of another URL.
 //!
-//! Names are stored as hashes. The URLs, which are only needed for messages, are kept in memory up
-//! to [`IN_MEMORY`] and then in an unnamed temporary file: a million files need about 30 MB. If two
-//! names had the same 64-bit hash, the second would be refused; a disk failure is more likely.
+//! Only hashes of the names are kept in memory. The URLs, which are needed for messages, are kept
+//! in memory up to [`IN_MEMORY`] bytes, and then in an unnamed temporary file. So a million files
+//! need about 30 MB. If two names had the same 64-bit hash, the second one would be refused; a disk
+//! failure is more likely.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,23 +16,24 @@ use haul::sink::naming::NameCheck;
 use haul::{Error, ErrorKind, Result};
 use tempfile::SpooledTempFile;
 
-/// The number of bytes of URLs that are kept in memory; more go to a temporary file.
+/// The number of bytes of URLs that are kept in memory. If there are more, all go to a temporary
+/// file.
 const IN_MEMORY: usize = 4 << 20;
 
-/// The file names that URLs of this run have reserved. Clones share them.
+/// The output file names that URLs of the run have reserved. Clones refer to the same set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutputNames(Arc<Mutex<TakenNames>>);
 
 #[derive(Debug)]
 struct TakenNames {
     hasher: RandomState,
-    /// For the hash of each reserved name, the offset in `urls` of the URL that reserved it.
+    /// The reserved names: the hash of each, and the offset in `urls` of the URL that reserved it.
     names: HashMap<u64, u64>,
     urls: SpooledTempFile,
-    /// The last directory that was resolved, and its canonical path.
+    /// A cache of one entry: the last directory as written, and its canonical path.
     directory: Option<(PathBuf, PathBuf)>,
-    /// The last path that is a device (or pipe). Remembered because a list with `-o /dev/null` asks
-    /// for each URL.
+    /// A cache of one entry: the last path that is a device or pipe. With `-o /dev/null`, each URL
+    /// of a list has this path.
     device: Option<PathBuf>,
 }
 
@@ -48,15 +50,16 @@ impl Default for TakenNames {
 }
 
 impl OutputNames {
-    /// Returns true if a URL has reserved this name.
+    /// Returns true if a URL of the run has reserved this name.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = taken.hash(path);
         taken.names.contains_key(&name)
     }
 
-    /// Returns a check that reserves the file name that a response chose. With `skips_existing`,
-    /// the name of a file that existed before the run is not reserved.
+    /// Returns a check that the engine calls with the file name that a response chose. The check
+    /// reserves the name. If `skips_existing` is true, the name of a file that existed before the
+    /// run is not reserved.
     pub(crate) fn check(&self, skips_existing: bool) -> NameCheck {
         let names = self.clone();
         NameCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
@@ -68,8 +71,8 @@ impl OutputNames {
     /// Reserves a file name for a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`] if another URL of the run has reserved it. Not for a device or a pipe,
-    /// to which any number of URLs may be written.
+    /// [`ErrorKind::Write`] if another URL of the run has reserved the name. There is no error for
+    /// a device or a pipe, to which any number of URLs may be written.
     pub(crate) fn take(&self, path: &Path, url: &str) -> Result<()> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str()) {
@@ -98,7 +101,7 @@ impl OutputNames {
 }
 
 impl TakenNames {
-    /// Returns the hash of a path. It is the same for all notations of the directory.
+    /// Returns the hash of a path. Different notations of its directory have the same hash.
     fn hash(&mut self, path: &Path) -> u64 {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.directory.as_ref().is_none_or(|(written, _)| written != parent) {
@@ -110,7 +113,7 @@ impl TakenNames {
         self.hasher.hash_one((directory, path.file_name()))
     }
 
-    /// Stores a URL. Returns its offset in `urls`.
+    /// Appends a URL to `urls`. Returns its offset there.
     fn add(&mut self, url: &str) -> std::io::Result<u64> {
         let position = self.urls.seek(SeekFrom::End(0))?;
         self.urls.write_all(&(url.len() as u64).to_le_bytes())?;
@@ -128,7 +131,8 @@ impl TakenNames {
     }
 }
 
-/// Returns true if the path exists and is no regular file, or is the name of a descriptor.
+/// Returns true if the path exists and is not a regular file, or names a descriptor such as
+/// `/dev/fd/3`.
 fn is_device(path: &Path) -> bool {
     let is_descriptor = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|name| path.starts_with(name));
     is_descriptor || path.metadata().is_ok_and(|metadata| !metadata.is_file())

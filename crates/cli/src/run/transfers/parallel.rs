@@ -1,4 +1,4 @@
-//! Runs many URLs at once: passes the plan's stages and sources to the engine's fleet.
+//! Runs many URLs in parallel: passes the stages and the URLs of the plan to the engine's fleet.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::UrlItems;
 
-/// Fetches all URLs. Returns the exit code.
+/// Fetches all URLs of the operation. Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -104,15 +104,14 @@ pub(crate) fn run(
     Ok(summary.exit_code)
 }
 
-/// Returns true if curl would run this operation in parallel (`-Z`), which makes it ignore
-/// `--rate`.
+/// Returns true if curl would run this operation in parallel (`-Z`). curl ignores `--rate` then.
 fn is_curls_parallel(plan: &RunPlan, operation: &Operation) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
     let is_plain = operation.stages.len() == 1 && operation.stages[0].extract.is_empty();
     plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
 }
 
-/// Returns true if reading a source may block: standard input, or a FIFO.
+/// Returns true if reading the list of URLs may block: from standard input, or from a FIFO.
 fn may_wait(source: UrlSource<'_>) -> bool {
     match source {
         UrlSource::Argument(_) => false,

@@ -1,7 +1,7 @@
 //! Runs transfers one after the other: uploads, and every URL of the curl persona without `-Z`.
 //!
-//! Each transfer is reported before the next one begins, and is run by the blocking driver without
-//! a thread. Globs are expanded as they are needed, so that a million URLs need no memory.
+//! Each transfer is reported before the next one begins. The blocking driver runs it without
+//! another thread. Globs are expanded step by step, so that a million URLs need no memory.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -20,7 +20,8 @@ use crate::run::report::reporter::Reporter;
 use crate::run::transfers::single_url::{self, UrlJob};
 use crate::run::transfers::state_stores::StateStores;
 
-/// Returns true if the URLs of an operation are transferred one after the other.
+/// Returns true if the URLs of the operation are transferred one after the other: for uploads, and
+/// with the curl persona for runs without `-Z`, for a single URL, and for `file:` URLs.
 pub(crate) fn is_sequential(plan: &RunPlan, operation: &Operation) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
@@ -34,8 +35,9 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &Operation) -> bool {
     uploads || is_curls
 }
 
-/// Runs the transfers. Returns the exit code of the first failure; for the curl persona that of the
-/// last transfer, or with `-Z` of the last failure.
+/// Runs the transfers one after the other. With the haul persona, returns the exit code of the
+/// first failure. With the curl persona, returns that of the last transfer or, with `-Z`, of the
+/// last failure.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -48,8 +50,8 @@ pub(crate) fn run(
     Ok(serial.exit_code)
 }
 
-/// The state of an operation whose transfers run one after the other. Its methods return `Break` to
-/// end the run.
+/// The state of an operation whose transfers run one after the other. Methods return `Break` if no
+/// further transfers may run.
 struct SequentialRun<'a> {
     client: &'a Client,
     plan: &'a RunPlan,
@@ -75,7 +77,7 @@ impl SequentialRun<'_> {
         Ok(())
     }
 
-    /// Transfers every URL of one source.
+    /// Transfers all URLs of one source, which may be a glob.
     fn source(&mut self, index: usize, source: &str, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         if !self.operation.is_glob(index, source) {
             return self.one(index, source, GlobValues::default(), upload);
@@ -88,7 +90,8 @@ impl SequentialRun<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Transfers one URL. `parts` holds the values of its globs.
+    /// Transfers one URL. `index` is that of its source, and `parts` holds the values of the
+    /// source's globs.
     fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         self.reporter.wait_for_pace();
@@ -137,14 +140,16 @@ impl SequentialRun<'_> {
         Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Reports the error that prevented the transfer. Returns the exit code.
+    /// Prints the error because of which a transfer could not begin, and the output of `-w`.
+    /// Returns the exit code.
     fn report(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
         let code = crate::run::report_setup_error(self.plan, self.reporter.progress(), error);
         self.write_out_unbegun(index, url, error)?;
         Ok(code)
     }
 
-    /// Prints `-w` for a transfer that failed before it began, which curl counts as a transfer.
+    /// Prints the output of `-w` for a transfer that could not begin. Only the curl persona does
+    /// this.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
         match self.plan.global.persona.is_curl() && is_transfer {
@@ -154,25 +159,25 @@ impl SequentialRun<'_> {
     }
 }
 
-/// Returns true if the error ends the whole run, as in curl: an unusable setting, or an invalid URL
-/// with an upload, a query, or an output named after the URL.
+/// Returns true if the error ends the run, as in curl. This is an error in the settings, or an
+/// invalid URL on which the upload, the query or the name of the output file depends.
 fn ends_all(operation: &Operation, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
     error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
 }
 
-/// The content that is uploaded to the URLs of a source.
+/// The content that is uploaded to the URLs of one source.
 enum UrlUpload {
     Nothing,
     Stdin,
-    /// A file, with the values of the globs in its name.
+    /// The path of a file, with the values of the globs in it.
     File(OsString, GlobValues),
 }
 
 impl UrlUpload {
-    /// Returns the URL and the content of the upload. The file's name is appended to a URL whose
-    /// path does not end in a name.
+    /// Returns the URL to which the content is uploaded, and the content. The name of a file is
+    /// appended to a URL that does not end in a name.
     fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<UploadContent>)> {
         let request = &operation.stages[0].request;
         Ok(match self {
@@ -192,8 +197,8 @@ impl UrlUpload {
     }
 }
 
-/// Returns the uploads to the URLs of the source at this index, in order. As in curl, each file
-/// goes to all of these URLs.
+/// Returns the uploads to the source at this index, in order. As in curl, each is sent to all URLs
+/// of the source.
 fn uploads(operation: &Operation, index: usize) -> Result<Vec<UrlUpload>> {
     Ok(match operation.upload_of(index) {
         None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],

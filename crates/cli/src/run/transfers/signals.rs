@@ -1,10 +1,11 @@
-//! Handles SIGINT and SIGTERM for runs that print something at their end: the statistics of
+//! Handles SIGINT and SIGTERM in runs that print something at their end: the statistics of
 //! `--stats`, or sorted values.
 //!
-//! A signal ends any other run at once, without this module. Here the signals are blocked, and a
-//! separate thread waits for them. The first signal ends the transfers, and after the last output
-//! the process ends by the same signal. A second one ends the process at once. Signals that were
-//! ignored when the program started, as in a shell's background job, stay ignored.
+//! Other runs do not use this module, and a signal ends them immediately. In this module, the
+//! signals are blocked, and a thread waits for them. The first signal ends the transfers; after the
+//! last output, the process ends by this signal. A second signal ends the process immediately.
+//! Signals that were ignored when the program started, as for a background job of a shell, stay
+//! ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -12,15 +13,16 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use haul::interrupt::Interrupt;
 use nix::sys::signal::{SigSet, Signal, raise};
 
-/// The signals that a run waits for.
+/// The signals that are blocked, and the first one that arrived.
 pub(crate) struct Signals {
     set: SigSet,
-    /// The number of the received signal; 0 before one was received.
+    /// The number of the signal that arrived; 0 if none has.
     caught: Arc<AtomicI32>,
 }
 
 impl Signals {
-    /// Begins to wait for signals. Returns `None` if all of them are ignored.
+    /// Blocks SIGINT and SIGTERM, and starts the thread that waits for them. Returns `None` if both
+    /// are ignored or the thread cannot be started.
     pub(crate) fn watch() -> Option<Self> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let ignored = ignored(&status)?;
@@ -47,18 +49,18 @@ impl Signals {
         Some(Self { set, caught })
     }
 
-    /// Returns a hook that ends every wait once a signal was received.
+    /// Returns a hook with which the engine ends its waits once a signal has arrived.
     pub(crate) fn interrupt(&self) -> Interrupt {
         let caught = Arc::clone(&self.caught);
         Interrupt::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
-    /// Returns true once a signal was received.
+    /// Returns true if a signal has arrived.
     pub(crate) fn has_come(&self) -> bool {
         self.caught.load(Ordering::SeqCst) != 0
     }
 
-    /// Ends the process by the received signal, if there is one.
+    /// Ends the process by the signal that has arrived. Does nothing if none has.
     pub(crate) fn end(self) {
         if let Ok(signal) = Signal::try_from(self.caught.load(Ordering::SeqCst)) {
             end_by(self.set, signal);
@@ -71,7 +73,7 @@ fn end_by(set: SigSet, signal: Signal) {
     let _ = raise(signal);
 }
 
-/// Returns the mask of ignored signals in the text of `/proc/self/status`.
+/// Returns the bit mask of the ignored signals. `status` is the text of `/proc/self/status`.
 fn ignored(status: &str) -> Option<u64> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()

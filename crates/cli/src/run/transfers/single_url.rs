@@ -1,4 +1,4 @@
-//! Transfers a single URL with the blocking driver, without a thread or an event loop.
+//! Transfers a single URL with the blocking driver, without another thread or an event loop.
 
 use std::borrow::Cow;
 use std::io::IoSlice;
@@ -36,20 +36,20 @@ use crate::run::report::transfer_report::TransferReport;
 
 /// One URL to fetch or to upload to.
 pub(crate) struct UrlJob<'a> {
-    /// The URL.
+    /// The URL of the request.
     pub(crate) url: &'a str,
-    /// The URL as it was given, without the appended name of the uploaded file: `-O` must not
-    /// overwrite that file.
+    /// The URL as given. Unlike `url`, it does not end in the name of the uploaded file, so that
+    /// `-O` does not overwrite that file.
     pub(crate) given: &'a str,
-    /// The index of the URL's source.
+    /// The index of the source from which the URL comes.
     pub(crate) index: usize,
-    /// The values of the globs in its source.
+    /// The values of the globs in the source.
     pub(crate) parts: &'a GlobValues,
-    /// The content to upload, if there is any.
+    /// The content to upload; `None` to fetch the URL.
     pub(crate) upload: Option<UploadContent>,
 }
 
-/// Runs the transfer. Returns the exit code.
+/// Runs the transfer and reports its outcome. Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     global: &GlobalArgs,
@@ -164,7 +164,8 @@ fn conclude(
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
-/// A sink that reports progress, and records the name of the body's file.
+/// A sink that passes the body on to another sink. It reports the progress, and stores the name of
+/// the body's file.
 struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,
@@ -249,7 +250,7 @@ impl Sink for ProgressSink {
     }
 }
 
-/// Reports the progress of a file that is written in parts.
+/// Counts bytes for the progress of a split download, whose parts are written to the file directly.
 struct ProgressCounter(Arc<ProgressReporter>);
 
 impl ByteCounter for ProgressCounter {

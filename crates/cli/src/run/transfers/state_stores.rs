@@ -1,5 +1,5 @@
-//! The cookies, HSTS and Alt-Svc entries of a run. They are read before its first transfer and
-//! written at the end of each operation.
+//! The cookies, HSTS hosts and alternative services of a run. Their files are read before the first
+//! transfer that uses them, and written at the end of each operation.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -14,24 +14,26 @@ use crate::file_access::{Stdout, stdin};
 use crate::plan::{CookieArgs, Operation, StageArgs, StateFileArg, UrlSource};
 use crate::run::transfers::checksums::ChecksumLists;
 
-/// The stores that all operations and stages of a run share.
+/// The stores of cookies, HSTS hosts and alternative services, which all operations and stages of a
+/// run share.
 #[derive(Default)]
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,
     jars: Vec<(CookieArgs, SharedCookieJar)>,
     hsts: Vec<(StateFileArg, HstsCache)>,
     alt_svc: Vec<(StateFileArg, AltSvcCache)>,
-    /// The time at which the operation began.
+    /// The time at which the current operation began.
     began: Option<Instant>,
-    /// The host of the first URL. A `Set-Cookie` line without a domain in a cookie file belongs to
-    /// it.
+    /// The host of the operation's first URL. In a cookie file, a `Set-Cookie` line without a
+    /// domain is assigned to this host.
     host: Option<String>,
 }
 
-/// The time that a save waits for another process's lock before the user is notified.
+/// The time for which a save waits for the lock of another process before the user is notified.
 const NOTICE_AFTER: Duration = Duration::from_secs(5);
 
-/// Saves a file whose lock another process may hold. Waits for the lock until the deadline.
+/// Calls `save`, which waits for a lock that another process may hold, up to a deadline. If the
+/// wait is longer than [`NOTICE_AFTER`], calls `notify` and waits on, until `deadline`.
 fn save_with_notice(
     deadline: Option<Instant>,
     notify: &dyn Fn(&Error),
@@ -51,13 +53,13 @@ fn style(args: &CookieArgs) -> StateFileStyle {
     if args.as_curl { StateFileStyle::Curl } else { StateFileStyle::Standard }
 }
 
-/// Returns true if a jar is printed to standard output instead of a file.
+/// Returns true if the file of `-c` is `-`, which stands for standard output.
 fn is_output(jar: &Path) -> bool {
     jar == Path::new("-")
 }
 
 impl StateStores {
-    /// Prepares for an operation: records its start time and its first host.
+    /// Records the start time and the first host of an operation.
     pub(crate) fn begin(&mut self, operation: &Operation) {
         self.began = Some(Instant::now());
         let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
@@ -69,7 +71,8 @@ impl StateStores {
         };
     }
 
-    /// Adds the shared stores to the options of a stage's requests.
+    /// Sets the stores in the request options of a stage, as its options ask. Reads their files
+    /// when they are first used.
     pub(crate) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
         let transfer = &stage.transfer;
         if transfer.cookies.is_on() {
@@ -134,7 +137,7 @@ impl StateStores {
         Ok(jar)
     }
 
-    /// Returns the cookie jars that an operation writes, and their files.
+    /// Returns the cookie jars that an operation writes (`-c`), with their options and files.
     fn written_jars<'s>(
         &'s self,
         operation: &Operation,
@@ -144,24 +147,24 @@ impl StateStores {
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
 
-    /// Returns the time limit of an operation. For one URL it counts from the start of the
-    /// operation, for several from now.
+    /// Returns the time at which waiting for locks must end, from `--max-time`. For a single URL,
+    /// this limit counts from the start of the operation. For several URLs, it counts from now.
     fn deadline(&self, operation: &Operation) -> Option<Instant> {
         let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
         let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);
         from.checked_add(limit)
     }
 
-    /// Prints the jars of `-c -`. Returns the errors of the jars that could not be written.
+    /// Prints the cookie jars of `-c -` on standard output. Returns the errors of writes.
     pub(crate) fn print(&self, operation: &Operation) -> Vec<Error> {
         let jars = self.written_jars(operation).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
 
-    /// Saves an operation's stores to their files, so that the next operation can read them.
-    /// Returns the errors of the files that could not be written. Calls `notify` with the reason if
-    /// another process holds a lock for long.
+    /// Writes the stores of an operation to their files, so that the next operation can read them.
+    /// Returns the errors of files that could not be written. Calls `notify` if another process
+    /// holds a lock for a long time.
     pub(crate) fn save(&self, operation: &Operation, notify: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
         let save_with_notice =

@@ -1,4 +1,4 @@
-//! Iterates over the URLs of an operation's sources: arguments, globs, lists.
+//! Iterates over the URLs of an operation, which come from arguments, globs and lists.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -20,18 +20,19 @@ use crate::run::transfers::checksums;
 use crate::run::transfers::output_names::OutputNames;
 use crate::url_list;
 
-/// The length limit of a line in an input file.
+/// The length limit of a line in a list of URLs.
 const MAX_LINE: u64 = 8 << 20;
 
-/// Iterates over the URLs of an operation as items for the engine's fleet. Sources are not read
-/// ahead.
+/// Iterates over the URLs of an operation, as items for the engine's fleet. A list is read line by
+/// line as items are needed.
 pub(crate) struct UrlItems {
     operation: Operation,
-    /// The list of checksums, and its URL or file name.
+    /// The list of checksums, with its URL or file name; `None` without one.
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
     current: OpenSource,
-    /// The origin of the last URL. The next URL often has the same one, which is then shared.
+    /// The origin of the last URL. The next URL often has the same origin, whose text is then
+    /// shared.
     near: Option<Origin>,
     made: u64,
     numbers: UrlNumbers,
@@ -63,7 +64,8 @@ impl UrlItems {
         }
     }
 
-    /// Returns the item for a URL. Returns `None` if the URL is skipped.
+    /// Returns the item for a URL of the source at this index. Returns `None` if `--skip-existing`
+    /// skips it.
     fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<FleetItem>> {
         let url = self.prepared(url)?;
         let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
@@ -76,8 +78,8 @@ impl UrlItems {
         Ok(Some(FleetItem { url, destination }))
     }
 
-    /// Returns the destination of a URL's content. Returns `None` if the file exists and existing
-    /// files are skipped.
+    /// Returns the destination of a URL's body. Returns `None` if its file exists and
+    /// `--skip-existing` is given.
     fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<BodyDestination>> {
         let output = self.operation.output_of(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
@@ -111,8 +113,8 @@ impl UrlItems {
         }))
     }
 
-    /// Prepares a URL for the engine: appends the query of `-G` and `--url-query`, and adds the
-    /// default scheme if the URL has none and the default is not http.
+    /// Returns the URL with the query of `-G` and `--url-query`. Adds the scheme of
+    /// `--proto-default` if the URL has none.
     fn prepared(&self, url: String) -> Result<String> {
         let stage = &self.operation.stages[0];
         let redirect = &stage.transfer.redirect;
@@ -127,7 +129,8 @@ impl UrlItems {
         Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
-    /// Opens the next source. Returns `None` after the last one.
+    /// Opens the next source. For a URL that is no glob, returns its item. Returns `Some(Ok(None))`
+    /// if a glob or list was opened, and `None` after the last source.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         let index = self.at;
         let source = self.operation.urls.get(index)?;
@@ -169,7 +172,7 @@ impl UrlItems {
         }
     }
 
-    /// Returns the next item of the open source. Returns `None` at its end, or if no source is
+    /// Returns the next item of the open glob or list. Returns `None` at its end, or if none is
     /// open.
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
@@ -207,7 +210,8 @@ fn unreadable(name: &str, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
 }
 
-/// Returns the next line that contains a URL, without surrounding blanks.
+/// Returns the next line of a list that contains a URL, without surrounding blanks. Returns `None`
+/// at the end.
 fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
     loop {
         let mut line = Vec::new();
