@@ -16,13 +16,13 @@ use super::{
     run_matcher::{HitResult, RunMatcher},
 };
 
-/// A match, and the part of it that is its value.
+/// A match, and the range of its value: what the user wants to extract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueMatch {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// The range of group 1 if the pattern has groups (`None` if group 1 took no part in the
-    /// match), or else of the whole match.
+    /// The range of the value: that of group 1 if the pattern has groups, otherwise that of the
+    /// whole match. `None` if group 1 took no part in the match.
     pub(super) value: Option<Range<usize>>,
 }
 
@@ -37,10 +37,11 @@ pub(super) struct MatchFinder {
 /// The cheapest search method that an expression allows.
 #[derive(Debug)]
 enum SearchMethod {
-    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple), and matches the runs
-    /// around them without the regular expression.
+    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple). Around each hit, matches
+    /// byte by byte, without the regular expression.
     Runs(Box<RunMatcher>),
-    /// Looks for hits, and searches around them with the regular expression.
+    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple). Around each hit, searches
+    /// with the regular expression.
     Filter(Box<Prefilter>),
     /// Searches with the regular expression alone.
     Plain,
@@ -55,7 +56,7 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes that may be examined in vain whatever the number of useful ones.
+    /// The number of bytes that may be examined in vain, regardless of the number of useful ones.
     const FREE: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -63,8 +64,8 @@ impl SearchScratch {
         self.covered = 0;
     }
 
-    /// Returns true if too many bytes were examined in vain in this body, as an adversary can
-    /// cause. The regular expression alone has linear cost.
+    /// Returns true if so many bytes of this body were examined in vain that only the regular
+    /// expression should be used, whose cost is linear. An adversary can cause this.
     fn is_exhausted(&self) -> bool {
         self.wasted > self.covered.saturating_add(Self::FREE)
     }

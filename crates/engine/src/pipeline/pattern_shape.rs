@@ -17,9 +17,10 @@ pub(super) type ByteSet = [bool; 256];
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
     pub(super) pieces: Vec<ShapePiece>,
-    /// The range of pieces that group 1 consists of, if it takes part in every match exactly once.
+    /// The range of the pieces that group 1 consists of. `None` unless group 1 takes part in every
+    /// match exactly once.
     pub(super) group: Option<(usize, usize)>,
-    /// The expression has assertions.
+    /// True if the expression has assertions.
     pub(super) has_assertions: bool,
 }
 
@@ -34,7 +35,7 @@ pub(super) enum ShapePiece {
 /// A repetition of `min` to `max` characters of one character class.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRun {
-    /// The members of the class that are single bytes. `wide` stands for its other characters.
+    /// The characters of the class that are single bytes. `wide` stands for its other characters.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAscii,
     pub(super) min: usize,

@@ -8,19 +8,20 @@
 //!
 //! # Why no match is missed
 //! Let *M* be a run of exactly one byte in the expression's sequence of pieces (the module
-//! `pattern_shape`), with at most *P* bytes before it. Every match [s, e) has its *M* at some p
-//! with s ≤ p < e and p − s ≤ P, the byte at p is in *M*'s class, the byte at p − 1 ends what can
-//! stand before *M*, the byte at p + 1 begins what can stand after it: p is a *hit*. Where nothing
-//! or anything can stand on a side, no byte is asked for there. A search for the leftmost match
-//! that starts at `from` or later has p ≥ s ≥ `from`, so with c the first hit at or after `from`: p
-//! ≥ c, and s ≥ p − P ≥ c − P. Hence the search may begin at max(from, c − P).
+//! `pattern_shape`), with at most *P* bytes before it. Every match [s, e) has its *M* at some
+//! position p with s ≤ p < e and p − s ≤ P. The byte at p is in *M*'s class. The byte at p − 1 is
+//! one with which the pieces before *M* can end, and the byte at p + 1 is one with which the pieces
+//! after it can begin. Such a p is a *hit*. (If nothing or any byte can stand on a side, the byte
+//! on that side is not checked.) A search for the leftmost match that starts at `from` or later has
+//! p ≥ s ≥ `from`. With c as the first hit at or after `from`, p ≥ c, and therefore s ≥ p − P ≥ c −
+//! P. So the search may begin at max(from, c − P).
 //!
 //! Let the expression match at most *L* bytes. A search of the span [max(from, c − P), c + L) sees
-//! matches that start at c or before as they are, since they end inside; so if the leftmost match
-//! there starts at c or before, it is the one. If not, no match starts in max(from, c − P) ..= c,
-//! every other has its own p > c, and the argument begins again with the next hit. Where *L* is
-//! large or has no bound, the span is the rest of the haystack, and what is found is the answer at
-//! once.
+//! every match that starts at c or before as a whole, since that match ends inside the span. So if
+//! the leftmost match in the span starts at c or before, it is the answer. If it does not, no match
+//! starts in max(from, c − P) ..= c. Every later match has its own p > c, and the argument begins
+//! again with the next hit. If *L* is large or has no bound, the span is the rest of the haystack,
+//! and the match found there is the answer.
 
 use regex_syntax::hir::Hir;
 
@@ -29,23 +30,24 @@ use super::pattern_shape::{ByteSet, PatternShape, ShapePiece};
 /// The maximum frequency of hits, as estimated by [`weight`].
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
-/// Three adjacent bytes to look for. A position where they are found is a *hit*.
+/// Three sets of bytes to look for at adjacent positions. A position where all three match is a
+/// *hit*.
 #[derive(Debug, Clone)]
 pub(super) struct ByteTriple {
-    /// The allowed values of the byte before the hit, of the hit itself, and of the byte after it;
-    /// `None` if any value, or none, is allowed.
+    /// The sets of allowed values for the byte before the hit, the hit itself, and the byte after
+    /// it. `None` if the byte is not checked.
     exact: [Option<Box<ByteSet>>; 3],
-    /// A range of values around each set of `exact`.
+    /// For each set of `exact`, a range of values that contains it.
     cover: [ByteRange; 3],
-    /// The index of the piece that matches the hit.
+    /// The index of the piece in the expression's [`PatternShape`] that matches the hit.
     pub(super) piece: usize,
     /// The estimated frequency of hits in a text.
     pub(super) frequency: f64,
 }
 
 impl ByteTriple {
-    /// Returns the triples of all pieces that can have one, the rarest first. Frequent ones are
-    /// left out.
+    /// Returns the triples of all pieces that can have one, the rarest first. Leaves out triples
+    /// that are too frequent to be useful.
     pub(super) fn all(shape: &PatternShape) -> Vec<Self> {
         let mut triples: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at(shape, piece))
@@ -133,8 +135,8 @@ enum NeighbourSide {
     After,
 }
 
-/// Returns the set of bytes that can stand next to a piece; `None` if any can. `pieces` are the
-/// pieces on that side, beginning with the nearest.
+/// Returns the set of bytes that can stand next to a piece; `None` if any byte can. `pieces` are
+/// the pieces on the side `side`, beginning with the nearest.
 fn neighbour<'a>(pieces: impl Iterator<Item = &'a ShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
     let mut set = Box::new([false; 256]);
     for piece in pieces {
@@ -151,8 +153,9 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a ShapePiece>, side: NeighbourSi
     None
 }
 
-/// A range of byte values that contains a set: (first, last − first). With a second range, each
-/// byte would cost twice the work, while the exact sets remove the false hits of one range.
+/// A range of byte values, as its first value and its length minus one, that contains a set. A
+/// second range would double the work for each byte, while the exact sets remove the false hits of
+/// one range.
 #[derive(Debug, Clone, Copy)]
 struct ByteRange(u8, u8);
 
@@ -190,11 +193,11 @@ fn weight(byte: u8) -> f64 {
     }
 }
 
-/// Finds the positions around which the regular expression has to search.
+/// Finds the positions around which the regular expression has to search for a match.
 #[derive(Debug, Clone)]
 pub(super) struct Prefilter {
     pub(super) triple: ByteTriple,
-    /// The maximum number of bytes of a match before the hit.
+    /// The maximum number of bytes of a match that precede the hit.
     pub(super) before: usize,
     /// The maximum length of a match; `None` if it is so long that the search should not be
     /// limited.
@@ -202,7 +205,8 @@ pub(super) struct Prefilter {
 }
 
 impl Prefilter {
-    /// The maximum of `before` and `longest`: larger values would make every false hit expensive.
+    /// The maximum value of `before` and `longest`. With larger values, every false hit would be
+    /// expensive.
     const FAR: usize = 256;
 
     pub(super) fn of(hir: &Hir, shape: &PatternShape) -> Option<Self> {

@@ -6,22 +6,23 @@
 //! is a position, and the boundaries of group 1 are noted on the way.
 //!
 //! # Why this is the leftmost-first match
-//! Accepted are sequences of runs where
-//! 1. each repetition is greedy or of a fixed count, and there are no assertions;
-//! 2. a run of a variable count shares no byte with any run that can come directly after it (up to
-//!    and with the first that is not optional), and, left of the hit, none with any that can come
-//!    directly before it;
-//! 3. the hit's class shares no byte with any run left of it, and the runs left of it are of single
-//!    bytes.
+//! Accepted are sequences of runs with three properties:
+//! 1. Each repetition is greedy or of a fixed count, and there are no assertions.
+//! 2. A run of a variable count shares no byte with any run that can come directly after it (up to
+//!    and including the first one that is not optional). To the left of the hit, it also shares
+//!    none with any run that can come directly before it.
+//! 3. The class of the hit shares no byte with any run to its left, and the runs to its left
+//!    consist of single bytes.
 //!
-//! By 2, following a variable run as far as it goes (or to its maximum) is the only way that can
-//! succeed: if it stopped earlier, the next byte would belong to it and to what follows. Where all
-//! that follows is optional, the match could end earlier, but greediness prefers the longest. So
-//! from a given start there is one match at most, and to the left of a given hit one way at most to
-//! take the runs, but for the outermost ones, which are taken as long as possible: that is the
-//! leftmost start. By 3, no match of a later hit p′ can start at or before an earlier hit p: p
-//! would lie in its part left of p′, whose runs do not have that byte. So the first hit that leads
-//! to a match leads to the leftmost one.
+//! By 2, only one way can succeed: to follow a variable run as far as it goes (or to its maximum).
+//! If it stopped earlier, the next byte would belong both to it and to the following run. If all
+//! following runs are optional, the match could end earlier, but a greedy repetition prefers the
+//! longest text. So from a given start, there is at most one match. To the left of a given hit,
+//! there is at most one way to divide the text into runs, except for the outermost runs. These are
+//! followed as far as possible, which gives the leftmost start. By 3, no match of a later hit p′
+//! can start at or before an earlier hit p: p would lie in the part of the match to the left of p′,
+//! whose runs do not contain that byte. So the first hit that leads to a match leads to the
+//! leftmost match.
 //!
 //! The equality with the regular expression is also tested, on generated expressions and bodies.
 
@@ -44,7 +45,8 @@ pub(super) struct RunMatcher {
 #[derive(Debug)]
 pub(super) enum HitResult {
     Match(ValueMatch),
-    /// No match stands around this hit. The number of bytes that were examined to find that out.
+    /// No match contains this hit. The field is the number of bytes that were examined to find that
+    /// out.
     Nothing(usize),
 }
 
@@ -77,7 +79,8 @@ impl RunMatcher {
         Some(Self { triple, runs, value })
     }
 
-    /// Returns the match that starts at `from` or later and contains the hit.
+    /// Returns the match that contains the hit at the position `hit`, if that match starts at
+    /// `from` or later.
     pub(super) fn match_at(&self, haystack: &[u8], from: usize, hit: usize) -> HitResult {
         let mut value = (hit, hit);
         let mut note = |index: usize, at: usize| {
@@ -135,8 +138,8 @@ fn is_unambiguous<'a>(run: &ClassRun, others: impl Iterator<Item = &'a ClassRun>
 }
 
 impl ClassRun {
-    /// Returns the length in bytes of the character at `at`; `None` if it does not belong to the
-    /// class.
+    /// Returns the length in bytes of the character at the position `at`; `None` if the character
+    /// does not belong to the class.
     fn width(&self, haystack: &[u8], at: usize) -> Option<usize> {
         let &first = haystack.get(at)?;
         if self.set[usize::from(first)] {

@@ -1,4 +1,4 @@
-//! Sorts more values than memory holds.
+//! Sorts values, even if they do not all fit into memory.
 //!
 //! Values are collected in memory. When they reach the memory budget, they are sorted and written
 //! to disk as a run, and the runs are merged at the end. With `unique`, a table of the values in
@@ -40,9 +40,9 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Makes a sorter that keeps about `memory` bytes in memory (except for a single larger value)
-    /// and the rest in unlinked files in `dir`. No file is created before memory is full. `unique`
-    /// drops repeated values.
+    /// Makes a sorter that keeps about `memory` bytes in memory (more if a single value is larger)
+    /// and writes the other values to temporary files in the directory `dir`. No file is created
+    /// before the memory is full. `unique` drops repeated values.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>, unique: bool) -> Self {
         Self { memory, unique, arena: SortArena::default(), runs: SpilledRuns::new(dir.into(), unique) }
@@ -51,7 +51,7 @@ impl Sorter {
     /// Adds a value.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`], which names the directory.
+    /// [`ErrorKind::Write`] if a temporary file cannot be written.
     pub fn push(&mut self, value: &[u8]) -> Result<()> {
         // A page often names a value twice in a row: as the address of a link and as its text.
         if self.unique && self.arena.entries.last().is_some_and(|last| self.arena.value(last) == value) {
@@ -70,7 +70,7 @@ impl Sorter {
     /// Ends the input. Returns the values in order.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`], which names the directory.
+    /// [`ErrorKind::Write`] if a temporary file cannot be written or read.
     pub fn finish(mut self) -> Result<SortedValues> {
         if self.runs.is_empty() {
             self.arena.sort();
@@ -95,7 +95,7 @@ pub struct SortedValues {
     source: SortedSource,
 }
 
-/// The place of the sorted values: memory, or runs on disk.
+/// The source of the sorted values: memory, or runs on disk.
 #[derive(Debug)]
 enum SortedSource {
     Memory { arena: SortArena, next: usize },
@@ -107,7 +107,7 @@ impl SortedValues {
     /// this is not an `Iterator`.)
     ///
     /// # Errors
-    /// [`ErrorKind::Write`], which names the directory.
+    /// [`ErrorKind::Write`] if a temporary file cannot be read.
     pub fn next_value(&mut self) -> Result<Option<&[u8]>> {
         match &mut self.source {
             SortedSource::Memory { arena, next } => {
@@ -125,11 +125,12 @@ struct SortArena {
     bytes: Vec<u8>,
     entries: Vec<ArenaEntry>,
     known: HashTable<KnownValue>,
-    /// Has a random key: pages could otherwise choose values whose hashes collide.
+    /// The hash function. Its key is random, so that pages cannot choose values whose hashes
+    /// collide.
     hasher: RandomState,
 }
 
-/// The position of a value in the buffer.
+/// The position of a value in the buffer, and the beginning of the value.
 struct ArenaEntry {
     /// The first 8 bytes of the value, big-endian and padded with zeros. They decide most
     /// comparisons without reading the value.
@@ -138,8 +139,8 @@ struct ArenaEntry {
     length: u32,
 }
 
-/// An index into `entries`, with the value's hash. With the hash, the table can grow and compare
-/// values without reading most of them.
+/// The index of a value in `entries`, and the value's hash. With the hash, the table can grow and
+/// compare values without reading most of them.
 struct KnownValue {
     index: u32,
     hash: u32,
@@ -169,8 +170,8 @@ impl SortArena {
         self.known.find(KnownValue::spread(hash), is_it).is_some()
     }
 
-    /// Returns true if one more value fits into the memory budget, even if the vectors have to
-    /// double for it.
+    /// Returns true if a value of this length fits into the memory budget, even if the vectors must
+    /// double in size for it.
     fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
         let doubled =
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };

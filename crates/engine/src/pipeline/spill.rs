@@ -2,8 +2,8 @@
 //!
 //! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise
 //! order. Each run has a level. As soon as there are [`FAN_IN`] runs of one level, they are merged
-//! into one run of the next. So every record is copied once for each level, and there are fewer
-//! than `FAN_IN` open files for each level.
+//! into one run of the next level. So every record is copied once for each level, and fewer than
+//! `FAN_IN` files are open for each level.
 //!
 //! The crate `extsort` was considered instead: it limits its memory by a number of items, not of
 //! bytes, allocates every item, opens all its runs at once, cannot drop repeated values, and has
@@ -67,7 +67,8 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Removes and returns the last `FAN_IN` runs if they have the same level.
+    /// Removes and returns the last `FAN_IN` runs if they all have the same level, so that they
+    /// must be merged.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(FAN_IN)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))
@@ -135,8 +136,8 @@ struct MergeHead {
 }
 
 impl Ord for MergeHead {
-    /// Compares in reverse order: the heap returns its greatest element, which must be the smallest
-    /// value.
+    /// Compares in reverse order. A `BinaryHeap` returns its greatest element, which must be the
+    /// smallest value.
     fn cmp(&self, other: &Self) -> Ordering {
         other.value.cmp(&self.value).then(other.reader.cmp(&self.reader))
     }

@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 use super::*;
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the values that one search over the whole body finds.
+/// Returns the values that one search of the regular expression over the whole body finds.
 fn naive(expression: &str, body: &[u8]) -> Vec<Vec<u8>> {
     let regex = Regex::new(expression).expect("the generator makes valid expressions");
     let group = usize::from(regex.captures_len() > 1);
@@ -286,7 +286,8 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
     Ok(out)
 }
 
-/// Returns the values that were returned at once, and those that were returned at the end.
+/// Filters the values with this memory budget. Returns the values that were returned at once, and
+/// those that were returned at the end.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());

@@ -35,13 +35,13 @@ pub struct Request {
     pub(crate) target: Target,
     /// The options that the request shares with others.
     pub(crate) options: Arc<RequestOptions>,
-    /// The settings of this request alone.
+    /// The settings that apply to this request alone.
     pub(crate) own: RequestOverrides,
 }
 
 impl Request {
-    /// Makes a request without copying its parts. For programs that prepare options once for many
-    /// requests.
+    /// Makes a request from its parts without copying them. Useful for programs that prepare
+    /// options once for many requests.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, own: RequestOverrides) -> Self {
         Self { target, options, own }
@@ -58,7 +58,7 @@ impl Request {
         &self.target
     }
 
-    /// Returns the method.
+    /// Returns the method of the request.
     #[must_use]
     pub fn method(&self) -> &str {
         self.own.method.as_deref().unwrap_or(&self.options.method)
@@ -70,7 +70,7 @@ impl Request {
         &self.options
     }
 
-    /// Returns the settings of this request alone.
+    /// Returns the settings that apply to this request alone.
     #[must_use]
     pub fn particulars(&self) -> &RequestOverrides {
         &self.own
@@ -104,7 +104,8 @@ pub struct RequestBuilder {
     query: String,
     options: Arc<RequestOptions>,
     own: RequestOverrides,
-    /// The type of the content, unless a field sets it.
+    /// The media type of the content. It becomes the `Content-Type` unless the program adds that
+    /// field itself.
     content_type: Option<String>,
     error: Option<Error>,
 }
@@ -164,8 +165,8 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// Adds a field. All fields of the same name that are added are sent; they replace the client's
-    /// and the engine's fields of that name.
+    /// Adds a field. Several fields of the same name are all sent. They replace the fields of that
+    /// name that the client's options or the engine would send.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {
@@ -193,13 +194,14 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets content that is read while it is sent, with a `Content-Length` if the length is known,
-    /// else in chunks (RFC 9112 section 7.1). No more bytes than the length are read. The content
-    /// can be sent only once: a redirect that keeps the content, or a retry, fails.
+    /// Sets content that is read from `reader` while it is sent. If `length` is known, it is sent
+    /// as `Content-Length`, and no more bytes than that are read; otherwise the content is sent in
+    /// chunks (RFC 9112 section 7.1). The content can be sent only once: a redirect that keeps the
+    /// content, or a retry, fails.
     ///
     /// Hazard: if the reader ends before its length, the request fails and its connection is
-    /// closed. If several requests run at once, a separate thread reads; a reader that blocks
-    /// forever keeps that thread.
+    /// closed. If several requests run at once, a separate thread reads. A reader that blocks for
+    /// ever occupies that thread for ever.
     pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
         if let Some(length) = length {
             self = self.header("Content-Length", length.to_string());
@@ -208,15 +210,16 @@ impl RequestBuilder {
         self.body(RequestBody::reader(reader.take(length.unwrap_or(u64::MAX))))
     }
 
-    /// Sets content that comes from a stream while it is sent, with a `Content-Length` if the
-    /// length is known, else in chunks. If the stream has more or fewer bytes than the length, the
-    /// request fails and its connection is closed. The content can be sent only once, as with
-    /// [`body_reader`](Self::body_reader).
+    /// Sets content that comes from a stream while it is sent. If `length` is known, it is sent as
+    /// `Content-Length`; otherwise the content is sent in chunks. If the stream has more or fewer
+    /// bytes than the length, the request fails and its connection is closed. The content can be
+    /// sent only once, as with [`body_reader`](Self::body_reader).
     ///
     /// With [`send_async`](Self::send_async), the task that awaits the response and then its body
-    /// polls the stream. Thus the stream may use that task's runtime, and stops while neither is
-    /// awaited. Otherwise the thread that sends the request polls the stream; in a batch, this
-    /// thread sends other requests, too, and has no runtime. The stream must not block.
+    /// polls the stream. So the stream may use that task's runtime, and it stops while the task
+    /// awaits neither. With the other calls, the thread that sends the request polls the stream. In
+    /// a batch, this thread sends other requests, too, and has no runtime. The stream must not
+    /// block.
     pub fn body_stream<S, B, E>(self, stream: S, length: Option<u64>) -> Self
     where
         S: Stream<Item = std::result::Result<B, E>> + Send + 'static,
@@ -237,7 +240,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets an `application/x-www-form-urlencoded` form with these pairs as the content.
+    /// Sets an `application/x-www-form-urlencoded` form with these name-value pairs as the content.
     pub fn form<P: NameValuePair>(self, pairs: impl IntoIterator<Item = P>) -> Self {
         let mut text = String::new();
         name_value_pairs::add(&mut text, pairs);
@@ -255,8 +258,8 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets a value, serialized as JSON, as the content, with its `Content-Type` unless the caller
-    /// sets one.
+    /// Sets `value`, serialized as JSON, as the content. The `Content-Type` becomes
+    /// `application/json`, unless the program adds that field itself.
     #[cfg(feature = "json")]
     pub fn json(mut self, value: &(impl serde::Serialize + ?Sized)) -> Self {
         match serde_json::to_vec(value) {
@@ -269,27 +272,27 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets text that is already JSON as the content, with its `Content-Type` unless the caller
-    /// sets one.
+    /// Sets text that is already JSON as the content. The `Content-Type` becomes
+    /// `application/json`, unless the program adds that field itself.
     pub fn json_text(self, text: impl Into<Vec<u8>>) -> Self {
         self.typed("application/json").body(text.into())
     }
 
-    /// Sets the `Content-Type`, unless the caller sets one.
+    /// Sets the `Content-Type`, unless the program adds that field itself.
     fn typed(mut self, content_type: &str) -> Self {
         self.content_type = Some(content_type.to_owned());
         self
     }
 
-    /// Authenticates by Basic (RFC 7617) in the first request, without a challenge. The credentials
-    /// are sent to this origin only. Replaces any earlier `Authorization`. To answer challenges,
-    /// see [`RequestOptions::auth`].
+    /// Adds `Authorization` with the Basic scheme (RFC 7617) to the first request, without waiting
+    /// for a challenge. The credentials are sent only to the origin of this request. Replaces an
+    /// earlier `Authorization`. To answer challenges, see [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
         self.authorized(basic_authorization(user.as_bytes(), password.as_bytes()))
     }
 
-    /// Authenticates by a bearer token (RFC 6750), which is sent to this origin only. Replaces any
-    /// earlier `Authorization`.
+    /// Adds `Authorization` with a bearer token (RFC 6750), which is sent only to the origin of
+    /// this request. Replaces an earlier `Authorization`.
     pub fn bearer(self, token: &str) -> Self {
         self.authorized(format!("Bearer {token}"))
     }
@@ -306,7 +309,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the maximum time for which the server may stay silent.
+    /// Sets the maximum time without a byte from the server. Default: no limit.
     pub fn read_timeout(self, limit: Duration) -> Self {
         self.options(|options| options.read_timeout = Some(limit))
     }
@@ -321,18 +324,18 @@ impl RequestBuilder {
         self.options(|options| options.redirects = rules)
     }
 
-    /// Sets whether compressed content is requested and decoded.
+    /// Sets whether haul requests compressed content and decodes it.
     pub fn decode(self, decode: bool) -> Self {
         self.options(|options| options.decode = decode)
     }
 
-    /// Sets the jar that stores and provides cookies.
+    /// Sets the cookie jar, in which cookies are stored and from which they are sent.
     pub fn jar(self, jar: SharedCookieJar) -> Self {
         self.options(|options| options.jar = Some(jar))
     }
 
-    /// Changes any of the options. They are copied for this request; for many requests with the
-    /// same options, build a client with them.
+    /// Changes any of the request's options. They are copied for this request. For many requests
+    /// with the same options, build a client with them.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(Arc::make_mut(&mut self.options));
         self
@@ -350,7 +353,7 @@ impl RequestBuilder {
     /// Sends the request and waits for the head of the final response.
     ///
     /// # Errors
-    /// As [`build`](Self::build) and [`Client::send`].
+    /// The errors of [`build`](Self::build) and [`Client::send`].
     pub fn send(self) -> Result<Response> {
         let (client, request) = self.split();
         client.send(request?)
@@ -390,8 +393,8 @@ fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Targe
     parsed.map_err(|error| not_usable(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
-/// Returns an error if the field cannot be sent. It is checked before a connection is made: a
-/// server that serves one connection at a time would wait for a request that never comes.
+/// Returns an error if the field cannot be sent. Called before a connection is made, since a server
+/// that serves one connection at a time would wait for a request that never comes.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",

@@ -1,5 +1,5 @@
 //! The connection that a request needs: its pool key, its route through proxies, and its look-up in
-//! the pool. They are here because `net` does not depend on requests.
+//! the pool. These methods are not in `net`, because `net` does not depend on requests.
 
 use std::os::fd::AsFd;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::net::proxy::ProxyRoute;
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
 
 impl ProxyRoute {
-    /// Returns the route of a request.
+    /// Returns the route through proxies for a request to this target with these options.
     #[must_use]
     pub fn of(target: &Target, options: &RequestOptions) -> Self {
         let Some(given) = options.proxy.as_ref().filter(|_| options.connect.unix_socket.is_none()) else {
@@ -24,7 +24,7 @@ impl ProxyRoute {
 }
 
 impl ConnectionKey {
-    /// Makes the key of a request to this target.
+    /// Makes the key of the connection for a request to this target with these options.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
         let via = ProxyRoute::of(target, options);
@@ -70,8 +70,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if a request to this target may use a connection with this key. In most cases,
-    /// no other key is allocated.
+    /// Returns true if a request to this target with these options may use a connection with this
+    /// key. In most cases, no other key is allocated for the comparison.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
         if options.alt_svc.is_some() || self.alternative.is_some() {
@@ -106,8 +106,8 @@ impl ConnectionKey {
 }
 
 impl<C: AsFd> ConnectionPool<C> {
-    /// Takes a connection for a request to this target out of the pool. In most cases, no key is
-    /// allocated.
+    /// Takes a connection for a request to this target with these options out of the pool, if there
+    /// is one. In most cases, no key is allocated.
     pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
         if options.proxy.is_some() {
             return self.take(&ConnectionKey::new(target, options), now);
@@ -115,14 +115,15 @@ impl<C: AsFd> ConnectionPool<C> {
         self.take_where((target.host_text(), target.port()), now, |key| key.fits(target, options))
     }
 
-    /// Returns true if the pool has a connection for a request to this target. The connection stays
-    /// in the pool.
+    /// Returns true if the pool has a connection for a request to this target with these options.
+    /// The connection stays in the pool.
     pub fn has_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> bool {
         self.has_where(now, |key| key.fits(target, options))
     }
 }
 
-/// Returns the alternative service for a request to this target, if one is known and usable.
+/// Returns the alternative service (RFC 7838) for a request to this target, if one is known and
+/// usable.
 fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
     let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
     let is_told = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());

@@ -1,6 +1,7 @@
-//! Behaviour of curl that differs from what a program would expect.
+//! Behaviour of curl that a program would not expect.
 
-/// Behaviour of curl that differs from what a program would expect. Default: none of it.
+/// Behaviour of curl that a program would not expect. Each field turns on one such behaviour.
+/// Default: none.
 ///
 /// ```
 /// use haul::RequestOptions;
@@ -9,9 +10,10 @@
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurlCompat {
-    /// Send the cookies of the host in the caller's `Host` field, if that field may be sent to the
-    /// target. Send the caller's `Cookie` field in addition to the jar's. If not set, the target's
-    /// cookies are sent, and the caller's `Cookie` field replaces the jar's.
+    /// Choose the cookies by the host in the caller's `Host` field, if that field may be sent to
+    /// the target, and send the caller's `Cookie` field in addition to the jar's cookies. If not
+    /// set, the target's cookies are sent, and the caller's `Cookie` field replaces the jar's
+    /// cookies.
     pub cookies_by_host: bool,
     /// Send no `Content-Length` in a request without content. If not set, POST, PUT and PATCH
     /// requests without content have `Content-Length: 0` (RFC 9110 section 8.6).
@@ -23,12 +25,12 @@ pub struct CurlCompat {
     /// With [`include_head`](super::RequestOptions::include_head): include the heads of proxies'
     /// responses to CONNECT.
     pub connect_heads: bool,
-    /// Retry from the first URL and method on, and deliver each response, even if its status causes
-    /// a retry: a file contains the last one, any other output all of them. If not set, only the
+    /// Make each retry start again from the first URL and method. Deliver the responses of all
+    /// attempts: a file contains the last one, any other output all of them. If not set, only the
     /// failed request is sent again, and only the last response is delivered.
     pub retries_whole: bool,
     /// Send the first request without content if the credentials depend on the server's challenge.
-    /// If not set, only content that can be read once waits for the challenge.
+    /// If not set, the content is sent at once, unless it can be read only once.
     pub probes: bool,
     /// Send `Expect` (RFC 9110 section 10.1.1) before content that can be read once, even if it is
     /// short, so that a redirect or a challenge does not use it up. If not set, only content above
@@ -36,8 +38,8 @@ pub struct CurlCompat {
     pub spares_once: bool,
     /// Accept some responses that are not reliable. With
     /// [`resume_from`](super::RequestOptions::resume_from), an offset after the end means that the
-    /// file is complete, even if no Content-Range tells the length. A 206 that was not requested is
-    /// delivered as it is, and so is a 401 whose challenge cannot be answered.
+    /// file is complete, even if no Content-Range contains the length. A 206 that was not requested
+    /// is delivered as it is, and so is a 401 whose challenge cannot be answered.
     pub trusts_end: bool,
     /// With [`fail`](super::RequestOptions::fail): report a proxy that refuses a tunnel with a
     /// status of 400 or above as [`ErrorKind::Status`](crate::ErrorKind::Status), not as

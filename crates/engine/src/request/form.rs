@@ -65,15 +65,15 @@ impl MultipartForm {
         self.source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part that has its own content type and fields. [`FormPartContent::Source`] in it is
-    /// an index into the sources that [`bytes`](Self::bytes) and similar methods have added, from
-    /// 0.
+    /// Adds a part with its own content type and fields. A [`FormPartContent::Source`] in it is an
+    /// index, counted from 0, into the sources that [`bytes`](Self::bytes) and similar methods have
+    /// added.
     pub fn part(mut self, part: FormPart) -> Self {
         self.parts.push(part);
         self
     }
 
-    /// Adds a part that has its own content type and fields, with this piece as its content.
+    /// Adds a part with its own content type and fields. `piece` becomes its content.
     pub fn piece(mut self, mut part: FormPart, piece: BodyPiece) -> Self {
         part.content = FormPartContent::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
@@ -84,7 +84,7 @@ impl MultipartForm {
         self.piece(FormPart::file(name, filename, FormPartContent::Bytes(Vec::new())), piece)
     }
 
-    /// Returns the `Content-Type` and the content.
+    /// Returns the value of `Content-Type` and the content of the request.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a part cannot be represented in a form.
@@ -98,7 +98,7 @@ impl MultipartForm {
     }
 }
 
-/// Returns random bytes for the boundary, so that no content can contain it on purpose.
+/// Returns random bytes for the boundary, so that nobody can choose content that contains it.
 fn entropy() -> [u8; 16] {
     let half = || RandomState::new().build_hasher().finish().to_be_bytes();
     let mut both = [0; 16];

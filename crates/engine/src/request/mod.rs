@@ -46,14 +46,14 @@ use crate::state::cookie_jar::SharedCookieJar;
 use crate::state::hsts::HstsCache;
 use crate::trace::TransferObserver;
 
-/// Decides from the head of a response whether its content is wanted; see
+/// A filter that decides from the head of a response whether its content is wanted; see
 /// [`RequestOptions::wants`].
 pub trait ResponseFilter: Send + Sync {
     /// Returns true if the content of the response with this head is wanted.
     fn wants(&self, head: &ResponseHead) -> bool;
 }
 
-/// Observes the pauses before retries; see [`RequestOptions::pauses`].
+/// An observer of the pauses before retries; see [`RequestOptions::pauses`].
 pub trait RetryObserver: Send + Sync {
     /// Reports that the transfer of `url` is tried again after `wait`. `why` describes the last
     /// failure.
@@ -66,7 +66,8 @@ pub trait RetryObserver: Send + Sync {
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
-    /// The fields to send. Each replaces the engine's field of the same name. Default: none.
+    /// The fields to send. A field replaces the one of the same name that the engine would send.
+    /// Default: none.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The names of fields that the engine must not add. Default: none.
     pub without: Vec<String>,
@@ -75,18 +76,19 @@ pub struct RequestOptions {
     /// The value of `Authorization`. It is sent only to the origin of the first target, where it
     /// takes precedence over [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
-    /// Credentials and authentication settings. Default: the user and password of the target, by
-    /// Basic.
+    /// The credentials and the authentication settings. Default: the user and password of the
+    /// target, sent by Basic.
     pub auth: AuthOptions,
     /// Cookies to send after those of the jar, as in a `Cookie` field. They are sent only to the
     /// origin of the first target. Default: none.
     pub cookie: Option<Vec<u8>>,
     /// The jar that stores and provides cookies. Default: none.
     pub jar: Option<SharedCookieJar>,
-    /// Hosts that must be reached over TLS, for first targets and redirects. Responses are stored
-    /// there only if the certificate was verified. Default: none.
+    /// The hosts that must be reached over TLS (RFC 6797), which also applies to redirects. A
+    /// response adds its host only if the certificate was verified. Default: none.
     pub hsts: Option<HstsCache>,
-    /// The store that keeps Alt-Svc fields and provides alternative services. Default: none.
+    /// The cache that stores Alt-Svc fields and provides alternative services (RFC 7838). Default:
+    /// none.
     pub alt_svc: Option<AltSvcCache>,
     /// The value of `Referer`. Default: none.
     pub referer: Option<Vec<u8>>,
@@ -120,8 +122,8 @@ pub struct RequestOptions {
     /// With [`include_head`](Self::include_head): replace control characters and bidirectional
     /// formatting characters in the heads by `?`, for terminals. Default no.
     pub escape_head: bool,
-    /// Receive only the head, whatever the method: the body is neither delivered nor read. Default
-    /// no. Not needed with HEAD.
+    /// Receive only the head, regardless of the method: the body is neither delivered nor read.
+    /// Default no. Not needed with HEAD.
     pub head_only: bool,
     /// Fail if the status is 400 or above, and deliver no body. Default no.
     pub fail: bool,
@@ -131,25 +133,26 @@ pub struct RequestOptions {
     pub redirects: RedirectRules,
     /// The rules for retries. Default: no retries.
     pub retry: RetryRules,
-    /// Continue a retry with a range at the byte where the last attempt broke off, instead of
-    /// starting over. Default yes.
+    /// Continue at the byte where the last attempt broke off when a transfer is retried, by a range
+    /// request. If not set, a retry starts over. Default yes.
     pub resume: bool,
     /// The request-target to send instead of the target's path and query (RFC 9112 section 3.2),
-    /// such as `*` for OPTIONS. A proxy that forwards the request gets it, too. Default: none.
+    /// such as `*` for OPTIONS. A proxy that forwards the request receives it unchanged. Default:
+    /// none.
     pub request_target: Option<String>,
-    /// Behaviour to copy from curl. Default: none.
+    /// The unexpected behaviour of curl to copy. Default: none.
     pub curl_compat: CurlCompat,
-    /// Permitted deviations from HTTP/1.1. Requests with other deviations use other connections.
-    /// Default: none.
+    /// The permitted deviations from HTTP/1.1. A connection carries only requests that permit the
+    /// same deviations. Default: none.
     pub deviations: H1Deviations,
     /// The time limit for each attempt. Default: none.
     pub max_time: Option<Duration>,
     /// The time limit for the whole transfer: name lookups, redirects, retries and the pauses
     /// between them. A retry that could not begin in time is not made. Default: none.
     pub total_time: Option<Duration>,
-    /// The maximum time for which the server may stay silent after the request. Time that the
-    /// program spends before it reads the body further ([`Response`](crate::Response)) does not
-    /// count. Default: none.
+    /// The maximum time without a byte from the server after the request. If the program reads the
+    /// body itself ([`Response`](crate::Response)), the time between its reads does not count.
+    /// Default: none.
     pub read_timeout: Option<Duration>,
     /// The maximum size of a body in bytes, as announced and as received. Default: none.
     pub max_size: Option<u64>,
@@ -158,8 +161,8 @@ pub struct RequestOptions {
     pub resume_from: Option<u64>,
     /// The part of the content to deliver. Default: all of it.
     pub span: Option<ContentSpan>,
-    /// The maximum number of content bytes a second, for receiving over all connections of a
-    /// transfer together, and for sending. Default: none.
+    /// The maximum number of content bytes a second. It applies to receiving over all connections
+    /// of a transfer together, and to sending. Default: none.
     pub limit_rate: Option<u64>,
     /// The minimum speed of a transfer. Default: none.
     pub speed_limit: Option<SpeedLimit>,
@@ -183,15 +186,15 @@ pub struct RequestOptions {
     /// After a redirect, send the URL that redirected as `Referer` instead of
     /// [`referer`](Self::referer). Default no.
     pub auto_referer: bool,
-    /// Decides from a response's head whether its content is wanted. Unwanted content is not
-    /// delivered, as if the server had answered 304, for servers that ignore conditional requests.
-    /// Default: all is wanted.
+    /// A filter that decides from a response's head whether its content is wanted. Unwanted content
+    /// is not delivered, as if the server had answered 304. This is for servers that ignore
+    /// conditional requests. Default: all content is wanted.
     pub wants: Option<Arc<dyn ResponseFilter>>,
     /// An observer of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
     /// An observer of the traffic. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
-    /// A hook that waiting calls ask from time to time whether to continue. Default: none.
+    /// A callback that is called during waits and decides whether to stop waiting. Default: none.
     pub interrupt: Option<Interrupt>,
     /// Keep the heads of followed redirects for
     /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default no.
@@ -222,7 +225,8 @@ pub struct RequestOverrides {
 }
 
 impl RequestOverrides {
-    /// Returns the content of the request: its own, or else that of the shared options.
+    /// Returns the content of the request: the own one, or that of the shared options if there is
+    /// none.
     pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a RequestBody> {
         self.body.as_ref().or(options.body.as_ref())
     }
@@ -248,7 +252,7 @@ pub struct SpeedLimit {
     pub time: Duration,
 }
 
-/// The part of a content that a GET delivers, unless the caller sets a `Range`.
+/// The part of the target's content to deliver, with a GET and without a `Range` field.
 ///
 /// ```
 /// use haul::request::ContentSpan;
@@ -259,13 +263,13 @@ pub struct SpeedLimit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentSpan {
-    /// At most this many bytes from the beginning, at least 1. All of the content is delivered if
-    /// the server does not support ranges, or if the rest could not be requested later because the
-    /// content has no strong validator ([`BodyInfo::validator`](crate::sink::BodyInfo::validator)).
-    /// [`BodyInfo::total`](crate::sink::BodyInfo::total) is the full length.
+    /// At most this many bytes from the beginning, at least 1. The whole content is delivered
+    /// instead if the server does not support ranges, or if it has no strong validator
+    /// ([`BodyInfo::validator`](crate::sink::BodyInfo::validator)), by which the rest could be
+    /// requested later. [`BodyInfo::total`](crate::sink::BodyInfo::total) is the full length.
     Opening(u64),
-    /// A range of content whose earlier bytes exist already, with the length and the validator of
-    /// the whole. Any response but a 206 with exactly these bytes is an error
+    /// A range of content whose earlier bytes the caller has already, with the length and the
+    /// validator of the whole content. Any response but a 206 with exactly these bytes is an error
     /// ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {

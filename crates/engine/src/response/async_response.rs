@@ -1,7 +1,8 @@
 //! Responses for programs that must not block: futures and streams for any runtime.
 //!
-//! A thread of the client runs the exchange, and wakes the task when something has arrived. If the
-//! program does not read a body, the client stops receiving: it buffers at most 256 KiB.
+//! A thread of the client runs the exchange, and wakes the task when bytes have arrived. If the
+//! program does not read the body, the client buffers at most 256 KiB of it and then stops
+//! receiving.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -39,8 +40,8 @@ use crate::body::{BodyDecoder, DecodeLimits};
 use crate::request::Request;
 use crate::{Client, Error, Result};
 
-/// The future of a response, which also sends its request. Dropping the future before the response
-/// has arrived cancels the request.
+/// The future that resolves to a response. It sends its request when it is first polled. Dropping
+/// it before the response has arrived cancels the request.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct ResponseFuture {
     client: Client,
@@ -50,7 +51,7 @@ pub struct ResponseFuture {
 enum ResponseFutureState {
     /// The request was not submitted yet.
     New(Result<Request>),
-    /// The request is under way.
+    /// The request was submitted to the client's thread. The head of its response has not arrived.
     Waiting(RunningExchange, DecodeLimits),
     /// The response was returned to the program.
     Over,
@@ -62,12 +63,12 @@ struct RunningExchange {
     id: u64,
     outlet: BodyBufferReader,
     is_over: bool,
-    /// The feeders of the streams that are the request's content.
+    /// The feeders, which pass on content from the streams that the request sends.
     feeders: Vec<Feeder>,
 }
 
 impl RunningExchange {
-    /// Polls the streams, so that their content can be sent.
+    /// Polls the streams that supply the request's content, so that it can be sent.
     fn feed(&mut self, context: &mut Context<'_>) {
         self.feeders.retain_mut(|feeder| !feeder.feed(context));
     }
@@ -212,7 +213,7 @@ impl AsyncResponse {
     /// the end.
     ///
     /// # Errors
-    /// As [`poll_fill`](Self::poll_fill).
+    /// The errors of [`poll_fill`](Self::poll_fill).
     pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Result<usize>> {
         ready!(self.poll_fill(context))?;
         let ready = self.unpacker.ready();
@@ -222,10 +223,10 @@ impl AsyncResponse {
         Poll::Ready(Ok(n))
     }
 
-    /// Waits for the next piece of the body. Returns `None` at its end.
+    /// Waits for the next piece of the body. Returns `None` at the end of the body.
     ///
     /// # Errors
-    /// As [`poll_fill`](Self::poll_fill).
+    /// The errors of [`poll_fill`](Self::poll_fill).
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>> {
         poll_fn(|context| self.poll_chunk(context)).await
     }
@@ -237,10 +238,10 @@ impl AsyncResponse {
         Poll::Ready(Ok(piece))
     }
 
-    /// Waits for the rest of the body.
+    /// Waits for the rest of the body, and returns it.
     ///
     /// # Errors
-    /// As [`poll_fill`](Self::poll_fill).
+    /// The errors of [`poll_fill`](Self::poll_fill).
     pub async fn bytes(mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         while poll_fn(|context| self.poll_fill(context)).await? {
@@ -254,7 +255,7 @@ impl AsyncResponse {
     /// [`Response::text`](super::Response::text).
     ///
     /// # Errors
-    /// As [`poll_fill`](Self::poll_fill).
+    /// The errors of [`poll_fill`](Self::poll_fill).
     pub async fn text(self) -> Result<String> {
         let charset = self.head().get("content-type").and_then(charset);
         Ok(charset::decode(self.bytes().await?, charset.as_deref()))
@@ -263,8 +264,8 @@ impl AsyncResponse {
     /// Waits for the rest of the body, and parses it as JSON.
     ///
     /// # Errors
-    /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] if the body is not valid
-    /// JSON, or not for this type.
+    /// The errors of [`poll_fill`](Self::poll_fill), or [`ErrorKind::ContentCoding`] if the body is
+    /// not valid JSON or does not fit the type `T`.
     #[cfg(feature = "json")]
     pub async fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
         let url = self.url();

@@ -22,8 +22,8 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum number of bytes in the buffer: enough for two receive calls of the driver.
 pub(crate) const ROOM: u64 = 256 << 10;
 
-/// The maximum announced length for which the memory of a whole body is allocated at once, in
-/// bytes.
+/// The maximum announced length, in bytes, for which the memory of a whole body is allocated at
+/// once. A longer announcement is not trusted.
 const TRUSTED: u64 = 4 << 20;
 
 #[derive(Default)]
@@ -31,26 +31,26 @@ struct BodyBufferState {
     pieces: VecDeque<Chunk>,
     bytes: u64,
     has_begun: bool,
-    /// The program has seen the response, so it cannot be discarded for a retry.
+    /// True if the program has seen the response, so that it cannot be discarded for a retry.
     is_shown: bool,
     coding: Vec<u8>,
     length: Option<u64>,
     /// The whole body in one buffer, if the program requested it.
     whole: Option<Vec<u8>>,
-    /// The program does not want the rest of the body.
+    /// True if the program does not want the rest of the body.
     is_given_up: bool,
     /// The waker and token of a driver that waits for room in the buffer.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
     /// The waker of a reader that waits for bytes.
     reader: Option<Waker>,
-    /// The driver runs on another thread than the program, which gets the response's metadata from
-    /// this state.
+    /// True if the driver runs on another thread than the program. The program then gets the
+    /// response's metadata from this state.
     is_remote: bool,
     about: Option<Box<ResponseInfo>>,
     end: Option<Box<TransferOutcome>>,
 }
 
-/// The next bytes of the body, if there are any without waiting.
+/// The result of asking for more bytes of the body without waiting.
 pub(crate) enum NextChunk {
     /// Bytes of the body.
     Piece(Chunk),
@@ -149,7 +149,8 @@ impl Sink for BodyBufferSink {
 }
 
 impl BodyBufferReader {
-    /// Returns the function that a driver on another thread must call at the end of the transfer.
+    /// Returns the function that a driver on another thread must call with the outcome at the end
+    /// of the transfer.
     pub(crate) fn on_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);
@@ -160,8 +161,8 @@ impl BodyBufferReader {
         }
     }
 
-    /// Returns the response once its head has arrived, or its failure. Otherwise returns `None` and
-    /// stores the waker.
+    /// Returns the response once its head has arrived, or the outcome if the transfer failed.
+    /// Before that, returns `None`, and wakes `waker` later.
     pub(crate) fn poll_begun(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
@@ -176,7 +177,8 @@ impl BodyBufferReader {
         None
     }
 
-    /// Returns the next bytes or the end. Otherwise stores the waker.
+    /// Returns the next bytes or the end of the body. If there are none yet, returns
+    /// [`NextChunk::Later`], and wakes `waker` later.
     pub(crate) fn poll_next(&self, waker: &Waker) -> NextChunk {
         if let Some(piece) = self.take() {
             return NextChunk::Piece(piece);
@@ -204,7 +206,7 @@ impl BodyBufferReader {
     }
 
     /// Records that the program has seen the response, so that it cannot be discarded for a retry.
-    /// Returns the content codings.
+    /// Returns the value of the response's `Content-Encoding`.
     pub(crate) fn show(&self) -> Vec<u8> {
         let mut held = lock(&self.0);
         held.is_shown = true;
@@ -216,7 +218,7 @@ impl BodyBufferReader {
         !lock(&self.0).pieces.is_empty()
     }
 
-    /// Takes the next piece of the body out of the buffer.
+    /// Removes the next piece of the body from the buffer, and returns it.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let mut held = lock(&self.0);
         let piece = held.pieces.pop_front()?;
@@ -229,7 +231,7 @@ impl BodyBufferReader {
         Some(piece)
     }
 
-    /// Collects the rest of the body in one buffer, after the bytes of `first`.
+    /// Makes the buffer collect the rest of the body in one piece, after the bytes of `first`.
     pub(crate) fn gather(&self, first: &[u8]) {
         let mut held = lock(&self.0);
         let there = first.len() as u64 + held.bytes;
@@ -247,7 +249,7 @@ impl BodyBufferReader {
         }
     }
 
-    /// Takes the collected body.
+    /// Removes and returns the body that [`BodyBufferReader::gather`] has made the buffer collect.
     pub(crate) fn gathered(&self) -> Vec<u8> {
         lock(&self.0).whole.take().unwrap_or_default()
     }

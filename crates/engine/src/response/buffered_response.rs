@@ -19,7 +19,7 @@ use crate::sink::memory::MemorySink;
 use crate::transfer::{FollowedRedirect, Transfer, TransferOutcome};
 use crate::{Client, Result};
 
-/// A response and its body, read to its end.
+/// A response with its whole body.
 ///
 /// ```
 /// # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -39,7 +39,8 @@ pub struct BufferedResponse {
     pub target: Target,
     /// Sizes, times and addresses of the transfer.
     pub facts: Box<Facts>,
-    /// The followed redirects, if they are kept.
+    /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
+    /// is set.
     pub history: Vec<FollowedRedirect>,
     /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
     pub trailers: Option<Fields>,
@@ -72,13 +73,13 @@ impl BufferedResponse {
     /// Returns the body, parsed as JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::ContentCoding`] if the body is not valid JSON, or not for this type.
+    /// [`ErrorKind::ContentCoding`] if the body is not valid JSON or does not fit the type `T`.
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
         super::from_json(&self.body, self.target.to_url())
     }
 
-    /// Makes a response of the transfer's outcome and the received body.
+    /// Makes a response from the transfer's outcome and the received body.
     ///
     /// # Errors
     /// The error of the transfer.
@@ -95,7 +96,7 @@ pub(crate) fn call(client: &Client, request: Request) -> Result<BufferedResponse
     BufferedResponse::of(outcome, memory.into_bytes())
 }
 
-/// Sends a request, and receives the body into a sink, which is returned.
+/// Sends a request, and receives the body into the sink. Returns the outcome and the sink.
 pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (TransferOutcome, S) {
     let Request { target, options, own } = request;
     let path = BodyDelivery::new(Box::new(sink));

@@ -4,12 +4,12 @@ use crate::Result;
 use crate::body::BodyDecoder;
 use crate::buffer::Chunk;
 
-/// The number of received bytes that the first step decodes. Later steps adapt to the content's
-/// ratio of decoded to received bytes.
+/// The number of received bytes that the first step decodes. The size of later steps depends on the
+/// content's ratio of decoded to received bytes.
 const FIRST: usize = 4 << 10;
 const LEAST: usize = 256;
 const MOST: usize = 64 << 10;
-/// The number of decoded bytes that one step should not exceed.
+/// The number of decoded bytes that one step should not exceed, since they are kept in memory.
 const WANTED: usize = 128 << 10;
 
 /// The current piece of a body, and the decoder of its content coding.
@@ -43,13 +43,14 @@ impl ContentDecoder {
         }
     }
 
-    /// Marks `n` bytes as consumed.
+    /// Marks `n` of the [`ready`](Self::ready) bytes as consumed.
     pub(super) fn consume(&mut self, n: usize) {
         let at = if self.decoder.is_none() { &mut self.at } else { &mut self.taken };
         *at += n;
     }
 
-    /// Decodes more of the piece. Returns false if the piece is used up, or yields no more bytes.
+    /// Decodes more of the current piece. Returns false if the piece is used up, or yields no more
+    /// bytes.
     ///
     /// # Errors
     /// The error of the decoder.
@@ -74,13 +75,13 @@ impl ContentDecoder {
         Ok(true)
     }
 
-    /// Sets the next piece, once the last one is used up.
+    /// Sets the next piece of the body, once the previous piece is used up.
     pub(super) fn put(&mut self, piece: Chunk) {
         self.piece = Some(piece);
         self.at = 0;
     }
 
-    /// Ends the body.
+    /// Ends the body, and checks that its coded content is complete.
     ///
     /// # Errors
     /// The coded content is truncated.

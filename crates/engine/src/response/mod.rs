@@ -68,9 +68,9 @@ pub struct Response {
 
 /// The source of the rest of the body.
 enum RemainingBody {
-    /// The transfer, which this thread drives.
+    /// A transfer that is not over. This thread drives it when the program reads.
     Here(Box<BlockingTransfer>),
-    /// The body has ended, with this result.
+    /// The transfer has ended with this result, which was not reported to the program yet.
     Over(Result<()>),
     /// The end of the body was reported to the program.
     Told,
@@ -161,7 +161,7 @@ impl Response {
     /// `Content-Type`, or as UTF-8. Invalid sequences become U+FFFD.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// The errors of [`bytes`](Self::bytes).
     pub fn text(self) -> Result<String> {
         let charset = self.head().get("content-type").and_then(charset);
         Ok(charset::decode(self.bytes()?, charset.as_deref()))
@@ -170,18 +170,18 @@ impl Response {
     /// Returns the rest of the body, parsed as JSON.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes); [`ErrorKind::ContentCoding`] if it is not valid JSON, or not for
-    /// this type.
+    /// The errors of [`bytes`](Self::bytes), or [`ErrorKind::ContentCoding`] if the body is not
+    /// valid JSON or does not fit the type `T`.
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
         let url = self.url();
         from_json(&self.bytes()?, url)
     }
 
-    /// Writes the rest of the body to `writer` as it arrives. Returns its length.
+    /// Writes the rest of the body to `writer` as it arrives. Returns the number of bytes.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes); [`ErrorKind::Write`] if the writer fails.
+    /// The errors of [`bytes`](Self::bytes), or [`ErrorKind::Write`] if the writer fails.
     pub fn copy_to(&mut self, writer: &mut (impl Write + ?Sized)) -> Result<u64> {
         let mut copied = 0;
         while self.fill()? {
@@ -245,7 +245,7 @@ impl Response {
         }
     }
 
-    /// Receives the rest of the body into the buffer.
+    /// Receives the rest of the body into the buffer between the transfer and this response.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
             return Err(self.fail(inherited()));
@@ -262,8 +262,8 @@ impl Response {
         }
     }
 
-    /// Returns true if this process was forked after the response arrived. The parent process reads
-    /// the body, and would miss bytes that this one takes.
+    /// Returns true if this process was forked after the response arrived. Only the parent process
+    /// may read the body, since each would miss the bytes that the other reads.
     fn is_inherited(&self) -> bool {
         self.generation != fork::generation()
     }

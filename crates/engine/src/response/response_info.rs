@@ -65,21 +65,22 @@ impl ResponseInfo {
         self.target.to_url()
     }
 
-    /// Returns times, addresses and sizes, as far as they are known. They are complete once the
+    /// Returns the times, addresses and sizes of the transfer so far. They are complete once the
     /// body has been read.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Returns the followed redirects, the first one first, if they are kept.
+    /// Returns the redirects that were followed, in order, if
+    /// [`keep_history`](crate::RequestOptions::keep_history) is set.
     #[must_use]
     pub fn history(&self) -> &[FollowedRedirect] {
         &self.history
     }
 
-    /// Returns the trailer section (RFC 9110 section 6.5), if the body was read to its end and has
-    /// one.
+    /// Returns the trailer section (RFC 9110 section 6.5). `None` before the body has been read to
+    /// its end, and if the body has none.
     #[must_use]
     pub fn trailers(&self) -> Option<&Fields> {
         self.trailers.as_ref()
@@ -99,7 +100,7 @@ impl ResponseInfo {
         check_status(&self.head, &self.target)
     }
 
-    /// Completes the facts at the end of the exchange. Returns the result of the transfer.
+    /// Stores the final facts at the end of the exchange. Returns the result of the transfer.
     pub(super) fn complete(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;

@@ -26,7 +26,7 @@ pub enum HashAlgorithm {
     Sha384,
     /// SHA-512.
     Sha512,
-    /// SHA-1. It can be forged, so use it only where a publisher gives nothing better.
+    /// SHA-1. It can be forged, so use it only if the publisher gives no stronger checksum.
     Sha1,
 }
 
@@ -41,7 +41,7 @@ impl HashAlgorithm {
     }
 }
 
-/// A checksum that a content must have.
+/// The checksum that some content must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedChecksum {
     algorithm: HashAlgorithm,
@@ -49,15 +49,15 @@ pub struct ExpectedChecksum {
 }
 
 impl ExpectedChecksum {
-    /// Makes an expected checksum of this algorithm. Returns `None` if the number of bytes is
-    /// wrong.
+    /// Makes an expected checksum of this algorithm. Returns `None` if `expected` does not have the
+    /// algorithm's length.
     #[must_use]
     pub fn new(algorithm: HashAlgorithm, expected: Vec<u8>) -> Option<Self> {
         (expected.len() == algorithm.of().output_len()).then_some(Self { algorithm, expected })
     }
 
-    /// Parses a checksum from hexadecimal digits. Returns `None` if they are malformed or too few
-    /// or too many.
+    /// Parses a checksum from hexadecimal digits. Returns `None` if they are malformed, or if their
+    /// number is not right for the algorithm.
     #[must_use]
     pub fn parse(algorithm: HashAlgorithm, hex: &str) -> Option<Self> {
         let digits: Vec<u8> =
@@ -94,7 +94,7 @@ impl ExpectedChecksum {
         }
     }
 
-    /// Returns an error if the computed checksum differs from the expected one.
+    /// Compares a computed checksum with the expected one.
     ///
     /// # Errors
     /// [`ErrorKind::Checksum`] if they differ.
@@ -112,7 +112,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The computation of a checksum.
+/// The running computation of a checksum.
 pub struct ChecksumHasher {
     context: Context,
 }
@@ -136,8 +136,8 @@ impl ChecksumHasher {
     }
 }
 
-/// Verifies the bytes on their way to another sink against a checksum. For an output that cannot be
-/// taken back: the error comes at the end, when the bytes were already output.
+/// A sink that passes a body on to another sink and verifies its checksum. It is for outputs that
+/// cannot be undone: the error comes only at the end, when all bytes have been output.
 pub struct ChecksumSink<S> {
     sink: S,
     checksum: ExpectedChecksum,

@@ -45,9 +45,9 @@ pub enum OutputRoom {
     Full,
 }
 
-/// Writes of fewer bytes than this are buffered.
+/// The size of a write, in bytes, below which it is buffered.
 const SMALL: usize = 16 << 10;
-/// The number of buffered bytes at which they are written.
+/// The number of buffered bytes at which all of them are written.
 const GATHERED: usize = 64 << 10;
 /// The maximum number of bytes whose write to a writable pipe cannot block (POSIX `PIPE_BUF`; its
 /// value on Linux).
@@ -59,7 +59,7 @@ const TELLING: usize = 2000;
 /// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteMethod {
-    /// A direct write, which waits for no peer: a file, a device, a terminal.
+    /// A direct write, because a file, a device or a terminal needs no reader to accept bytes.
     Direct,
     /// `RWF_NOWAIT`, for a pipe.
     Nowait,
@@ -67,7 +67,7 @@ enum WriteMethod {
     Poll,
     /// `MSG_DONTWAIT`, for a socket.
     Socket,
-    /// No write at all: for the null device.
+    /// No write at all, because the null device discards all bytes.
     Nowhere,
 }
 
@@ -78,7 +78,8 @@ pub struct DescriptorWriter {
     way: WriteMethod,
     backlog: Vec<u8>,
     done: usize,
-    /// The number of bytes that are still to be searched for NUL, if only text is accepted.
+    /// The number of bytes that are still to be searched for NUL, if a terminal accepts only text;
+    /// 0 otherwise.
     unchecked: usize,
 }
 
@@ -109,9 +110,9 @@ impl DescriptorWriter {
         Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, unchecked: 0 }
     }
 
-    /// Accepts only text if the output is a terminal: if the first 2,000 bytes contain a NUL, fails
-    /// before any of them is written. Binary content can make a terminal unusable. Default:
-    /// anything is accepted.
+    /// Makes the writer accept only text if the output is a terminal, since binary content can make
+    /// a terminal unusable. If the first 2,000 bytes contain a NUL, writing fails before any of
+    /// them is output. By default, everything is accepted.
     #[must_use]
     pub fn text_on_terminal(mut self) -> Self {
         // A pipe or a socket is no terminal, which saves the system call.
@@ -161,7 +162,8 @@ impl DescriptorWriter {
         Ok(OutputRoom::Free)
     }
 
-    /// Writes all of the pieces like [`DescriptorWriter::write`], in one system call if possible.
+    /// Writes all of the pieces, in one system call if possible. Like [`DescriptorWriter::write`],
+    /// buffers the bytes that the descriptor does not accept now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
@@ -225,8 +227,8 @@ impl DescriptorWriter {
         }
     }
 
-    /// Tries one write of `parts`, at least one of which is not empty. Returns `None` if the
-    /// descriptor accepts nothing now.
+    /// Tries to write `parts` once, without waiting. At least one of them must not be empty.
+    /// Returns the number of written bytes, or `None` if the descriptor accepts nothing now.
     fn attempt(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
@@ -291,20 +293,20 @@ impl AsFd for DescriptorWriter {
     }
 }
 
-/// A sink that writes one body to a descriptor and waits until all of it is written. For the
-/// blocking driver, which runs one transfer.
+/// A sink that writes one body to a descriptor, and blocks until all of it is written. For the
+/// blocking driver, which runs only one transfer.
 #[derive(Debug)]
 pub struct BlockingOutputSink {
     output: DescriptorWriter,
     deadline: Option<Instant>,
-    /// The deadline of the current attempt, or that of the output if it is earlier.
+    /// The deadline of the current attempt or of the output, whichever is earlier.
     until: Option<Instant>,
     written: bool,
 }
 
 impl BlockingOutputSink {
-    /// Makes a sink that writes to `output`. It waits no longer than until `deadline`, or the
-    /// deadline of the transfer.
+    /// Makes a sink that writes to `output`. It waits until `deadline` or until the deadline of the
+    /// transfer, whichever is earlier.
     #[must_use]
     pub fn new(output: DescriptorWriter, deadline: Option<Instant>) -> Self {
         Self { output, deadline, until: deadline, written: false }

@@ -57,8 +57,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// Truncates a file that was resumed before its end and received fewer bytes than it had after
-    /// that offset, so that no old bytes remain at the end.
+    /// Truncates a file whose download was resumed before the file's end and ended earlier than the
+    /// file. Otherwise, bytes of the old file would remain at the end.
     fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
             return Ok(());
@@ -75,7 +75,7 @@ impl FileSink {
         }
     }
 
-    /// Returns whether the body is appended to an existing regular file.
+    /// Returns true if the body is appended to an existing regular file.
     pub(super) fn appends_to_file(&self) -> bool {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }

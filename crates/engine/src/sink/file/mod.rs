@@ -1,12 +1,13 @@
 //! Writes a body to a file.
 //!
-//! A regular file is written under another name or none in its target's directory, and renamed when
-//! the body is complete: no reader sees an incomplete file, and a failure leaves the old file. A
-//! large body whose content has a strong validator is written to a [partial] file, which a later
-//! run can complete. Any other body is written to a file without a name if the system supports that
-//! (`O_TMPFILE`), so that not even a signal leaves a file behind; elsewhere to a temporary name,
-//! created exclusively, so that no link is followed. A device, a FIFO or `/dev/fd/N` is written in
-//! place. So is a file that no other file can replace, once the content is complete (`replace.rs`).
+//! A regular file is written under another name or without a name in its target's directory, and
+//! renamed when the body is complete. So no reader sees an incomplete file, and a failure leaves
+//! the old file unchanged. A large body whose content has a strong validator is written to a
+//! [partial] file, which a later run can complete. Any other body is written to a file without a
+//! name (`O_TMPFILE`), so that not even a signal leaves a file behind. On systems without such
+//! files, it is written to a temporary name, created exclusively, so that no link is followed. A
+//! device, a FIFO or `/dev/fd/N` is written in place. So is a file that no other file can replace,
+//! once the content is complete (`replace.rs`).
 //!
 //! The rejected alternative is to remove named files in handlers of SIGINT and SIGTERM. They would
 //! miss SIGKILL, and a library should not take over the program's signals.
@@ -52,32 +53,36 @@ pub struct FileSink {
     options: FileOptions,
     clobber: Clobber,
     devices: Option<Arc<OpenDeviceCache>>,
-    /// The partial file of an earlier run, until a response shows whether it can be used.
+    /// The partial file that an earlier run has left, until a response shows whether it can be
+    /// used.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
     state: OpenFile,
     space: SpaceReservation,
-    /// The path to which the complete file is renamed; `None` if no file can be renamed to it, and
-    /// before [`FileSink::look`].
+    /// The path to which the complete file is renamed. `None` before [`FileSink::look`], and if no
+    /// file can be renamed to that path.
     target: Option<PathBuf>,
-    /// Owner and permissions of the file that is replaced, if there is one.
+    /// The owner and the permissions of the file that is replaced, if there is one.
     replaced: Option<FileOwnership>,
-    /// The server may choose the name, so nothing is written to a link, a FIFO or a device.
+    /// True if the server may choose the name. Then nothing is written to a link, a FIFO or a
+    /// device.
     is_guarded: bool,
     /// The path that [`FileOptions::name_check`] has accepted.
     taken: Option<PathBuf>,
-    /// The file was opened in place by this run, and is not complete.
+    /// True if this run has opened the file in place, and the file is not complete.
     is_begun: bool,
-    /// The response has an error status, but its content is delivered.
+    /// True if the response has an error status, and its content is delivered nevertheless.
     is_failure: bool,
-    /// The length of the existing file to which the body is appended.
+    /// The earlier length of the existing file to which the body is appended.
     was_long: Option<u64>,
-    /// The response is a 304 about the existing file. As in curl, only requested heads are written.
+    /// True if the response is a 304, which refers to the existing file. As in curl, only requested
+    /// heads are written then.
     shows_unchanged: bool,
 }
 
 impl FileSink {
-    /// Makes a sink for this path. Opens nothing before a response begins that is delivered.
+    /// Makes a sink for this path, with the default options. No file is opened before a response
+    /// arrives whose body is delivered.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::with(path, FileOptions::default())
     }
@@ -104,7 +109,8 @@ impl FileSink {
         }
     }
 
-    /// Makes the sink share opened devices: sinks with the same `devices` open a device once.
+    /// Makes this sink and others with the same `devices` share open devices, so that each device
+    /// is opened once.
     #[must_use]
     pub fn sharing(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
@@ -125,7 +131,7 @@ impl FileSink {
         .map_err(|error| self.error(error))
     }
 
-    /// Opens the file if opening was postponed until there is something to write.
+    /// Opens the file if that was postponed until there is something to write.
     fn open_postponed(&mut self) -> Result<()> {
         if matches!(self.state, OpenFile::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
@@ -159,9 +165,9 @@ impl FileSink {
     }
 }
 
-/// Returns the file name that a response suggests: that of its Content-Disposition; else that of
-/// the URL to which a redirect leads, or to which redirects have led, as in curl. An error page has
-/// no suggested name of its own.
+/// Returns the file name that a response suggests. It is that of its Content-Disposition, unless
+/// the status is an error; otherwise, that of the URL to which a redirect leads, or to which
+/// redirects have led, as in curl.
 fn suggested(begin: &BodyInfo<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
     own.and_then(filename::from_disposition)

@@ -1,4 +1,4 @@
-//! The file that a [`FileSink`](super::FileSink) has open, and a cache of an open device.
+//! The open file of a [`FileSink`](super::FileSink), and a cache of an open device.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use super::super::partial::PartialFileWriter;
 use crate::ignore_poison::IgnorePoison;
 
 /// A cache of the character device that was opened last, so that thousands of bodies for
-/// `/dev/null` open it once. FIFOs are not cached, because their readers see the end only when they
-/// are closed.
+/// `/dev/null` open it once. FIFOs are not cached, because a reader of a FIFO sees the end of a
+/// body only when the FIFO is closed.
 #[derive(Debug, Default)]
 pub struct OpenDeviceCache {
     last: Mutex<Option<(PathBuf, DeviceFile)>>,
@@ -47,15 +47,16 @@ impl OpenDeviceCache {
 #[derive(Debug)]
 pub(super) enum OpenFile {
     Closed,
-    /// Not open yet: the file is opened in place once there is something to write. A response
-    /// without content therefore keeps the old file.
+    /// The file is not open yet. It is opened in place once there is something to write, so that a
+    /// response without content leaves the old file unchanged.
     Due,
     /// A file without a name. It vanishes when it is closed, unless it gets one.
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Beside(File, TempPath),
     Partial(PartialFileWriter),
-    /// A file without a name in another directory. The complete content is copied to the target.
+    /// A file without a name in another directory. When the content is complete, it is copied to
+    /// the target.
     Elsewhere(File),
     InPlace(Arc<File>),
     /// The null device: writes are skipped.

@@ -8,20 +8,21 @@ use super::super::naming::{Clobber, NameCheck};
 pub struct FileOptions {
     /// Create missing directories of the path. Default no.
     pub create_dirs: bool,
-    /// Replace the last segment of the path by the file name that the response suggests, made
-    /// harmless (curl's `-J`). Default no.
+    /// Replace the last segment of the path by the file name that the response suggests, after
+    /// unsafe characters were removed (curl's `-J`). Default no.
     pub named_by_response: bool,
-    /// With `named_by_response`: a check that accepts or refuses the file's path, whether or not
-    /// the response suggested it. Default: any path is accepted.
+    /// With `named_by_response`: a check that accepts or refuses the file's path. It is also called
+    /// if the response suggested no name. Default: any path is accepted.
     pub name_check: Option<NameCheck>,
-    /// Treatment of an existing file with the target's name. Default: the body replaces it, unless
-    /// the response suggested the name.
+    /// The treatment of an existing file with the target's name. Default: the body replaces the
+    /// file, unless the response suggested its name.
     pub clobber: Clobber,
     /// Sync content and name to the disk before the file counts as complete. Default no.
     pub sync: bool,
-    /// Permission bits of a new file, before the umask. Default `0o666`.
+    /// The permission bits of a new file, before the umask. Default `0o666`.
     pub mode: Option<u32>,
-    /// Remove everything that a failed transfer wrote. Default no: a later run can complete it.
+    /// Remove everything that a failed transfer wrote. Default no: the partial file is kept, so
+    /// that a later run can complete it.
     pub remove_on_error: bool,
     /// With `remove_on_error`: treat a status of 400 or above as a failure although its content is
     /// delivered. Default no.
@@ -33,13 +34,13 @@ pub struct FileOptions {
     /// and the received part of a failed transfer remains (as in curl). Default no. Hazard: a
     /// reader may see an incomplete file.
     pub in_place: bool,
-    /// The checksum that the content must have; if it differs, the file is not renamed to its
-    /// target. Default: none.
+    /// The checksum that the content must have. If the content has another one, the file is not
+    /// renamed to its target. Default: none.
     pub checksum: Option<ExpectedChecksum>,
 }
 
-/// Returns the permission bits, before the umask, of directories that are created for files: those
-/// of curl if files are written [in place](FileOptions::in_place).
+/// Returns the permission bits, before the umask, of directories that are created for files. If
+/// files are written [in place](FileOptions::in_place), they are the same as curl's.
 #[must_use]
 pub fn directory_mode(in_place: bool) -> u32 {
     if in_place { 0o750 } else { 0o777 }
