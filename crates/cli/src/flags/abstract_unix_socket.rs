@@ -1,4 +1,5 @@
-//! The option `--abstract-unix-socket`.
+//! The option `--abstract-unix-socket`: connects to a socket in Linux's abstract namespace instead
+//! of the URL's host.
 
 use super::prelude::*;
 use haul::net::local_address::UnixSocketAddress;

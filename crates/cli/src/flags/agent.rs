@@ -1,4 +1,5 @@
-//! The option `--agent`.
+//! The option `--agent`: sends the request through the agent, a background process that keeps
+//! connections open.
 
 use super::prelude::*;
 use crate::agent::{AgentArgs, IDLE};

@@ -1,4 +1,5 @@
-//! The option `--agent-idle`.
+//! The option `--agent-idle`: sets the time without a call after which an agent started by this run
+//! exits.
 
 use super::prelude::*;
 

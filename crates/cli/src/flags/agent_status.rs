@@ -1,4 +1,4 @@
-//! The option `--agent-status`.
+//! The option `--agent-status`: prints the status of the running agent.
 
 use super::prelude::*;
 use crate::agent::control::AgentCommand;

@@ -1,4 +1,4 @@
-//! The option `--agent-stop`.
+//! The option `--agent-stop`: ends the running agent once its transfers are complete.
 
 use super::prelude::*;
 use crate::agent::control::AgentCommand;

@@ -1,4 +1,4 @@
-//! The option `--alpn`.
+//! The option `--alpn`: negotiates the HTTP version in the TLS handshake. On by default.
 
 use super::prelude::*;
 

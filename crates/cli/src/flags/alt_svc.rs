@@ -1,4 +1,4 @@
-//! The option `--alt-svc`.
+//! The option `--alt-svc`: keeps alternative services (RFC 7838) in this file.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--anyauth`.
+//! The option `--anyauth`: allows every authentication scheme that haul supports.
 
 use super::prelude::*;
 use haul_policy::auth::AllowedAuthSchemes;

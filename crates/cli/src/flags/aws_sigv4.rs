@@ -1,4 +1,4 @@
-//! The option `--aws-sigv4`.
+//! The option `--aws-sigv4`: signs requests with AWS Signature Version 4.
 
 use super::prelude::*;
 use haul_policy::auth::SigV4;

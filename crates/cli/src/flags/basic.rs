@@ -1,4 +1,4 @@
-//! The option `--basic`.
+//! The option `--basic`: allows Basic authentication.
 
 use super::header_field::NONE;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--ca-native`.
+//! The option `--ca-native`: trusts the CA certificates of the system. On by default.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--cacert`.
+//! The option `--cacert`: trusts the CA certificates in this file.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--capath`.
+//! The option `--capath`: trusts the CA certificates in this directory.
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The option `--cert` (`-E`).
+//! The option `--cert` (`-E`): names the file of the client certificate, and optionally the
+//! passphrase of its key.
 
 use super::prelude::*;
 use crate::plan::Secret;
@@ -34,8 +35,8 @@ impl Flag for CertFlag {
     }
 }
 
-/// Splits a value into a file name and a password, at the first colon without a backslash before
-/// it.
+/// Splits the value of `--cert` into a file name and a passphrase, at the first colon. A backslash
+/// before a colon makes it part of the name.
 pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), UsageReason> {
     if text.starts_with(b"pkcs11:") {
         return Err(UsageReason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));

@@ -1,4 +1,4 @@
-//! The option `--cert-type`.
+//! The option `--cert-type`: sets the format of the client certificate, PEM or DER.
 
 use super::prelude::*;
 use crate::plan::CertFormat;
@@ -27,7 +27,7 @@ impl Flag for CertTypeFlag {
     }
 }
 
-/// Parses `PEM` or `DER`.
+/// Parses `PEM` or `DER`, ignoring case.
 pub(super) fn format(value: FlagValue<'_>) -> Result<CertFormat, UsageReason> {
     match value.content()?.to_ascii_uppercase().as_str() {
         "PEM" => Ok(CertFormat::Pem),

@@ -1,4 +1,5 @@
-//! The option `--checksum`.
+//! The option `--checksum`: verifies the checksum of the body, which is given directly or in a
+//! list.
 
 use super::prelude::*;
 use crate::checksum::BadChecksum;

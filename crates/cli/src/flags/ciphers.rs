@@ -1,4 +1,4 @@
-//! The option `--ciphers`.
+//! The option `--ciphers`: sets the cipher suites of TLS 1.2.
 
 use super::prelude::*;
 use crate::flag_value::names;

@@ -1,4 +1,5 @@
-//! The option `--no-clobber` (`--clobber`).
+//! The option `--no-clobber` (`--clobber`): replaces existing output files, or with `--no-clobber`
+//! adds a number to the new file's name.
 
 use super::prelude::*;
 

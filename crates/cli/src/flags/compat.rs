@@ -1,4 +1,5 @@
-//! Generates `docs/curl-compat.md`, which lists all options of curl and what haul does with them.
+//! Generates `docs/curl-compat.md`, which lists all options of curl and says whether they work in
+//! haul.
 //!
 //! ```
 //! use haul_cli::flags::compat;
@@ -30,7 +31,7 @@ const OWN: &[&str] = &[
     "unordered",
 ];
 
-/// The options that haul accepts without an effect, with the reasons.
+/// The options that haul accepts without an effect, each with the reason for the page.
 const INERT: &[(&str, &str)] = &[
     ("append", "concerns FTP only"),
     ("crlf", "meant for FTP and SMTP; content is sent unchanged, where curl 8.22 makes CRLF of LF over HTTP, too"),
@@ -71,7 +72,7 @@ const INERT: &[(&str, &str)] = &[
     ),
 ];
 
-/// The options that work differently for the curl persona than in curl, with the differences.
+/// The options that work differently in the curl persona than in curl, each with the difference.
 const DIFFERS: &[(&str, &str)] = &[
     ("alt-svc", "if the alternative cannot be reached, the origin is asked; not used with -k"),
     ("anyauth", "with -T - a request without a body is sent first, to learn which scheme the server wants"),
@@ -130,7 +131,8 @@ const DIFFERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns what haul does with a curl option: refused, no effect, differs, or works.
+/// Returns the page's text for an option of curl, which begins with `refused`, `no effect`,
+/// `differs` or `works`.
 fn status_of(name: &str) -> String {
     if let Some(why) = unsupported::why(name.as_bytes()) {
         return format!("refused: {why}");
@@ -144,12 +146,12 @@ fn status_of(name: &str) -> String {
     }
 }
 
-/// Returns true if curl has an option of this long name.
+/// Returns true if curl has a long option of this name.
 pub fn is_curls(name: &str) -> bool {
     !OWN.contains(&name)
 }
 
-/// Returns the text of the page.
+/// Returns the text of `docs/curl-compat.md`.
 pub fn page() -> String {
     let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.spec().long).filter(|name| is_curls(name)).collect();
     names.extend(unsupported::all().map(|(name, _)| name));
@@ -185,7 +187,8 @@ mod tests {
         crate::generated_files::assert_is(&path, &page());
     }
 
-    /// The options of the installed curl change with its version. Each of them must be on the page.
+    /// Runs `curl --help all`, if curl is installed. A newer version of curl may have options that
+    /// the page does not list.
     #[test]
     fn compat_page_has_every_option_of_installed_curl() {
         let Ok(output) = std::process::Command::new("curl").args(["--help", "all"]).output() else { return };

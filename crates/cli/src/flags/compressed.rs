@@ -1,4 +1,4 @@
-//! The option `--compressed`.
+//! The option `--compressed`: asks for compressed content and decodes it.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--config` (`-K`).
+//! The option `--config` (`-K`): reads further options from a file.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--connect-timeout`.
+//! The option `--connect-timeout`: sets the time limit for connecting.
 
 use super::prelude::*;
 use haul::net::connect::ConnectOptions;

@@ -1,4 +1,4 @@
-//! The option `--connect-to`.
+//! The option `--connect-to`: connects to another host or port than those of the URL.
 
 use super::host_port::{part, port};
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--continue-at` (`-C`).
+//! The option `--continue-at` (`-C`): resumes a partial file at an offset.
 
 use super::prelude::*;
 use crate::plan;

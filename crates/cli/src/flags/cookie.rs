@@ -1,4 +1,4 @@
-//! The option `--cookie` (`-b`).
+//! The option `--cookie` (`-b`): sends cookies, or names a file from which cookies are read.
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

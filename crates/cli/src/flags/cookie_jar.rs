@@ -1,4 +1,4 @@
-//! The option `--cookie-jar` (`-c`).
+//! The option `--cookie-jar` (`-c`): writes the cookies to this file at the end.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--create-dirs`.
+//! The option `--create-dirs`: creates missing directories of output files.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--create-file-mode`.
+//! The option `--create-file-mode`: sets the permission bits of new output files.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--crlfile`.
+//! The option `--crlfile`: refuses certificates that a list in this file revokes.
 
 use super::prelude::*;
 

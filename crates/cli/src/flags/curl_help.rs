@@ -1,5 +1,5 @@
-//! The categories of curl's help, and the options that curl's help lists as `--no-`. Scripts search
-//! curl's help for an option before they use it (`curl --help curl | grep -e --parallel`).
+//! The categories of curl's help, and the options that it lists in their `--no-` form. Scripts
+//! search curl's help for an option before they use it (`curl --help curl | grep -e --parallel`).
 //!
 //! ```
 //! use haul_cli::flags::curl_help;
@@ -9,7 +9,8 @@
 //! assert_eq!(curl_help::turned_off("progress-meter"), Some("Show no progress"));
 //! ```
 
-/// curl's help categories. Each has a title and the long names of its options that haul has.
+/// The categories of curl's help. Each has a name, a title, and the long names of its options that
+/// haul supports.
 const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "auth",
@@ -100,7 +101,8 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The options that are on by default, which curl's help therefore lists as `--no-`.
+/// The options that are on by default, each with its help text. curl's help lists their `--no-`
+/// form.
 const OFF: &[(&str, &str)] = &[
     ("alpn", "Agree on no HTTP version in TLS"),
     ("clobber", "Do not replace files that exist"),
@@ -110,18 +112,19 @@ const OFF: &[(&str, &str)] = &[
     ("sessionid", "Do not resume TLS sessions"),
 ];
 
-/// Returns each category with its title, sorted.
+/// Returns the name and the title of each category, sorted by name.
 pub fn categories() -> impl Iterator<Item = (&'static str, &'static str)> {
     CATEGORIES.iter().map(|&(name, about, _)| (name, about))
 }
 
-/// Returns true if the option with this long name is in that category.
+/// Returns true if the category lists the option with this long name.
 pub fn has(category: &str, long: &str) -> bool {
     let names = CATEGORIES.iter().find(|(name, ..)| *name == category).map(|&(.., names)| names);
     names.is_some_and(|names| names.split_ascii_whitespace().any(|name| name == long))
 }
 
-/// Returns the help text of `--no-` with this long name, if curl's help lists that form.
+/// Returns the help text for the `--no-` form of an option, or `None` if curl's help does not list
+/// that form. `long` is the name without `no-`.
 pub fn turned_off(long: &str) -> Option<&'static str> {
     OFF.iter().find(|(name, _)| *name == long).map(|&(_, help)| help)
 }

@@ -1,4 +1,4 @@
-//! The option `--curves`.
+//! The option `--curves`: sets the groups for the TLS key exchange.
 
 use super::prelude::*;
 use crate::flag_value::names;

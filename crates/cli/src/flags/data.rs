@@ -1,4 +1,4 @@
-//! The option `--data` (`-d`).
+//! The option `--data` (`-d`): sends this data as the content of a POST.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

@@ -1,4 +1,5 @@
-//! The option `--data-binary`.
+//! The option `--data-binary`: sends this data as the content of a POST. A file is sent byte for
+//! byte.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

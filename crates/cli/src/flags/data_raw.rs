@@ -1,4 +1,4 @@
-//! The option `--data-raw`.
+//! The option `--data-raw`: sends this data as the content of a POST. `@` has no special meaning.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

@@ -1,4 +1,4 @@
-//! The option `--data-urlencode`.
+//! The option `--data-urlencode`: sends this data as the content of a POST, percent-encoded.
 
 use super::prelude::*;
 use crate::parsed_args::ParsedData;

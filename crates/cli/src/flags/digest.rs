@@ -1,4 +1,4 @@
-//! The option `--digest`.
+//! The option `--digest`: allows Digest authentication.
 
 use super::header_field::NONE;
 use super::prelude::*;

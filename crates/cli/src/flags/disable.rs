@@ -1,4 +1,5 @@
-//! The option `--disable` (`-q`).
+//! The option `--disable` (`-q`): as the first option, disables the default config file of the curl
+//! persona.
 
 use super::prelude::*;
 

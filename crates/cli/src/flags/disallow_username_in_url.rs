@@ -1,4 +1,4 @@
-//! The option `--disallow-username-in-url`.
+//! The option `--disallow-username-in-url`: refuses URLs that contain a user.
 
 use super::prelude::*;
 

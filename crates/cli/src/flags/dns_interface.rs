@@ -1,4 +1,4 @@
-//! The option `--dns-interface`.
+//! The option `--dns-interface`: sends DNS queries from this network device.
 
 use super::prelude::*;
 

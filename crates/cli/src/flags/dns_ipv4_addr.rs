@@ -1,4 +1,4 @@
-//! The option `--dns-ipv4-addr`.
+//! The option `--dns-ipv4-addr`: sends DNS queries from this IPv4 address.
 
 use super::prelude::*;
 

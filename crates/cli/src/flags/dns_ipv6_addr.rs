@@ -1,4 +1,4 @@
-//! The option `--dns-ipv6-addr`.
+//! The option `--dns-ipv6-addr`: sends DNS queries from this IPv6 address.
 
 use super::prelude::*;
 

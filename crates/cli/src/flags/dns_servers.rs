@@ -1,4 +1,4 @@
-//! The option `--dns-servers`.
+//! The option `--dns-servers`: sets the DNS servers to ask.
 
 use haul::net::dns::DnsServers;
 

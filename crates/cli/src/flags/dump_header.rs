@@ -1,4 +1,4 @@
-//! The option `--dump-header` (`-D`).
+//! The option `--dump-header` (`-D`): writes the header fields of responses to a file.
 
 use super::prelude::*;
 

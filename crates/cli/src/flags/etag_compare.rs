@@ -1,4 +1,5 @@
-//! The option `--etag-compare`.
+//! The option `--etag-compare`: fetches the content only if its entity tag differs from the one in
+//! this file.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--etag-save`.
+//! The option `--etag-save`: saves the entity tag of the response in this file.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--expect100-timeout`.
+//! The option `--expect100-timeout`: sets the longest wait for a `100 Continue` response.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--extract`.
+//! The option `--extract`: prints the matches of a regular expression instead of the body.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--extract-bytes`.
+//! The option `--extract-bytes`: applies `--extract` to the bytes of bodies instead of their text.
 
 use super::prelude::*;
 

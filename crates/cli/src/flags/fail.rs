@@ -1,4 +1,4 @@
-//! The option `--fail` (`-f`).
+//! The option `--fail` (`-f`): treats a status of 400 or above as a failure. On by default.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--fail-early`.
+//! The option `--fail-early`: begins no further transfers after the first failure.
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The option `--fail-with-body`.
+//! The option `--fail-with-body`: treats a status of 400 or above as a failure, but still writes
+//! the body.
 
 use super::prelude::*;
 

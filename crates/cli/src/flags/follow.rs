@@ -1,4 +1,5 @@
-//! The option `--follow`.
+//! The option `--follow`: follows redirects, and changes the method of `--request` only if the
+//! status demands it.
 
 use super::prelude::*;
 

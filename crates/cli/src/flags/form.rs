@@ -1,4 +1,4 @@
-//! The option `--form` (`-F`).
+//! The option `--form` (`-F`): sends a form (`multipart/form-data`), which may contain files.
 
 use super::prelude::*;
 use crate::form;

@@ -1,4 +1,4 @@
-//! The option `--form-escape`.
+//! The option `--form-escape`: escapes quotes in the names of a form with backslashes.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--form-string`.
+//! The option `--form-string`: adds a field to the form, whose value is sent as it is.
 
 use super::prelude::*;
 use crate::form::{self, FormItem, ParsedPart};

@@ -1,4 +1,4 @@
-//! The option `--fsync`.
+//! The option `--fsync`: makes a transfer wait until its output file is on the disk.
 
 use super::prelude::*;
 

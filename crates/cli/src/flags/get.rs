@@ -1,4 +1,4 @@
-//! The option `--get` (`-G`).
+//! The option `--get` (`-G`): sends the data of `--data` in the query of a GET request.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--globoff` (`-g`).
+//! The option `--globoff` (`-g`): takes brackets and braces in URLs literally.
 
 use super::prelude::*;
 

@@ -1,10 +1,11 @@
-//! The option `--happy-eyeballs-timeout-ms`.
+//! The option `--happy-eyeballs-timeout-ms`: sets the head start of IPv6 over IPv4 when connecting,
+//! in milliseconds.
 
 use super::prelude::*;
 use haul::net::connect::ConnectOptions;
 use std::time::Duration;
 
-/// The longest accepted timeout: one day, in milliseconds.
+/// The greatest accepted value: one day, in milliseconds.
 const MAX: u64 = 86_400_000;
 
 pub(super) struct HappyEyeballsTimeoutMsFlag;

@@ -1,4 +1,4 @@
-//! The option `--haproxy-clientip`.
+//! The option `--haproxy-clientip`: sends a PROXY protocol line that contains this address.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--haproxy-protocol`.
+//! The option `--haproxy-protocol`: sends a PROXY protocol line at the start of each connection.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--head` (`-I`).
+//! The option `--head` (`-I`): requests only the header fields, with the method HEAD.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--header` (`-H`).
+//! The option `--header` (`-H`): adds, replaces or removes a header field of the request.
 
 use super::header_field;
 use super::prelude::*;
@@ -34,8 +34,8 @@ impl Flag for HeaderFlag {
     }
 }
 
-/// Reads the value of `-H` or `--proxy-header`. Returns `None` and adds a warning if it is no
-/// header.
+/// Parses the value of `-H` or `--proxy-header`. If it is not a header field, adds a warning and
+/// returns `None`.
 pub(super) fn read(
     value: FlagValue<'_>,
     args: &mut ParsedArgs,

@@ -1,5 +1,4 @@
-//! Checks text that becomes part of a request: tokens, field values, the forms of `-H`,
-//! credentials.
+//! Parses the values of `-H`, and refuses characters that must not be part of a request.
 
 use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::field::{is_token, is_value};
@@ -7,11 +6,12 @@ use haul_policy::field::{is_token, is_value};
 use crate::plan::FieldArg;
 use crate::usage_error::UsageReason;
 
-/// No scheme: the set to which `--basic`, `--digest` and similar options add theirs.
+/// The empty set of authentication schemes, to which `--basic`, `--digest` and similar options add
+/// one.
 pub(super) const NONE: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: false, bearer: false };
 
-/// Refuses CR, LF and NUL, with which a value could add another field or request (RFC 9110 section
-/// 5.5).
+/// Returns an error if the bytes contain CR, LF or NUL, with which a value could inject another
+/// field or request (RFC 9110 section 5.5).
 pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageReason> {
     match is_value(bytes) {
         true => Ok(()),
@@ -19,7 +19,7 @@ pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageReason> {
     }
 }
 
-/// Parses `Name: value`, `Name:` or `Name;`. Returns `None` if the text is no header.
+/// Parses `Name: value`, `Name:` or `Name;`. Returns `None` for a text of any other form.
 pub(crate) fn parse(text: &[u8]) -> Result<Option<FieldArg>, UsageReason> {
     refuse_controls(text)?;
     let text = text.trim_ascii();

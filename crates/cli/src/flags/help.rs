@@ -1,4 +1,4 @@
-//! The option `--help` (`-h`).
+//! The option `--help` (`-h`): prints the help for a category or an option.
 
 use super::prelude::*;
 use crate::parsed_args::InfoOption;

@@ -1,7 +1,8 @@
-//! Parses the `HOST:PORT:` lists of `--resolve` and `--connect-to`.
+//! Parses the colon-separated values of `--resolve` and `--connect-to`, such as
+//! `HOST:PORT:ADDRESS`.
 
-/// Splits off the part before the next colon. An address in brackets is one part, and is returned
-/// without brackets.
+/// Returns the text before the next colon, and the rest after it. An address in brackets counts as
+/// one text, and is returned without the brackets.
 pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
     let Some(bracketed) = text.strip_prefix('[') else {
         return Some(match text.split_once(':') {
@@ -16,7 +17,7 @@ pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// Parses a port. An empty text is `Some(None)`.
+/// Parses a port number. Returns `Some(None)` for an empty text, and `None` for an invalid one.
 pub(super) fn port(text: &str) -> Option<Option<u16>> {
     match text {
         "" => Some(None),

@@ -1,4 +1,4 @@
-//! The option `--hsts`.
+//! The option `--hsts`: keeps the hosts that must be reached by https (RFC 6797) in this file.
 
 use super::prelude::*;
 use crate::plan::StateFileArg;
@@ -28,7 +28,8 @@ impl Flag for HstsFlag {
     }
 }
 
-/// Parses the name of a state file. An empty name keeps the state in memory.
+/// Parses the value of `--hsts` or `--alt-svc`: a file name, or an empty text, which stands for
+/// memory.
 pub(super) fn store(value: FlagValue<'_>) -> Result<StateFileArg, UsageReason> {
     match value.bytes() {
         b"" => Ok(StateFileArg::Memory),

@@ -1,4 +1,4 @@
-//! The option `--http0.9`.
+//! The option `--http0.9`: accepts an HTTP/0.9 response, which has no head.
 
 use super::prelude::*;
 

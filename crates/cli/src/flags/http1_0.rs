@@ -1,4 +1,4 @@
-//! The option `--http1.0` (`-0`).
+//! The option `--http1.0` (`-0`): uses HTTP/1.0.
 
 use super::prelude::*;
 use crate::plan::HttpVersion;

@@ -1,4 +1,4 @@
-//! The option `--http1.1`.
+//! The option `--http1.1`: uses only HTTP/1.1.
 
 use super::prelude::*;
 use crate::plan::HttpVersion;

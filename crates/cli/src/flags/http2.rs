@@ -1,4 +1,4 @@
-//! The option `--http2`.
+//! The option `--http2`: offers HTTP/2 in the TLS handshake. On by default.
 
 use super::prelude::*;
 use crate::plan::HttpVersion;

@@ -1,4 +1,4 @@
-//! The option `--http2-prior-knowledge`.
+//! The option `--http2-prior-knowledge`: uses HTTP/2 without negotiation.
 
 use super::prelude::*;
 use crate::plan::HttpVersion;

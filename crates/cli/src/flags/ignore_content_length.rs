@@ -1,4 +1,5 @@
-//! The option `--ignore-content-length`.
+//! The option `--ignore-content-length`: ignores `Content-Length`, and reads until the server
+//! closes the connection.
 
 use super::prelude::*;
 

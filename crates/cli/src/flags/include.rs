@@ -1,4 +1,4 @@
-//! The option `--include` (`-i`).
+//! The option `--include` (`-i`): prints the header fields of the response before its body.
 
 use super::prelude::*;
 

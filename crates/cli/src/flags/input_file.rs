@@ -1,4 +1,4 @@
-//! The option `--input-file`.
+//! The option `--input-file`: fetches the URLs in a file, one per line.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--insecure` (`-k`).
+//! The option `--insecure` (`-k`): does not verify the certificate of the server.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--interface`.
+//! The option `--interface`: sets the local network device or address of connections.
 
 use super::prelude::*;
 
@@ -31,8 +31,8 @@ impl Flag for InterfaceFlag {
     }
 }
 
-/// Returns true if no part of the text is empty. The engine looks up whether a bare name is a
-/// device.
+/// Returns true if no part of the value is empty. The engine decides whether a name without prefix
+/// is that of a device.
 fn is_interface(text: &str) -> bool {
     match text.split_once('!') {
         Some(("if" | "host", name)) => !name.is_empty(),

@@ -1,9 +1,9 @@
-//! The option `--ip-tos`.
+//! The option `--ip-tos`: sets the type of service of outgoing IP packets.
 
 use super::prelude::*;
 
-/// Names for the type of service, with their values: DSCPs (RFC 2474, RFC 2597, RFC 3246, RFC 5865,
-/// RFC 8622), ECN (RFC 3168 section 5) and the older names of RFC 1349. Sorted.
+/// The names for values of the type of service, sorted: DSCPs (RFC 2474, RFC 2597, RFC 3246, RFC
+/// 5865, RFC 8622), ECN (RFC 3168 section 5) and the older names of RFC 1349.
 const NAMES: [(&str, u8); 31] = [
     ("AF11", 0x28),
     ("AF12", 0x30),

@@ -1,4 +1,4 @@
-//! The option `--ipv4` (`-4`).
+//! The option `--ipv4` (`-4`): uses only IPv4 addresses.
 
 use super::prelude::*;
 use haul::net::dns::AddressFamily;

@@ -1,4 +1,4 @@
-//! The option `--ipv6` (`-6`).
+//! The option `--ipv6` (`-6`): uses only IPv6 addresses.
 
 use super::prelude::*;
 use haul::net::dns::AddressFamily;

@@ -1,4 +1,4 @@
-//! The option `--json`.
+//! The option `--json`: sends this JSON text as the content of a POST.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

@@ -1,4 +1,4 @@
-//! The option `--junk-session-cookies` (`-j`).
+//! The option `--junk-session-cookies` (`-j`): ignores the session cookies in cookie files.
 
 use super::prelude::*;
 

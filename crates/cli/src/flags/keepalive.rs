@@ -1,4 +1,4 @@
-//! The option `--keepalive`.
+//! The option `--keepalive`: turns on TCP keepalive. On by default.
 
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;

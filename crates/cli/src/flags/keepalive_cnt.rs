@@ -1,9 +1,10 @@
-//! The option `--keepalive-cnt`.
+//! The option `--keepalive-cnt`: sets the number of unanswered keepalive probes after which a
+//! connection is closed.
 
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;
 
-/// The largest number that Linux accepts.
+/// The largest number of probes that Linux accepts.
 const MAX: u64 = 127;
 
 pub(super) struct KeepaliveCntFlag;

@@ -1,4 +1,4 @@
-//! The option `--keepalive-intvl`.
+//! The option `--keepalive-intvl`: sets the time between two keepalive probes.
 
 use super::keepalive_time::seconds;
 use super::prelude::*;

@@ -1,10 +1,10 @@
-//! The option `--keepalive-time`.
+//! The option `--keepalive-time`: sets the idle time before the first keepalive probe.
 
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;
 use std::time::Duration;
 
-/// The longest time that Linux accepts, in seconds.
+/// The longest keepalive time that Linux accepts, in seconds.
 const MAX: u64 = 32_767;
 
 pub(super) struct KeepaliveTimeFlag;
@@ -34,7 +34,7 @@ impl Flag for KeepaliveTimeFlag {
     }
 }
 
-/// Parses a keepalive time. `None` is the default.
+/// Parses a keepalive time in seconds. Returns `None` for 0, which stands for the default.
 pub(super) fn seconds(value: FlagValue<'_>) -> Result<Option<Duration>, UsageReason> {
     let seconds = value.number_in(0, MAX)?;
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))

@@ -1,4 +1,4 @@
-//! The option `--key`.
+//! The option `--key`: names the file of the client certificate's private key.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--key-type`.
+//! The option `--key-type`: sets the format of the private key, PEM or DER.
 
 use super::cert_type::format;
 use super::prelude::*;

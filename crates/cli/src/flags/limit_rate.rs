@@ -1,4 +1,4 @@
-//! The option `--limit-rate`.
+//! The option `--limit-rate`: limits the transfer rate of a body, in bytes per second.
 
 use super::prelude::*;
 

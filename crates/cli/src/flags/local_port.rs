@@ -1,4 +1,4 @@
-//! The option `--local-port`.
+//! The option `--local-port`: sets the range of local ports for connections.
 
 use super::prelude::*;
 use haul::net::local_address::PortRange;

@@ -1,4 +1,4 @@
-//! The option `--location` (`-L`).
+//! The option `--location` (`-L`): follows redirects. On by default, except for the curl persona.
 
 use super::prelude::*;
 
@@ -27,7 +27,8 @@ impl Flag for LocationFlag {
     }
 }
 
-/// Cancels an earlier `--follow`: the last option about redirects counts.
+/// Cancels an earlier `--follow`, because the last of these options counts. With the curl persona,
+/// adds a warning.
 pub(super) fn override_follow(args: &mut ParsedArgs) {
     if std::mem::take(&mut args.request().follow) && args.global.persona.is_curl() {
         args.warn("--location overrides --follow");

@@ -1,4 +1,4 @@
-//! The option `--location-trusted`.
+//! The option `--location-trusted`: follows redirects, and sends credentials to other hosts too.
 
 use super::location::override_follow;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--manual` (`-M`).
+//! The option `--manual` (`-M`): prints the documentation of all options.
 
 use super::prelude::*;
 use crate::parsed_args::InfoOption;

@@ -1,4 +1,4 @@
-//! The option `--max-filesize`.
+//! The option `--max-filesize`: sets the maximum size of a body.
 
 use super::prelude::*;
 

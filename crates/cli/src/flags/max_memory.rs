@@ -1,4 +1,5 @@
-//! The option `--max-memory`.
+//! The option `--max-memory`: limits the memory for output that waits until earlier output is
+//! written.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--max-redirs`.
+//! The option `--max-redirs`: sets the maximum number of redirects that are followed.
 
 use super::prelude::*;
 

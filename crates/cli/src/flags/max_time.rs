@@ -1,4 +1,4 @@
-//! The option `--max-time` (`-m`).
+//! The option `--max-time` (`-m`): sets the time limit of a transfer.
 
 use super::prelude::*;
 

@@ -1,10 +1,9 @@
-//! The table of flags. Each flag has its own file with its names, help, example and effect.
-//! Parsing, `--help`, the man page, the completions and the table of differences from curl are all
-//! made from [`FLAGS`].
+//! The table of flags. Each flag has a file with its names, help, example and effect. Parsing,
+//! `--help`, the man page, the completions and the table of differences from curl are all generated
+//! from [`FLAGS`].
 //!
-//! To add a flag, write its file and name it in the two lists below. Tests then check that the
-//! table is sorted, names are unique, every flag is documented, and the parser accepts every
-//! example.
+//! To add a flag, write its file and add it to the two lists below. Tests then check that the table
+//! is sorted, names are unique, every flag is documented, and the parser accepts every example.
 //!
 //! ```
 //! use haul_cli::flags;
@@ -233,7 +232,7 @@ mod xattr;
 
 pub use spec::{Flag, FlagSpec, FlagSyntax, HelpCategory};
 
-/// The imports that each flag's file needs.
+/// The imports that the file of each flag needs.
 mod prelude {
     pub(super) use super::{Flag, FlagSpec, FlagSyntax, HelpCategory};
     pub(super) use crate::flag_value::FlagValue;
@@ -484,14 +483,14 @@ pub const FLAGS: &[&dyn Flag] = &[
     &xattr::XattrFlag,
 ];
 
-/// Returns the flag with a long name, by binary search. A map would have to be built at every
-/// start.
+/// Returns the flag with this long name. A binary search needs no map, which would have to be built
+/// at every start.
 pub fn find_long(name: &[u8]) -> Option<&'static dyn Flag> {
     let found = FLAGS.binary_search_by(|flag| flag.spec().long.as_bytes().cmp(name));
     found.ok().map(|at| FLAGS[at])
 }
 
-/// Returns the flag with a letter.
+/// Returns the flag with this letter, such as `m` for `-m`.
 pub fn find_short(letter: u8) -> Option<&'static dyn Flag> {
     let letter = Some(char::from(letter));
     FLAGS.iter().copied().find(|flag| flag.spec().short == letter)

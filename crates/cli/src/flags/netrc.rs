@@ -1,4 +1,4 @@
-//! The option `--netrc` (`-n`).
+//! The option `--netrc` (`-n`): takes user and password from the default netrc file.
 
 use super::prelude::*;
 

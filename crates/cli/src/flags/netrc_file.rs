@@ -1,4 +1,4 @@
-//! The option `--netrc-file`.
+//! The option `--netrc-file`: takes user and password from this netrc file.
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The option `--netrc-optional`.
+//! The option `--netrc-optional`: takes user and password from the netrc file if it exists and the
+//! URL contains none.
 
 use super::prelude::*;
 

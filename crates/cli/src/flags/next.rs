@@ -1,4 +1,4 @@
-//! The option `--next` (`-:`).
+//! The option `--next` (`-:`): begins a new group of URLs and options.
 
 use super::prelude::*;
 

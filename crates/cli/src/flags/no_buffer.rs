@@ -1,4 +1,5 @@
-//! The option `--no-buffer` (`-N`).
+//! The option `--no-buffer` (`-N`): is accepted without an effect, because haul never delays
+//! output.
 
 use super::prelude::*;
 

@@ -1,9 +1,9 @@
-//! Options that are accepted without an effect, for compatibility with curl. The `doc` of each
-//! gives the reason. [`compat`](super::compat) lists them, too.
+//! Options that are accepted without an effect, for compatibility with curl. The `doc` of each one
+//! says why. [`compat`](super::compat) lists them as well.
 
 use super::prelude::*;
 
-/// An option without an effect.
+/// A flag whose value is ignored.
 pub(super) struct NoEffectFlag(&'static FlagSpec);
 
 impl Flag for NoEffectFlag {
@@ -17,8 +17,7 @@ impl Flag for NoEffectFlag {
     }
 }
 
-/// The common fields of the options without effect. Each option adds its name, doc, example and
-/// `see_also`.
+/// The common fields of these flags. Each flag sets its name, `doc`, example and `see_also`.
 const NOTHING: FlagSpec = FlagSpec {
     long: "",
     short: None,

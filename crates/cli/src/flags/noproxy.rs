@@ -1,4 +1,4 @@
-//! The option `--noproxy`.
+//! The option `--noproxy`: sets the hosts that are reached without a proxy.
 
 use super::prelude::*;
 

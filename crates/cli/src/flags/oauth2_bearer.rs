@@ -1,4 +1,4 @@
-//! The option `--oauth2-bearer`.
+//! The option `--oauth2-bearer`: sends a bearer token (RFC 6750).
 
 use super::prelude::*;
 use crate::plan::Secret;

@@ -1,4 +1,4 @@
-//! The option `--out-null`.
+//! The option `--out-null`: discards the body.
 
 use super::prelude::*;
 use crate::plan;

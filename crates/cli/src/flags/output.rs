@@ -1,4 +1,4 @@
-//! The option `--output` (`-o`).
+//! The option `--output` (`-o`): writes the body to this file.
 
 use super::prelude::*;
 use crate::plan;
@@ -39,7 +39,8 @@ impl Flag for OutputFlag {
     }
 }
 
-/// Returns true if only a directory can have this name, so that no body can be written to it.
+/// Returns true if the last component of the name is empty, `.` or `..`, so that it can only be that
+/// of a directory.
 fn names_directory(name: &[u8]) -> bool {
     matches!(name.rsplit(|&byte| byte == b'/').next(), Some(b"" | b"." | b".."))
 }

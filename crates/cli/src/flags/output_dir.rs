@@ -1,4 +1,4 @@
-//! The option `--output-dir`.
+//! The option `--output-dir`: sets the directory of output files.
 
 use super::prelude::*;
 

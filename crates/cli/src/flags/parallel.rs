@@ -1,4 +1,5 @@
-//! The option `--parallel` (`-Z`).
+//! The option `--parallel` (`-Z`): runs transfers in parallel. On by default, except for the curl
+//! persona.
 
 use super::prelude::*;
 

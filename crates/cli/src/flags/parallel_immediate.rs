@@ -1,4 +1,5 @@
-//! The option `--parallel-immediate`.
+//! The option `--parallel-immediate`: opens a connection for each transfer instead of waiting for
+//! one to share.
 
 use super::prelude::*;
 

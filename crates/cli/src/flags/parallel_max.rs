@@ -1,4 +1,4 @@
-//! The option `--parallel-max`.
+//! The option `--parallel-max`: sets the maximum number of simultaneous transfers.
 
 use super::prelude::*;
 use crate::plan::GlobalArgs;

@@ -1,4 +1,4 @@
-//! The option `--parallel-max-host`.
+//! The option `--parallel-max-host`: sets the maximum number of connections to one host.
 
 use super::prelude::*;
 

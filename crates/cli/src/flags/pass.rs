@@ -1,4 +1,4 @@
-//! The option `--pass`.
+//! The option `--pass`: sets the passphrase of the client certificate's private key.
 
 use super::prelude::*;
 use crate::plan::Secret;

@@ -1,4 +1,4 @@
-//! The option `--path-as-is`.
+//! The option `--path-as-is`: does not resolve `..` in the paths of URLs.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--pinnedpubkey`.
+//! The option `--pinnedpubkey`: accepts only servers with one of these public keys.
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The option `--pipeline`.
+//! The option `--pipeline`: sets the maximum number of unanswered requests on one HTTP/1.1
+//! connection.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--post301`.
+//! The option `--post301`: does not change POST to GET after a 301 redirect.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--post302`.
+//! The option `--post302`: does not change POST to GET after a 302 redirect.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--post303`.
+//! The option `--post303`: does not change POST to GET after a 303 redirect.
 
 use super::prelude::*;
 

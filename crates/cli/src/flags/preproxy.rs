@@ -1,4 +1,4 @@
-//! The option `--preproxy`.
+//! The option `--preproxy`: connects to the proxy through this SOCKS proxy.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

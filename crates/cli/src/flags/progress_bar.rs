@@ -1,4 +1,4 @@
-//! The option `--progress-bar` (`-#`).
+//! The option `--progress-bar` (`-#`): shows the progress as a bar.
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The option `--progress-meter`.
+//! The option `--progress-meter`: shows the progress. On by default if standard error is a
+//! terminal.
 
 use super::prelude::*;
 

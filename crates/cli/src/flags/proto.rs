@@ -1,4 +1,4 @@
-//! The option `--proto`.
+//! The option `--proto`: sets the schemes that URLs may have.
 
 use super::prelude::*;
 use crate::usage_error::printable;
@@ -30,7 +30,7 @@ impl Flag for ProtoFlag {
     }
 }
 
-/// Parses a list of protocols.
+/// Parses a list of schemes, such as `=https` or `-http`.
 pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<ProtocolSet, UsageReason> {
     if value.bytes().is_empty() && args.global.persona.is_curl() {
         return Ok(ProtocolSet::default());

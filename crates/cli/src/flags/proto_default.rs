@@ -1,4 +1,4 @@
-//! The option `--proto-default`.
+//! The option `--proto-default`: sets the scheme of URLs without one.
 
 use super::prelude::*;
 use haul_policy::Scheme;

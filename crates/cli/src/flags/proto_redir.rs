@@ -1,4 +1,4 @@
-//! The option `--proto-redir`.
+//! The option `--proto-redir`: sets the schemes that redirects may have.
 
 use super::prelude::*;
 use super::proto::read;

@@ -1,4 +1,4 @@
-//! The option `--proxy` (`-x`).
+//! The option `--proxy` (`-x`): uses this proxy.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,4 @@
-//! The option `--proxy1.0`.
+//! The option `--proxy1.0`: uses this HTTP proxy, and sends it `CONNECT` as HTTP/1.0.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,5 @@
-//! The option `--proxy-anyauth`.
+//! The option `--proxy-anyauth`: allows every authentication scheme with the proxy that haul
+//! supports.
 
 use super::prelude::*;
 use haul_policy::auth::AllowedAuthSchemes;

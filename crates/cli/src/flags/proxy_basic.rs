@@ -1,4 +1,4 @@
-//! The option `--proxy-basic`.
+//! The option `--proxy-basic`: allows Basic authentication with the proxy.
 
 use super::header_field::NONE;
 use super::prelude::*;

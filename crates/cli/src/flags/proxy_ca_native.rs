@@ -1,4 +1,5 @@
-//! The option `--proxy-ca-native`.
+//! The option `--proxy-ca-native`: trusts the CA certificates of the system for the proxy. On by
+//! default.
 
 use super::prelude::*;
 

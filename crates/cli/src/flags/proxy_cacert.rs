@@ -1,4 +1,4 @@
-//! The option `--proxy-cacert`.
+//! The option `--proxy-cacert`: trusts the CA certificates in this file for the proxy.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--proxy-capath`.
+//! The option `--proxy-capath`: trusts the CA certificates in this directory for the proxy.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--proxy-cert`.
+//! The option `--proxy-cert`: names the file of the client certificate for the proxy.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--proxy-cert-type`.
+//! The option `--proxy-cert-type`: sets the format of the client certificate for the proxy.
 
 use super::prelude::*;
 

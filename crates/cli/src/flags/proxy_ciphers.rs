@@ -1,4 +1,4 @@
-//! The option `--proxy-ciphers`.
+//! The option `--proxy-ciphers`: sets the cipher suites of TLS 1.2 for the proxy.
 
 use super::prelude::*;
 use crate::flag_value::names;

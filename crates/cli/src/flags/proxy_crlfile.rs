@@ -1,4 +1,5 @@
-//! The option `--proxy-crlfile`.
+//! The option `--proxy-crlfile`: refuses certificates of the proxy that a list in this file
+//! revokes.
 
 use super::prelude::*;
 

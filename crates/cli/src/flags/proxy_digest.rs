@@ -1,4 +1,4 @@
-//! The option `--proxy-digest`.
+//! The option `--proxy-digest`: allows Digest authentication with the proxy.
 
 use super::header_field::NONE;
 use super::prelude::*;

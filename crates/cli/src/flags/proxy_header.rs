@@ -1,4 +1,5 @@
-//! The option `--proxy-header`.
+//! The option `--proxy-header`: adds, replaces or removes a header field that only the proxy
+//! receives.
 
 use super::header::read;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--proxy-http2`.
+//! The option `--proxy-http2`: offers HTTP/2 to an https proxy.
 
 use super::prelude::*;
 

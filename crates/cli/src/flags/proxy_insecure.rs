@@ -1,4 +1,4 @@
-//! The option `--proxy-insecure`.
+//! The option `--proxy-insecure`: does not verify the certificate of the proxy.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--proxy-key`.
+//! The option `--proxy-key`: names the file of the private key for the proxy's client certificate.
 
 use super::prelude::*;
 

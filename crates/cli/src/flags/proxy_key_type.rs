@@ -1,4 +1,4 @@
-//! The option `--proxy-key-type`.
+//! The option `--proxy-key-type`: sets the format of the private key for the proxy.
 
 use super::cert_type::format;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--proxy-pass`.
+//! The option `--proxy-pass`: sets the passphrase of the private key for the proxy.
 
 use super::prelude::*;
 use crate::plan::Secret;

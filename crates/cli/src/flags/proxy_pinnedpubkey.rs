@@ -1,4 +1,4 @@
-//! The option `--proxy-pinnedpubkey`.
+//! The option `--proxy-pinnedpubkey`: accepts only proxies with one of these public keys.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--proxy-tls13-ciphers`.
+//! The option `--proxy-tls13-ciphers`: sets the cipher suites of TLS 1.3 for the proxy.
 
 use super::prelude::*;
 use crate::flag_value::names;

@@ -1,4 +1,4 @@
-//! The option `--proxy-user` (`-U`).
+//! The option `--proxy-user` (`-U`): sends this user and password to the proxy.
 
 use super::prelude::*;
 use super::user::user;

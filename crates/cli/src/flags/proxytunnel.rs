@@ -1,4 +1,4 @@
-//! The option `--proxytunnel` (`-p`).
+//! The option `--proxytunnel` (`-p`): also uses a `CONNECT` tunnel for http URLs.
 
 use super::prelude::*;
 

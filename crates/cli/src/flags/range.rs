@@ -1,4 +1,4 @@
-//! The option `--range` (`-r`).
+//! The option `--range` (`-r`): requests only these bytes of the content.
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

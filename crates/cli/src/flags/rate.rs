@@ -1,4 +1,4 @@
-//! The option `--rate`.
+//! The option `--rate`: limits how often transfers begin.
 
 use super::prelude::*;
 use std::time::Duration;
@@ -29,8 +29,8 @@ impl Flag for RateFlag {
     }
 }
 
-/// Parses `N[/[M]UNIT]`, by default per hour. Returns the least time between the starts of two
-/// transfers.
+/// Parses `N[/[M]UNIT]`, where the default unit is one hour. Returns the shortest time between the
+/// starts of two transfers.
 fn pace(text: &str) -> Result<Duration, UsageReason> {
     let bad = || UsageReason::bad_use("expected N/UNIT, with s, m, h or d");
     let (count, unit) = text.split_once('/').unwrap_or((text, "h"));

@@ -1,4 +1,4 @@
-//! The option `--raw`.
+//! The option `--raw`: does not decode transfer codings.
 
 use super::prelude::*;
 

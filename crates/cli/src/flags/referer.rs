@@ -1,4 +1,4 @@
-//! The option `--referer` (`-e`).
+//! The option `--referer` (`-e`): sets the value of the field `Referer`.
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

@@ -1,4 +1,5 @@
-//! The option `--remote-header-name` (`-J`).
+//! The option `--remote-header-name` (`-J`): with `-O`, takes the name of the output file from the
+//! response.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--remote-name` (`-O`).
+//! The option `--remote-name` (`-O`): writes the body to a file that is named after the URL.
 
 use super::prelude::*;
 use crate::plan::OutputArg;

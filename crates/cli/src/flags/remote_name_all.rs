@@ -1,4 +1,4 @@
-//! The option `--remote-name-all`.
+//! The option `--remote-name-all`: applies `-O` to every URL without an output option.
 
 use super::prelude::*;
 

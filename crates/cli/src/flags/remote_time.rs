@@ -1,4 +1,5 @@
-//! The option `--remote-time` (`-R`).
+//! The option `--remote-time` (`-R`): sets the modification time of output files to that of the
+//! content.
 
 use super::prelude::*;
 

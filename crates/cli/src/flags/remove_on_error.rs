@@ -1,4 +1,4 @@
-//! The option `--remove-on-error`.
+//! The option `--remove-on-error`: removes the partial output file of a failed transfer.
 
 use super::prelude::*;
 

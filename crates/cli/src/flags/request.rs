@@ -1,4 +1,4 @@
-//! The option `--request` (`-X`).
+//! The option `--request` (`-X`): sets the request method.
 
 use haul_policy::field::is_token;
 

@@ -1,4 +1,4 @@
-//! The option `--request-target`.
+//! The option `--request-target`: sends this text as the request target.
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--resolve`.
+//! The option `--resolve`: sets the addresses of a host, instead of asking DNS.
 
 use super::host_port::{part, port};
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--retry`.
+//! The option `--retry`: sets how often a transfer is retried after a transient failure.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--retry-all-errors`.
+//! The option `--retry-all-errors`: retries after every failure.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--retry-connrefused`.
+//! The option `--retry-connrefused`: retries after a refused connection.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--retry-delay`.
+//! The option `--retry-delay`: sets a fixed pause before each retry.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--retry-max-time`.
+//! The option `--retry-max-time`: sets the time after which no further retry begins.
 
 use super::prelude::*;
 

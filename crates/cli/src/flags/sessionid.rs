@@ -1,4 +1,4 @@
-//! The option `--sessionid`.
+//! The option `--sessionid`: resumes TLS sessions. On by default.
 
 use super::prelude::*;
 

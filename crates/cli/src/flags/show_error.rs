@@ -1,4 +1,4 @@
-//! The option `--show-error` (`-S`).
+//! The option `--show-error` (`-S`): prints error messages even with `-s`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--silent` (`-s`).
+//! The option `--silent` (`-s`): prints neither progress nor messages.
 
 use super::prelude::*;
 

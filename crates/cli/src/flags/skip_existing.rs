@@ -1,4 +1,4 @@
-//! The option `--skip-existing`.
+//! The option `--skip-existing`: does not fetch URLs whose output file exists.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--socks4`.
+//! The option `--socks4`: uses this SOCKS4 proxy.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,4 @@
-//! The option `--socks4a`.
+//! The option `--socks4a`: uses this SOCKS4a proxy, which resolves host names.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,4 @@
-//! The option `--socks5`.
+//! The option `--socks5`: uses this SOCKS5 proxy.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

@@ -1,4 +1,5 @@
-//! The option `--socks5-basic`.
+//! The option `--socks5-basic`: allows user and password with a SOCKS5 proxy. It has no effect,
+//! because haul always allows them.
 
 use super::prelude::*;
 

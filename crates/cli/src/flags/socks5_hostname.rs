@@ -1,4 +1,4 @@
-//! The option `--socks5-hostname`.
+//! The option `--socks5-hostname`: uses this SOCKS5 proxy, which resolves host names.
 
 use super::prelude::*;
 use crate::resolve::credentials::refuse_proxy;

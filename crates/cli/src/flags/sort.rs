@@ -1,4 +1,4 @@
-//! The option `--sort`.
+//! The option `--sort`: prints extracted values in sorted order.
 
 use super::prelude::*;
 

@@ -1,15 +1,16 @@
-//! The description of a flag: its names, documentation, value, help chapter and effect.
+//! The description of a flag: its names, its documentation, the form of its value, its help
+//! category and its effect.
 
 use crate::flag_value::FlagValue;
 use crate::parsed_args::ParsedArgs;
 use crate::usage_error::UsageReason;
 
-/// A command line option.
+/// An option of the command line.
 pub trait Flag: Sync {
     /// Returns the names and the documentation of the flag.
     fn spec(&self) -> &'static FlagSpec;
 
-    /// Stores the value, or returns the reason why it is refused.
+    /// Stores the value in `args`, or returns the reason why it is refused.
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason>;
 }
 
@@ -18,55 +19,58 @@ pub trait Flag: Sync {
 pub struct FlagSpec {
     /// The name after `--`.
     pub long: &'static str,
-    /// The letter after `-`.
+    /// The letter after `-`, if the flag has one.
     pub short: Option<char>,
-    /// The value that follows the flag, if any.
+    /// The form of the value that the flag takes.
     pub syntax: FlagSyntax,
-    /// The chapter of the help that lists the flag.
+    /// The category of the help that lists the flag.
     pub category: HelpCategory,
     /// True if the short help (`--help` without a subject) lists the flag.
     pub important: bool,
     /// The effect of the flag, in a few words.
     pub help: &'static str,
-    /// The effect of the flag in sentences, with default, unit and hazards.
+    /// The effect of the flag in full sentences, for the man page, with its default, unit and
+    /// hazards.
     pub doc: &'static str,
     /// A command line that uses the flag.
     pub example: &'static str,
-    /// Long names of related flags.
+    /// The long names of related flags.
     pub see_also: &'static [&'static str],
 }
 
-/// The form of the value of a flag, or none.
+/// The form of the value that a flag takes, or that it takes none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagSyntax {
-    /// No value; `--no-` turns the flag off.
+    /// No value. The form with `--no-` turns the flag off.
     Switch,
-    /// No value; there is no `--no-` form.
+    /// No value, and no form with `--no-`.
     Once,
-    /// A value, described by this word. If the word is `file`, a value that begins with a dash
-    /// causes a warning.
+    /// A required value. The word names it in the help. If the word is `file`, a value that begins
+    /// with a dash causes a warning.
     Value(&'static str),
-    /// An optional value, only as `--name=value`.
+    /// An optional value, which can only be given as `--name=value`. The word names it in the help.
     Optional(&'static str),
-    /// The next argument, if there is one.
+    /// An optional value, which is the next argument if there is one. The word names it in the
+    /// help.
     Trailing(&'static str),
 }
 
 impl FlagSyntax {
-    /// Returns true if the letters after this flag's letter are its value.
+    /// Returns true if the text after the flag's letter in the same argument is its value, as in
+    /// `-ofile`.
     pub fn is_glued(self) -> bool {
         matches!(self, FlagSyntax::Value(_) | FlagSyntax::Optional(_) | FlagSyntax::Trailing(_))
     }
 }
 
-/// The chapters of the help.
+/// The categories of the help, into which the flags are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelpCategory {
-    /// User names, passwords, tokens.
+    /// Authentication: user names, passwords, tokens.
     Auth,
-    /// The connections of a transfer.
+    /// The connections of a transfer: addresses, sockets, DNS.
     Connection,
-    /// Extraction of values, and later stages.
+    /// The extraction of values, and later stages (`--then`).
     Extract,
     /// The program itself.
     General,
@@ -74,17 +78,17 @@ pub enum HelpCategory {
     Http,
     /// The destination of bodies.
     Output,
-    /// Several transfers at a time.
+    /// Several transfers at the same time.
     Parallel,
     /// Requests with a body.
     Post,
     /// Proxies.
     Proxy,
-    /// Limits of time and size, retries.
+    /// Limits of time and size, and retries.
     Limits,
-    /// Certificates and versions of TLS.
+    /// TLS: certificates, versions, cipher suites.
     Tls,
-    /// The reports about transfers.
+    /// The reports about transfers: traces, progress, `-w`.
     Verbose,
 }
 
@@ -105,7 +109,7 @@ impl HelpCategory {
         HelpCategory::Verbose,
     ];
 
-    /// Returns the name of the category for `--help`.
+    /// Returns the name of the category, as in `--help NAME`.
     pub fn name(self) -> &'static str {
         match self {
             HelpCategory::Auth => "auth",
@@ -123,7 +127,7 @@ impl HelpCategory {
         }
     }
 
-    /// Returns the title of the category.
+    /// Returns the title of the category, which `--help category` prints.
     pub fn about(self) -> &'static str {
         match self {
             HelpCategory::Auth => "Authentication",

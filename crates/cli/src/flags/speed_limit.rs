@@ -1,9 +1,10 @@
-//! The option `--speed-limit` (`-Y`).
+//! The option `--speed-limit` (`-Y`): sets the speed below which a transfer is too slow, in bytes
+//! per second.
 
 use super::prelude::*;
 use std::time::Duration;
 
-/// The default of `--speed-time` if only `--speed-limit` is given.
+/// The value of `--speed-time` if only `--speed-limit` is given.
 const SPEED_TIME: Duration = Duration::from_secs(30);
 
 pub(super) struct SpeedLimitFlag;

@@ -1,4 +1,4 @@
-//! The option `--speed-time` (`-y`).
+//! The option `--speed-time` (`-y`): sets the time after which a too slow transfer fails.
 
 use super::prelude::*;
 use crate::flag_value::SECONDS_MAX;

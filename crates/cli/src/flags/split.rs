@@ -1,4 +1,4 @@
-//! The option `--split`.
+//! The option `--split`: sets the maximum number of connections for one body.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--stats`.
+//! The option `--stats`: prints the statistics of the run at its end.
 
 use super::prelude::*;
 use crate::plan::StatsFormat;

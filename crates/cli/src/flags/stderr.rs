@@ -1,4 +1,4 @@
-//! The option `--stderr`.
+//! The option `--stderr`: writes messages to this file instead of standard error.
 
 use super::prelude::*;
 

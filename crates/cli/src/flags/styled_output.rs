@@ -1,4 +1,5 @@
-//! The option `--styled-output`.
+//! The option `--styled-output`: is accepted without an effect, because haul prints header fields
+//! as they arrive.
 
 use super::prelude::*;
 

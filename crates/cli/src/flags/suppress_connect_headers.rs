@@ -1,4 +1,5 @@
-//! The option `--suppress-connect-headers`.
+//! The option `--suppress-connect-headers`: does not print the heads of a proxy's responses to
+//! `CONNECT`.
 
 use super::prelude::*;
 

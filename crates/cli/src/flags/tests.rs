@@ -1,4 +1,4 @@
-//! Checks the table of flags for consistency.
+//! Tests that the table of flags is consistent.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -9,8 +9,8 @@ use crate::file_access::FileAccess;
 use crate::parse::parse;
 use crate::resolve::resolve;
 
-/// File access for which every file exists and contains a harmless config line, which is also valid
-/// as a header and as data.
+/// A [`FileAccess`] in which every file exists. Each contains a harmless line, which is valid as a
+/// config line, as a header field and as data.
 struct AnyFile;
 
 impl FileAccess for AnyFile {
@@ -23,7 +23,7 @@ impl FileAccess for AnyFile {
     }
 }
 
-/// Splits a line into words as a shell does, with support for blanks and quotes only.
+/// Splits a command line into words as a shell does. It supports only blanks and quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -110,7 +110,8 @@ fn flag_examples_use_their_flag_and_parse() {
     }
 }
 
-/// The manual lists `%{url.host}` and similar variables as `url.PART`, with a list of the parts.
+/// The text of `-w` in the manual lists variables such as `%{url.host}` as `url.PART`, with a list
+/// of the parts.
 #[test]
 fn write_out_manual_has_every_variable() {
     let doc = find_long(b"write-out").expect("-w").spec().doc;

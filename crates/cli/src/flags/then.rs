@@ -1,4 +1,4 @@
-//! The option `--then`.
+//! The option `--then`: fetches a URL for each value that `--extract` found.
 
 use haul_policy::template::UrlTemplate;
 

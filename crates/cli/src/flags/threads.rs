@@ -1,4 +1,4 @@
-//! The option `--threads`.
+//! The option `--threads`: sets the maximum number of worker threads.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--time-cond` (`-z`).
+//! The option `--time-cond` (`-z`): fetches the content only if it is newer than a date or a file.
 
 use super::prelude::*;
 

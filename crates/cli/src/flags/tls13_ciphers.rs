@@ -1,4 +1,4 @@
-//! The option `--tls13-ciphers`.
+//! The option `--tls13-ciphers`: sets the cipher suites of TLS 1.3.
 
 use super::prelude::*;
 use crate::flag_value::names;

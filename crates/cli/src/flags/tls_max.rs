@@ -1,4 +1,4 @@
-//! The option `--tls-max`.
+//! The option `--tls-max`: sets the highest TLS version.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

@@ -1,4 +1,4 @@
-//! The option `--tlsv1.0`.
+//! The option `--tlsv1.0`: uses TLS 1.2 or newer, because haul supports no older version.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

@@ -1,4 +1,4 @@
-//! The option `--tlsv1.2`.
+//! The option `--tlsv1.2`: uses TLS 1.2 or newer.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

@@ -1,4 +1,4 @@
-//! The option `--tlsv1.3`.
+//! The option `--tlsv1.3`: uses TLS 1.3 or newer.
 
 use super::prelude::*;
 use haul::net::tls::TlsVersion;

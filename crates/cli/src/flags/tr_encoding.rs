@@ -1,4 +1,4 @@
-//! The option `--tr-encoding`.
+//! The option `--tr-encoding`: asks for a compressed transfer coding (`TE: gzip`).
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--trace`.
+//! The option `--trace`: writes all traffic to this file, as hexadecimal digits and text.
 
 use super::prelude::*;
 use crate::plan::TraceForm;

@@ -1,4 +1,4 @@
-//! The option `--trace-ascii`.
+//! The option `--trace-ascii`: writes all traffic to this file, as text.
 
 use super::prelude::*;
 use crate::plan::TraceForm;

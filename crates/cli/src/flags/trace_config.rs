@@ -1,4 +1,4 @@
-//! The option `--trace-config`.
+//! The option `--trace-config`: sets what a trace shows.
 
 use super::prelude::*;
 

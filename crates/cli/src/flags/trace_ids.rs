@@ -1,4 +1,5 @@
-//! The option `--trace-ids`.
+//! The option `--trace-ids`: begins each line of a trace with the numbers of transfer and
+//! connection.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--trace-time`.
+//! The option `--trace-time`: begins each line of a trace with the time.
 
 use super::prelude::*;
 

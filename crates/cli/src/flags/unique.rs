@@ -1,4 +1,4 @@
-//! The option `--unique`.
+//! The option `--unique`: prints each extracted value only once.
 
 use super::prelude::*;
 

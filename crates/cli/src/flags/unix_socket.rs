@@ -1,4 +1,4 @@
-//! The option `--unix-socket`.
+//! The option `--unix-socket`: connects to this Unix socket instead of the URL's host.
 
 use super::prelude::*;
 use haul::net::local_address::UnixSocketAddress;

@@ -1,4 +1,5 @@
-//! The option `--unordered`.
+//! The option `--unordered`: prints each body when it is complete, instead of in the order of the
+//! URLs.
 
 use super::prelude::*;
 

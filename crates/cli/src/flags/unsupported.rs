@@ -1,8 +1,8 @@
-//! Options of curl that haul does not have, with the reasons. Their error message differs from that
-//! for unknown options.
+//! The options of curl that haul does not support, with the reasons. Their error message gives the
+//! reason, unlike that for an unknown option.
 //!
-//! The table is used only when an option is refused, and for `docs/curl-compat.md`. So its speed
-//! does not matter, and it is plain text.
+//! The table is used only when an option is refused and for `docs/curl-compat.md`, so that its
+//! speed does not matter. It is therefore plain text.
 //!
 //! ```
 //! use haul_cli::flags::unsupported;
@@ -13,8 +13,8 @@
 //! assert_eq!(unsupported::letter_of("quote"), Some('Q'));
 //! ```
 
-/// The reasons. Each comes with the long names of curl's options (without `no-`) that are refused
-/// for this reason.
+/// The reasons for refusing options. Each comes with the long names (without `no-`) of curl's
+/// options that are refused for it.
 const REFUSED: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks only HTTP",
@@ -52,32 +52,32 @@ const REFUSED: &[(&str, &str)] = &[
     ("Metalink was removed from curl, too", "metalink"),
 ];
 
-/// Letters of curl's options that haul does not have, with the long names.
+/// The letters of curl's options that haul refuses, with their long names.
 const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
-/// Returns the reason why haul refuses an option; `None` if haul has it, or if neither program has
-/// it.
+/// Returns the reason why haul refuses the option with this long name. Returns `None` if haul
+/// supports it, or if curl has no such option.
 pub fn why(name: &[u8]) -> Option<&'static str> {
     let has = |names: &str| names.split_ascii_whitespace().any(|known| known.as_bytes() == name);
     REFUSED.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
 }
 
-/// Returns every refused option with the reason.
+/// Returns the long name of every refused option, with the reason.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     REFUSED.iter().flat_map(|&(why, names)| names.split_ascii_whitespace().map(move |name| (name, why)))
 }
 
-/// Returns true if curl has a long option of this name and haul does not.
+/// Returns true if haul refuses the option with this long name.
 pub fn has_name(name: &[u8]) -> bool {
     why(name).is_some()
 }
 
-/// Returns the letter of a refused option, given its long name.
+/// Returns the letter of the refused option with this long name; `None` if it has none.
 pub fn letter_of(name: &str) -> Option<char> {
     LETTERS.iter().find(|(_, known)| *known == name).map(|&(letter, _)| char::from(letter))
 }
 
-/// Returns the long name of a refused option, given its letter.
+/// Returns the long name of the refused option with this letter; `None` if there is none.
 pub fn of_letter(letter: u8) -> Option<&'static str> {
     LETTERS.iter().find(|(known, _)| *known == letter).map(|&(_, name)| name)
 }

@@ -1,4 +1,4 @@
-//! The option `--upload-file` (`-T`).
+//! The option `--upload-file` (`-T`): uploads a file with PUT.
 
 use super::prelude::*;
 use crate::plan::UploadArg;

@@ -1,4 +1,4 @@
-//! The option `--url`.
+//! The option `--url`: adds a URL, or for the curl persona a list of URLs.
 
 use super::prelude::*;
 use crate::url_list;

@@ -1,4 +1,4 @@
-//! The option `--url-query`.
+//! The option `--url-query`: adds data to the query of the URL.
 
 use super::prelude::*;
 use crate::parsed_args::{DataKind, ParsedData, TextOrFile};

@@ -1,4 +1,4 @@
-//! The option `--user` (`-u`).
+//! The option `--user` (`-u`): sends this user and password.
 
 use super::header_field::refuse_controls;
 use super::prelude::*;
@@ -31,7 +31,7 @@ impl Flag for UserFlag {
     }
 }
 
-/// Parses the value of `-u` or `-U`.
+/// Parses `USER` or `USER:PASSWORD`, the value of `-u` or `-U`.
 pub(super) fn user(value: FlagValue<'_>) -> Result<ParsedUser, UsageReason> {
     refuse_controls(value.bytes())?;
     let (user, password) = Credentials::split(value.bytes());

@@ -1,4 +1,4 @@
-//! The option `--user-agent` (`-A`).
+//! The option `--user-agent` (`-A`): sets the value of the field `User-Agent`.
 
 use super::header_field::refuse_controls;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! The option `--variable`.
+//! The option `--variable`: sets a variable for options that begin with `--expand-`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--verbose` (`-v`).
+//! The option `--verbose` (`-v`): prints the heads of requests and responses.
 
 use super::prelude::*;
 use crate::plan::TraceForm;

@@ -1,4 +1,4 @@
-//! The option `--version` (`-V`).
+//! The option `--version` (`-V`): prints the version of haul and its features.
 
 use super::prelude::*;
 use crate::parsed_args::InfoOption;

@@ -1,4 +1,4 @@
-//! The option `--vlan-priority`.
+//! The option `--vlan-priority`: sets the priority of outgoing packets.
 
 use super::prelude::*;
 

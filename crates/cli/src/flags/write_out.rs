@@ -1,4 +1,5 @@
-//! The option `--write-out` (`-w`).
+//! The option `--write-out` (`-w`): prints values of a transfer, such as its status code, after its
+//! end.
 
 use super::prelude::*;
 use crate::parsed_args::TextOrFile;

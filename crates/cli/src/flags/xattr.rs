@@ -1,4 +1,5 @@
-//! The option `--xattr`.
+//! The option `--xattr`: stores the URL and the media type in extended attributes of the output
+//! file.
 
 use super::prelude::*;
 
