@@ -17,7 +17,7 @@ pub struct ClientStats {
     totals: Mutex<TransferTotals>,
 }
 
-/// The totals at one time, or those of one driver.
+/// The totals of a client at one time, or of one of its drivers.
 #[derive(Debug, Default, Clone)]
 pub struct TransferTotals {
     /// The number of finished transfers.
@@ -34,11 +34,11 @@ pub struct TransferTotals {
     pub body_bytes: u64,
     /// The number of connections opened.
     pub connections: u64,
-    /// The number of requests sent on a connection that had carried another one before.
+    /// The number of requests sent on a connection that had carried another request before.
     pub reused: u64,
     /// The bytes and packets that the connections carried.
     pub wire: WireTraffic,
-    /// The time that transfers spent in each phase.
+    /// The time that all transfers together spent in each phase.
     pub phases: PhaseTimes,
 }
 
@@ -70,7 +70,7 @@ impl ClientStats {
         totals.add(other);
     }
 
-    /// Counts a finished transfer.
+    /// Adds a finished transfer to the client's totals.
     pub(crate) fn transfer_finished(&self, facts: &Facts, failed: bool) {
         self.totals.lock().ignore_poison().transfer_finished(facts, failed);
     }
@@ -100,7 +100,7 @@ impl TransferTotals {
         self.phases.add(&other.phases);
     }
 
-    /// Counts a finished transfer.
+    /// Adds a finished transfer to these totals.
     pub(crate) fn transfer_finished(&mut self, facts: &Facts, failed: bool) {
         self.transfers += 1;
         self.failed += u64::from(failed);

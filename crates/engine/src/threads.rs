@@ -7,7 +7,7 @@ use std::thread::{Builder, JoinHandle};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
-/// Starts a thread with this name.
+/// Starts a thread with this name that runs `work`. All signals are blocked in it.
 ///
 /// # Errors
 /// The system cannot start another thread.
@@ -24,7 +24,7 @@ struct SignalBlock {
 }
 
 impl SignalBlock {
-    /// Signals that report a fault of the thread itself. They are never blocked.
+    /// The signals that report a fault of the thread itself. They are never blocked.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
     fn new() -> Option<Self> {

@@ -31,7 +31,7 @@ use crate::outcome::TransferOutcome;
 /// An event of a transfer.
 #[derive(Debug, Clone)]
 pub enum TraceEvent<'a> {
-    /// A message for the user.
+    /// A message for the user, without a defined format.
     Info(Cow<'a, str>),
     /// A request is being sent. Values of [fields that may hold
     /// secrets](haul_policy::secrets::is_hidden_field) are replaced.
@@ -65,10 +65,10 @@ pub enum TraceEvent<'a> {
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
-        /// The number of attempts left, including the next one.
+        /// The number of attempts that remain, including the next one.
         left: u32,
-        /// The outcome of the failed attempt; `None` if it ended with a response whose status is
-        /// only a reason to retry.
+        /// The outcome of the failed attempt. `None` if the attempt received a response whose
+        /// status is the reason to retry.
         failed: Option<&'a TransferOutcome>,
     },
     /// Content is being sent. Reported only if [`TransferObserver::wants_content`] returns true.
@@ -83,14 +83,14 @@ pub trait TransferObserver: Send + Sync + fmt::Debug {
     /// Reports an event.
     fn event(&self, event: &TraceEvent<'_>);
 
-    /// Returns true if content must be reported. Then the kernel cannot move bodies without copies.
-    /// Default: false.
+    /// Returns true if [`TraceEvent::Sent`] and [`TraceEvent::Received`] must be reported. Then the
+    /// kernel cannot move bodies without copies. Default: false.
     fn wants_content(&self) -> bool {
         false
     }
 
-    /// Returns an error to make the transfer fail, because the observer could not store a head.
-    /// Called after the head of each final response and after trailers. Default: `None`.
+    /// Returns an error to make the transfer fail, for example because the observer could not write
+    /// to a file. Called after the head of each final response and after trailers. Default: `None`.
     fn failure(&self) -> Option<Error> {
         None
     }

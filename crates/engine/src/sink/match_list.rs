@@ -25,7 +25,7 @@ pub struct MatchList {
 /// its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchPosition {
-    /// The number of the transfer in each stage. The body of the last one contains the values.
+    /// The number of the transfer in each stage. The body of the last transfer contains the values.
     pub order: Arc<[u64]>,
     /// The number of values found earlier in the same body.
     pub before: u64,
@@ -48,7 +48,7 @@ impl MatchList {
         self.ends.push(self.bytes.len());
     }
 
-    /// Moves all values of `other` to the end of this list.
+    /// Moves all values of `other` to the end of this list, so that `other` is empty.
     pub fn append(&mut self, other: &mut Self) {
         let base = self.bytes.len();
         self.bytes.append(&mut other.bytes);
@@ -77,7 +77,7 @@ impl MatchList {
         self.ends.is_empty()
     }
 
-    /// Returns the allocated memory in bytes.
+    /// Returns the allocated memory in bytes, which counts towards memory limits.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()

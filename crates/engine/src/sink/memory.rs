@@ -35,8 +35,8 @@ pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     })
 }
 
-/// Receives once, at most `most` bytes, into the unused capacity of a vector. Returns `None` if it
-/// has none. For sinks that keep a body in a vector ([`Sink::receive`]).
+/// Receives once, at most `most` bytes, into the unused capacity of a vector. Returns `None` if the
+/// vector has no unused capacity. For sinks that keep a body in a vector ([`Sink::receive`]).
 pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
     let room = bytes.capacity() - bytes.len();
     if room == 0 || room > most || should_receive_via_buffer(bytes.as_ptr(), room) {
@@ -46,7 +46,7 @@ pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) ->
     Some(received.map(|(n, _)| n).map_err(io::Error::from))
 }
 
-/// A sink that collects one body.
+/// A sink that collects one body in memory.
 #[derive(Debug, Default)]
 pub struct MemorySink {
     bytes: Vec<u8>,

@@ -42,13 +42,14 @@ use crate::outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 use match_list::MatchList;
 
-/// Wakes the driver of a transfer whose sink had no credit.
+/// The means by which a sink without credit wakes the driver of its transfer.
 pub trait TransferWaker: Send + Sync {
-    /// Reports that the sink may accept bytes again, so that the driver should ask for its credit.
+    /// Reports that the sink of the transfer `token` may accept bytes again, so that the driver
+    /// should ask for its credit.
     fn wake(&self, token: usize);
 }
 
-/// A counter of bytes that are written without passing through a sink.
+/// A counter for body bytes that reach a file without passing through its sink.
 pub trait ByteCounter: Send + Sync {
     /// Counts `bytes` more bytes.
     fn count(&self, bytes: u64);
@@ -59,35 +60,38 @@ pub trait ByteCounter: Send + Sync {
 pub struct BodyInfo<'a> {
     /// The response's head.
     pub head: &'a ResponseHead,
-    /// The target that the caller requested. Redirects from it may lead to another URL each time.
+    /// The target that the caller requested. The redirects that led from it to `place` may be
+    /// different each time.
     pub target: &'a Target,
     /// The target of this response, after redirects.
     pub place: &'a Target,
-    /// The redirects that were followed, if they are kept.
+    /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
+    /// is set.
     pub history: &'a [FollowedRedirect],
-    /// The facts about the transfer that are known so far.
+    /// The facts about the transfer so far.
     pub facts: &'a Facts,
     /// The number of bytes that will be pushed, if known. It is unknown for a decoded or searched
     /// body.
     pub length: Option<u64>,
-    /// The offset in the content of the first byte that will be pushed. Earlier bytes exist
-    /// already.
+    /// The offset in the content of the first byte that will be pushed. The sink has the earlier
+    /// bytes already.
     pub offset: u64,
-    /// The full length of the content as transferred, if known.
+    /// The full length of the content before decoding, if known.
     pub total: Option<u64>,
-    /// The strong validator of the content, if the content can be resumed by it.
+    /// The strong validator of the content, if the server allows a later request for the rest of
+    /// it.
     pub validator: Option<&'a Validator>,
     /// The deadline of the attempt.
     pub deadline: Option<Instant>,
 }
 
-/// The part of a content that exists already, from an earlier run.
+/// The part of a content that the sink has already, from an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartialContent {
-    /// The first missing range; its end is [`u64::MAX`] if the length is unknown.
+    /// The first missing range. Its end is [`u64::MAX`] if the length is unknown.
     pub gap: Range<u64>,
-    /// The length and the validator of the content. If unknown, the existing part is assumed to be
-    /// the beginning of the content because the caller says so.
+    /// The length and the validator of the content. `None` if only the caller says that the
+    /// existing part is the beginning of the content.
     pub known: Option<(u64, Validator)>,
 }
 
@@ -101,9 +105,9 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Returns true if the sink itself decodes a body with this coding (the fields' values, joined
-    /// by commas). The sink then gets the bytes as they were received. Called before
-    /// [`Sink::begin`]. Default: false.
+    /// Returns true if the sink itself decodes a body with this coding (the values of
+    /// `Content-Encoding`, joined by commas). The sink then receives the bytes undecoded. Called
+    /// before [`Sink::begin`]. Default: false.
     fn takes_encoded(&mut self, _coding: &[u8]) -> bool {
         false
     }
@@ -114,14 +118,14 @@ pub trait Sink: Any + Send {
         u64::MAX
     }
 
-    /// Returns true if all other bodies of the run wait for the end of this one, since only this
-    /// one may write to the output. Default: false.
+    /// Returns true if the output of all other bodies of the run waits for the end of this one,
+    /// because only this one may write to the output. Default: false.
     fn is_awaited(&self) -> bool {
         false
     }
 
-    /// Returns true if the output waits for this body. If not, the sink wakes `waker` with `token`
-    /// when that changes. Default: false.
+    /// Returns true if this body is the next one in the output, which cannot continue without it.
+    /// If not, the sink wakes `waker` with `token` when that changes. Default: false.
     fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
     }
@@ -141,17 +145,17 @@ pub trait Sink: Any + Send {
         pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)))
     }
 
-    /// Receives at most this many body bytes from a socket without TLS into the sink's own memory,
-    /// by one `recv(2)` without flags, and returns its result. A driver that cannot move bytes by
-    /// the kernel calls this before it receives into its own buffer. The bytes count as pushed.
-    /// Returns `None`, the default, if the bytes must be pushed.
+    /// Receives at most `_most` body bytes from a socket without TLS into the sink's own memory, by
+    /// one `recv(2)` without flags, and returns its result. The bytes then count as pushed. A
+    /// driver calls this if it cannot let the kernel move the bytes ([`Sink::direct`]). Returns
+    /// `None`, the default, if the driver must receive the bytes and push them.
     fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
         None
     }
 
-    /// Returns the descriptor to which body bytes may be moved directly, bypassing the sink. Its
-    /// position is that of the next byte. A driver that moves bytes reports them by
-    /// [`Sink::moved`]. Returns `None`, the default, if the sink must see the bytes.
+    /// Returns the descriptor to which body bytes may be moved directly, bypassing the sink. The
+    /// descriptor's position is that of the next byte. A driver that moves bytes reports them by
+    /// [`Sink::moved`]. Returns `None`, the default, if the sink must receive the bytes itself.
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -164,7 +168,7 @@ pub trait Sink: Any + Send {
         Error::with_source(ErrorKind::Write, "failed to write the output", error)
     }
 
-    /// Writes extracted values. Default: writes each as a line.
+    /// Writes extracted values. Default: writes each value as a line.
     ///
     /// # Errors
     /// The values cannot be written.
@@ -174,7 +178,7 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Receives the body that is searched for values, piece by piece. Default: ignores it.
+    /// Receives a piece of the body that is searched for values. Default: ignores it.
     ///
     /// # Errors
     /// The body cannot be written.
@@ -182,38 +186,40 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Returns the part of this target's content that exists already. Called once, before anything
-    /// is sent. [`Sink::begin`] then gets the offset at which the response begins, which is 0 if
-    /// the content has changed. Default: `None`.
+    /// Returns the part of this target's content that the sink has already. Called once, before
+    /// anything is sent. The offset at which the response begins is then passed to [`Sink::begin`];
+    /// it is 0 if the content has changed. Default: `None`.
     fn partial(&mut self, _target: &Target) -> Option<PartialContent> {
         None
     }
 
-    /// Moves on to the next missing range once the current one is filled. Further bytes belong
-    /// there. Returns `None`, the default, if there is no other.
+    /// Moves on to the next missing range once the current one is filled. Further bytes belong to
+    /// that range. Returns `None`, the default, if nothing more is missing.
     fn next_gap(&mut self) -> Option<Range<u64>> {
         None
     }
 
-    /// Returns the sink's file, if parts of the body may be written to it in any order.
+    /// Returns the sink's file, if ranges of the body may be written to it in any order. Default:
+    /// `None`.
     fn partial_file(&mut self) -> Option<std::sync::Arc<partial::PartialFile>> {
         None
     }
 
-    /// Returns the counter of the bytes that the parts of a split body write to the file without
-    /// this sink.
+    /// Returns the counter of the bytes that the parts of a split body write to the sink's file
+    /// without passing through the sink. Default: `None`.
     fn counter(&mut self) -> Option<std::sync::Arc<dyn ByteCounter>> {
         None
     }
 
-    /// Keeps the received part of a body that broke off, so that another attempt continues it
-    /// although only the caller says that the content is the same. Returns false, the default, if
-    /// the sink does not support that.
+    /// Keeps the received part of a body that broke off, so that another attempt continues it. Only
+    /// the caller can say then that the content is the same. Returns false, the default, if the
+    /// sink does not support that.
     fn keeps(&mut self) -> bool {
         false
     }
 
-    /// Discards the received bytes, for another attempt. Returns false if some were output already.
+    /// Discards the received bytes, so that another attempt starts from the beginning. Returns
+    /// false if some were output already.
     fn restart(&mut self) -> bool;
 
     /// Completes the body.

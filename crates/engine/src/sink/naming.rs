@@ -15,19 +15,19 @@ use crate::Result;
 /// The treatment of an existing file that has the target's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clobber {
-    /// Replaces the existing file. If the response suggested the name, keeps the existing file and
-    /// fails.
+    /// Replaces an existing file whose name the user chose. If the response suggested the name,
+    /// keeps the existing file and fails.
     #[default]
     Own,
     /// Replaces the existing file.
     Replace,
-    /// Keeps the existing file, and adds a number to the new one's name: `.1` to `.100` (curl's
-    /// `--no-clobber`).
+    /// Keeps the existing file, and adds a number to the name of the new file: `.1` to `.100`
+    /// (curl's `--no-clobber`).
     Number,
     /// Keeps the existing file, and fails.
     Refuse,
-    /// Keeps the existing file, and fails in the sink. A fleet counts the transfer as done, and
-    /// receives no more of the body.
+    /// Keeps the existing file, and makes the sink fail. A fleet then counts the transfer as done,
+    /// and receives no more of the body.
     Skip,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Debug for NameCheck {
     }
 }
 
-/// Clones of a check are equal to it; other checks are not.
+/// Only clones of one check are equal.
 impl PartialEq for NameCheck {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -74,8 +74,8 @@ pub(super) fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Creates a file under a new random name in `dir` by `make`. The file is removed on drop unless it
-/// is renamed.
+/// Creates a file in `dir` under a new random name, by calling `make`. The file is removed when the
+/// result is dropped, unless it is renamed before.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -93,7 +93,8 @@ pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
 }
 
-/// Returns the paths to try: the target, then, with [`Clobber::Number`], numbered ones.
+/// Returns the paths to try for a file: the target and, with [`Clobber::Number`], numbered names
+/// after it.
 pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
     let last = if clobber == Clobber::Number { 100 } else { 0 };
@@ -107,7 +108,7 @@ pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = Pat
     })
 }
 
-/// Renames a file to its target. Returns the path that it got.
+/// Renames a file to its target, as `clobber` allows. Returns the path that the file now has.
 pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
     if matches!(clobber, Clobber::Own | Clobber::Replace) {
         std::fs::rename(from, target)?;
@@ -148,12 +149,12 @@ pub(super) mod unnamed {
 
     use super::Clobber;
 
-    /// The directory that shows a process its descriptors. A user other than root can link an
-    /// unnamed file only through it.
+    /// The directory in which a process finds its open descriptors. Only through it can a user
+    /// other than root link an unnamed file.
     const DESCRIPTORS: &str = "/proc/self/fd";
 
-    /// Set once the system has refused links in general: later files then have a name from the
-    /// beginning.
+    /// True once the system has refused to link any unnamed file. Later files then have a name from
+    /// the beginning.
     static LINKLESS: AtomicBool = AtomicBool::new(false);
 
     pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
@@ -165,9 +166,9 @@ pub(super) mod unnamed {
         Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Links the unnamed file at `target`, and returns the path that it got. Unlike a rename, a
-    /// link cannot replace a file, so to replace one the file is first linked under a temporary
-    /// name.
+    /// Gives the unnamed file a name by linking it at `target`, and returns the path that it then
+    /// has. Unlike a rename, a link cannot replace a file. So to replace one, the file is first
+    /// linked under a temporary name.
     ///
     /// If the system refuses all links (a sandbox, Android), the content is copied to a file with a
     /// name.
@@ -203,7 +204,8 @@ pub(super) mod unnamed {
         matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
     }
 
-    /// Copies the content to a file with a temporary name in the target's directory.
+    /// Copies the content of an unnamed file to a file with a temporary name in the target's
+    /// directory.
     fn copied(mut file: &File, target: &Path, syncs: bool) -> io::Result<TempPath> {
         LINKLESS.store(true, Ordering::Relaxed);
         let mut options = OpenOptions::new();

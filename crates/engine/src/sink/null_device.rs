@@ -1,7 +1,7 @@
 //! Detection of the null device, `/dev/null`. Writes to it have no effect, so they can be skipped.
 //!
-//! People measure downloads with `-o /dev/null`. Over TLS or HTTP/2, each record or frame would
-//! otherwise cost a system call.
+//! People measure downloads with `-o /dev/null`. Without this, each TLS record or HTTP/2 frame
+//! would cost a system call.
 
 use std::os::fd::AsFd;
 

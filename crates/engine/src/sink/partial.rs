@@ -39,12 +39,13 @@ use super::file::reservation::{self, SpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 
 /// The number of bytes received between two writes of the checkpoint, over all connections
-/// together: at most that many are lost if the process is killed.
+/// together. At most that many bytes are lost if the process is killed.
 const NOTED_EVERY: u64 = 4 << 20;
-/// The same number if the bytes are synced before each checkpoint, which takes time.
+/// The number of bytes received between two writes of the checkpoint if the bytes are synced before
+/// each, which takes time.
 const SYNCED_EVERY: u64 = 64 << 20;
 
-/// A file with a part of a content, which a later run can complete.
+/// A file that contains a part of some content, and that a later run can complete.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
@@ -59,19 +60,19 @@ struct CheckpointProgress {
     note: Checkpoint,
     sequence: u64,
     unnoted: u64,
-    /// The file is complete or removed, so no further checkpoint is written.
+    /// True if the file is complete or removed, so that no further checkpoint is written.
     is_over: bool,
 }
 
-/// Returns the hash that identifies the source of a content: its URL, without the fragment and
-/// without credentials.
+/// Returns the hash by which a later run recognizes the source of the content: the URL, without the
+/// fragment and without credentials.
 fn identity(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
     identity
 }
 
-/// Returns the identifier of the machine's current boot; empty if it is unknown.
+/// Returns the identifier of the machine's current boot. Returns an empty one if it is unknown.
 fn boot() -> Vec<u8> {
     let text = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim_ascii().iter().copied().take(64).collect()
@@ -87,9 +88,9 @@ impl PartialFile {
         (name.len() <= 255).then(|| target.with_file_name(name))
     }
 
-    /// Opens the partial file that an earlier run left for this target. If it is for another
-    /// target, or damaged, it is removed. Returns `None` then, and if there is no such file or
-    /// another run uses it.
+    /// Opens the partial file that an earlier run left for this target. Returns `None` if there is
+    /// no such file, or if another run uses it. A file that is damaged or for another target is
+    /// removed, and `None` returned.
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
@@ -110,7 +111,8 @@ impl PartialFile {
     /// space is reserved as the bytes are written.
     ///
     /// # Errors
-    /// Errors of the file system, and that there is no space; [`io::ErrorKind::WouldBlock`] if
+    /// An error of the file system; [`io::ErrorKind::StorageFull`] or
+    /// [`io::ErrorKind::FileTooLarge`] if there is no space; [`io::ErrorKind::WouldBlock`] if
     /// another run uses the file.
     pub fn create(
         path: &Path,
@@ -161,8 +163,8 @@ impl PartialFile {
         Ok(partial)
     }
 
-    /// Returns the first missing range, the length and the validator, for a transfer that completes
-    /// the file.
+    /// Returns the first missing range, the length and the validator of the content, by which a
+    /// transfer can complete the file. Returns `None` if nothing is missing.
     #[must_use]
     pub fn partial(&self) -> Option<PartialContent> {
         let progress = self.progress();
@@ -196,13 +198,13 @@ impl PartialFile {
         &self.path
     }
 
-    /// Returns the file, for reading.
+    /// Returns the file itself, for reading.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Returns a writer for the bytes of `span`.
+    /// Returns a writer that writes the bytes of `span` to their place in the file.
     ///
     /// # Errors
     /// The file cannot be opened again, which is needed because each descriptor has one position.
@@ -215,8 +217,8 @@ impl PartialFile {
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
-    /// Returns an error if `named`, the file now at the path, is another file, whose content would
-    /// be wrong.
+    /// Returns an error if `named`, the file that the path names now, is not this file. Its content
+    /// would be wrong.
     fn is_still(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
@@ -236,8 +238,8 @@ impl PartialFile {
         }
     }
 
-    /// Writes the checkpoint. Errors are ignored: they only make a later run receive more than
-    /// necessary.
+    /// Writes the checkpoint. Errors are ignored, since they only make a later run receive more
+    /// bytes than necessary.
     fn write_note(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
@@ -246,7 +248,8 @@ impl PartialFile {
         let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
     }
 
-    /// Completes the file: cuts off the checkpoints, and syncs the bytes if that was requested.
+    /// Completes the file: removes the checkpoints at its end, and syncs the bytes if that was
+    /// requested.
     ///
     /// # Errors
     /// Errors of the file system, or that bytes are missing.
@@ -264,7 +267,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Removes the file.
+    /// Removes the file, so that no later run completes it.
     pub fn remove(&self) {
         self.progress().is_over = true;
         // Another run may have removed it already.
@@ -330,7 +333,7 @@ fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
     Some(read)
 }
 
-/// Writes to a partial file sequentially, from one offset on.
+/// A writer that fills a partial file sequentially from one offset on.
 #[derive(Debug)]
 pub struct PartialFileWriter {
     partial: Arc<PartialFile>,

@@ -15,9 +15,9 @@ use std::os::fd::AsFd;
 const WIDE: usize = 1 << 20;
 
 /// Enlarges a pipe's capacity to the maximum that every user may set. A pipe of 64 KiB is always
-/// full, so its writer and its reader wake often to move little. Other processes that share the
-/// pipe do not notice its size. Returns true if the capacity is larger now; if the system refuses,
-/// it is unchanged.
+/// full, so its writer and its reader wake often to move few bytes. Other processes that share the
+/// pipe are not affected by its size. Returns true if the capacity has become larger. If the system
+/// refuses, the capacity is unchanged.
 pub fn widen(pipe: impl AsFd) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)

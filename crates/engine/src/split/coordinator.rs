@@ -1,10 +1,11 @@
-//! The coordinator of the streams that fetch one body. It chooses the range of each part, delivers
-//! the received bytes in order, and decides whether another connection would help.
+//! The coordinator of the connections that fetch one body. It chooses the range of each part,
+//! delivers the received bytes in order, and decides whether another connection would help.
 //!
-//! The first stream keeps its [`Transfer`], and with it the sink, until it reaches the first part.
-//! From then on, the coordinator keeps that transfer, and delivers all bytes through it in order. A
-//! part is requested once: any other part may fetch the bytes that it did not bring. If parts fail
-//! too often, the split ends, and the transfer continues alone, with all of its retries.
+//! The transfer that began the download is the first stream. It has the sink until it reaches the
+//! first part. From then on, the coordinator has that transfer, and delivers all bytes through it
+//! in order. Each part is requested once. Bytes that are missing from its response are fetched as
+//! another part. If parts fail too often, the split ends, and the transfer continues alone, with
+//! all of its retries.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -28,16 +29,16 @@ use crate::sink::{ByteCounter, Sink};
 use crate::transfer::{EndOffset, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
-/// The time that a connection needs for the smallest parts, which are used at the end of the body.
-/// The connections end at times that differ by about as much.
+/// The time in which a connection receives one of the smallest parts, which are used at the end of
+/// the body. The connections finish at times that differ by about as much.
 const MIN_PART_TIME: Duration = Duration::from_millis(25);
-/// The bounds of the size of the smallest parts, in bytes. Each part costs a request, so no part is
-/// smaller.
+/// The minimum and maximum size of the smallest parts, in bytes. Since each part costs a request,
+/// no part is smaller.
 const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
-/// The bounds of the size of a part that is written to a file, in bytes. It is what a connection
-/// receives in about a second.
+/// The minimum and maximum size of a part that is written to a file, in bytes. Between them, it is
+/// the number of bytes that a connection receives in about a second.
 const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
-/// The size of a part for an ordered output if the split's memory allows no larger ones, in bytes.
+/// The minimum size, in bytes, of a part whose bytes are buffered for an ordered output.
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
 /// The number of parts that may fail in a row before the split ends.
 const MAX_FAILURES: u32 = 6;
@@ -47,7 +48,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// The time that a part's response may take in addition to the time of the first response.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
-/// The coordinator of the streams that fetch one body.
+/// The coordinator of a split download: of the transfers that each fetch a part of one body.
 pub(super) struct Coordinator {
     body: SplittableBody,
     /// The end of the first stream: the offset at which the first part begins.
@@ -63,7 +64,7 @@ pub(super) struct Coordinator {
 }
 
 impl Coordinator {
-    /// Makes the coordinator for a transfer that is receiving its body.
+    /// Makes the coordinator for `first`, a transfer that is receiving its body.
     pub(super) fn new(first: &mut Transfer, splitter: SplitPlanner, body: SplittableBody, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
         let (order, done) = match &file {
@@ -114,7 +115,7 @@ impl Coordinator {
         self.state.lock().ignore_poison()
     }
 
-    /// Records that a part's response has begun, with the requested range.
+    /// Records that the response for part `id` has begun, and that it contains the requested range.
     pub(super) fn on_part_begun(&self, id: usize) {
         let mut state = self.state();
         if let Some(part) = state.parts.get_mut(&id) {
@@ -127,7 +128,7 @@ impl Coordinator {
         }
     }
 
-    /// Delivers or buffers received bytes of a part.
+    /// Delivers the received bytes of part `id`, or buffers them if they are not next in order.
     pub(super) fn on_bytes(&self, id: usize, bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
         let state = &mut *state;
@@ -151,7 +152,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Records that bytes of a part were written to the file.
+    /// Records that bytes of part `id` were written to the file.
     pub(super) fn on_written(&self, id: usize, bytes: u64) {
         let mut state = self.state();
         if let Some(part) = state.parts.get_mut(&id) {
@@ -163,10 +164,11 @@ impl Coordinator {
         }
     }
 
-    /// Ends the split. Returns the transfer and its next step.
+    /// Ends the split with this result. Returns the first transfer and the way in which it
+    /// continues.
     ///
     /// # Panics
-    /// If the first stream is still active.
+    /// The first transfer is still active.
     pub(super) fn finish(&self, result: Result<()>) -> (Box<Transfer>, SplitOutcome) {
         let mut state = self.state();
         let outcome = match (state.outcome.take(), result) {
@@ -184,7 +186,7 @@ impl Coordinator {
         (first, outcome)
     }
 
-    /// Returns the request for another part, if another connection would help.
+    /// Returns the transfer for another part, if another connection would help; otherwise `None`.
     fn next_part(&self, state: &mut CoordinatorState, now: Instant) -> Option<Box<Transfer>> {
         self.sync_first(state);
         if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some_and(|at| at > now) {
@@ -244,7 +246,7 @@ impl Coordinator {
         Some(transfer)
     }
 
-    /// Records the position of the first stream.
+    /// Updates the state with the position that the first transfer has reached in the body.
     fn sync_first(&self, state: &mut CoordinatorState) {
         let position = self.first_end.position();
         if state.on_first_position(position) && self.file.is_none() {
@@ -252,8 +254,8 @@ impl Coordinator {
         }
     }
 
-    /// Returns the size of the next part. It is small enough that all connections end at about the
-    /// same time, and large enough that requests cost little.
+    /// Returns the size of the next part in bytes. It is so small that all connections finish at
+    /// about the same time, and so large that requests cost little.
     fn part_size(&self, state: &CoordinatorState) -> u64 {
         let most = state.template.options().split.connections as u64;
         let share = (state.window.to_share() / (2 * most)).max(min_part_size(state));
@@ -278,7 +280,7 @@ impl Coordinator {
         }
     }
 
-    /// Handles a first stream that has ended, or has stopped where a part begins.
+    /// Handles the end of the first transfer, or its stop at the offset where a part begins.
     fn on_first_finished(&self, state: &mut CoordinatorState, first: Box<Transfer>, result: Result<()>) {
         self.sync_first(state);
         state.window.release(state.first.id);
@@ -293,7 +295,7 @@ impl Coordinator {
         }
     }
 
-    /// Decides how the split continues after the failure of a stream.
+    /// Decides how the split continues after a transfer has failed.
     fn on_stream_failure(&self, state: &mut CoordinatorState, error: Error) {
         if state.outcome.is_some() {
             return;
@@ -334,8 +336,7 @@ impl Coordinator {
         }
     }
 
-    /// Delivers buffered bytes as far as they are next in order. Ends the split if the body is
-    /// complete.
+    /// Delivers the buffered bytes that are next in order. Ends the split if the body is complete.
     fn deliver(&self, state: &mut CoordinatorState) {
         if self.file.is_none()
             && state.outcome.is_none()
@@ -434,7 +435,7 @@ fn min_part_size(state: &CoordinatorState) -> u64 {
     bytes_in(state.splitter.rate(), MIN_PART_TIME).clamp(*MIN_PART_SIZE.start(), *MIN_PART_SIZE.end())
 }
 
-/// Returns the number of bytes that arrive in this time at this rate (in bytes a second).
+/// Returns the number of bytes that arrive in the time `time` at `rate` bytes per second.
 fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }

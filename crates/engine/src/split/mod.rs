@@ -1,9 +1,10 @@
 //! Split downloads: one large body over several connections.
 //!
-//! A split download begins like any transfer: a GET without a range, on the blocking driver,
-//! delivered directly. A [`SplitMonitor`] measures its rate. If the network limits the rate and
-//! many bytes are missing, the connection moves to an event loop in the middle of its body, and a
-//! [coordinator] fetches further parts over other connections: `docs/design/splitting.md`.
+//! A split download begins like any transfer: the blocking driver sends a GET without a range and
+//! delivers the body directly. A [`SplitMonitor`] measures its rate. If the network limits the rate
+//! and many bytes are still missing, the connection moves to an event loop in the middle of its
+//! body, and a [coordinator] fetches further parts over other connections: see
+//! `docs/design/splitting.md`.
 //!
 //! ```text
 //!  blocking ──SplitMonitor: worth a try──▶ Coordinator ──▶ complete
@@ -29,7 +30,7 @@ use crate::request::SplitOptions;
 use crate::transfer::{SplittableBody, Transfer};
 use coordinator::Coordinator;
 
-/// Measures the first stream, to decide whether more connections would help.
+/// The monitor of a transfer's rate, which decides whether more connections would help.
 pub(crate) enum SplitMonitor {
     /// No response head has arrived yet.
     Waiting(SplitOptions),
@@ -75,17 +76,18 @@ impl SplitMonitor {
 pub(crate) enum SplitOutcome {
     /// The transfer is over.
     Done(Result<()>),
-    /// The first stream has to continue alone.
+    /// The first transfer must continue without further parts.
     ContinueAlone,
 }
 
-/// Splits the transfer that `link` is receiving. Returns the transfer with the result of the split.
+/// Splits the transfer in progress on the connection `link`. Returns the transfer with the result
+/// of the split.
 ///
 /// # Errors
 /// The unchanged connection, if the system cannot provide an event loop.
 ///
 /// # Panics
-/// If no transfer is active on the connection, or the monitor is not measuring.
+/// No transfer is active on the connection, or the monitor is not measuring.
 pub(crate) fn run(
     client: &Client,
     mut link: HttpConnection,

@@ -1,5 +1,5 @@
-//! The sinks of parts: one passes bytes to the coordinator for ordered output, one writes to the
-//! file.
+//! The sinks of parts: one passes the bytes to the coordinator for an ordered output, the other
+//! writes them to the file.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;

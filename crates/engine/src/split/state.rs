@@ -10,7 +10,8 @@ use super::SplitOutcome;
 use crate::Result;
 use crate::transfer::{SplitSpeedCheck, Transfer};
 
-/// The number of bytes after whose receipt earlier failures no longer count.
+/// The number of bytes that parts must receive after a failure before earlier failures no longer
+/// count.
 const FORGIVEN_AFTER: u64 = 64 << 10;
 /// The pause after the first failure. It doubles with each further failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -29,9 +30,10 @@ pub(super) struct CoordinatorState {
     pub(super) buffered: Vec<(u64, Vec<u8>)>,
     pub(super) received: ReceivedBytes,
     pub(super) failures: PartFailures,
-    /// A part's response has begun, which proves that the server supports ranges.
+    /// True if a part's response has begun, which proves that the server supports ranges.
     pub(super) is_proved: bool,
-    /// No further part is requested, because no part arrived: the first stream continues alone.
+    /// True if no further part is requested, because no part arrived. The first transfer continues
+    /// alone.
     pub(super) is_stopped: bool,
     /// The maximum number of simultaneous connections so far.
     pub(super) max_connections: usize,
@@ -40,24 +42,24 @@ pub(super) struct CoordinatorState {
     pub(super) outcome: Option<SplitOutcome>,
 }
 
-/// The stream that the transfer had before the split.
+/// The transfer that began the download, before the split.
 pub(super) struct FirstStream {
-    /// The transfer, once the first stream has ended; `None` while it is active.
+    /// The transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The number of the first stream's range in the window.
+    /// The number of the transfer's range in [`CoordinatorState::window`].
     pub(super) id: usize,
-    /// The position of the first stream when it was last recorded.
+    /// The position of the transfer in the body when it was last recorded.
     pub(super) position: u64,
     pub(super) connection: FirstConnection,
 }
 
-/// The state of the first stream's connection.
+/// The state of the connection on which the download began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnection {
-    /// The connection is used for parts like any other, once it is idle.
+    /// The connection is used for parts like any other connection, once it is idle.
     Shared,
-    /// The connection offers HTTP/2, while parts need HTTP/1.1 connections. When its first stream
-    /// has ended, it is used for one part at a time.
+    /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
+    /// has ended, the connection is used for one part at a time.
     Separate {
         /// The number of the part that uses the connection, if one does.
         user: Option<usize>,
@@ -67,14 +69,14 @@ pub(super) enum FirstConnection {
 }
 
 impl FirstConnection {
-    /// Returns 1 if the first stream's connection is counted separately from the parts'
-    /// connections, else 0.
+    /// Returns 1 if the connection is counted separately from the parts' connections, and 0
+    /// otherwise.
     pub(super) fn separate(self) -> usize {
         usize::from(matches!(self, Self::Separate { .. }))
     }
 }
 
-/// A part whose response has not arrived completely.
+/// A part whose response has not been received completely.
 pub(super) struct PartInFlight {
     /// The offset of the next byte to receive.
     pub(super) at: u64,
@@ -91,10 +93,10 @@ impl PartInFlight {
     }
 }
 
-/// The number of received bytes, and the time of the last receipt.
+/// The number of bytes received by all connections, and the time when the last bytes were received.
 pub(super) struct ReceivedBytes {
     pub(super) total: u64,
-    /// The number of bytes received by parts, without the first stream.
+    /// The number of bytes received by parts. Those of the first transfer are not counted.
     pub(super) by_parts: u64,
     pub(super) last_at: Instant,
 }
@@ -105,7 +107,7 @@ impl ReceivedBytes {
     }
 }
 
-/// Counts consecutive failures of parts, and pauses requests after each.
+/// A counter of consecutive failures of parts, which pauses further requests after each failure.
 #[derive(Default)]
 pub(super) struct PartFailures {
     pub(super) count: u32,
@@ -125,7 +127,7 @@ impl PartFailures {
 }
 
 impl CoordinatorState {
-    /// Records the position of the first stream. Returns true if it has advanced.
+    /// Records the position of the first transfer in the body. Returns true if it has advanced.
     pub(super) fn on_first_position(&mut self, position: u64) -> bool {
         if self.first.transfer.is_some() || position <= self.first.position {
             return false;
@@ -158,8 +160,8 @@ impl CoordinatorState {
         self.parts.values().filter(|part| part.has_begun).count()
     }
 
-    /// Delivers buffered bytes as far as they are next in order: those of finished parts, and those
-    /// of the part that is being received there.
+    /// Delivers the buffered bytes that are next in order: those of finished parts, and those of a
+    /// part that is still being received.
     pub(super) fn emit(&mut self) -> Result<()> {
         let Some(first) = &mut self.first.transfer else { return Ok(()) };
         loop {

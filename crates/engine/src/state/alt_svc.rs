@@ -42,8 +42,8 @@ impl AltSvcCache {
         self.lock().on_field(target, source, field, clock::unix_now());
     }
 
-    /// Returns the alternative service to use for a request to `target`, if one speaks one of these
-    /// protocols (ALPN names, RFC 7301).
+    /// Returns the alternative service to use for a request to `target`. Its protocol must be one
+    /// of `alpn` (ALPN names, RFC 7301). Returns `None` if there is none.
     #[must_use]
     pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<AlternativeService> {
         let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);
@@ -55,7 +55,7 @@ impl AltSvcCache {
         self.lock().find(target, clock::unix_now(), speaks).cloned()
     }
 
-    /// Records that an alternative service of `target` cannot be used, so that it is not tried
+    /// Records that this alternative service of `target` cannot be used, so that it is not tried
     /// again.
     pub fn fails(&self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         self.lock().mark_failed(target, protocol, host, port);

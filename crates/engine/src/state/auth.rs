@@ -1,10 +1,10 @@
-//! Credentials of requests, and a cache of answered challenges.
+//! The credentials of requests, and a cache of the answers to challenges.
 //!
-//! If only Basic is allowed, or only a token, the credentials are sent with the first request.
-//! Otherwise, the first request is sent without credentials, and the server's challenge is
-//! answered. Further requests to the same protection space contain an answer without a challenge,
-//! with the same Digest nonce and a nonce count that all transfers with these [`AuthOptions`]
-//! share, until the server sends another nonce.
+//! If only Basic or only a token is allowed, the credentials are sent with the first request. In
+//! all other cases, the first request is sent without credentials, and the server's challenge is
+//! answered. Further requests to the same protection space contain an answer without another
+//! challenge. Until the server sends another nonce, all transfers with these [`AuthOptions`] share
+//! the Digest nonce and its count.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -41,8 +41,8 @@ pub const MAX_SPACES: usize = 256;
 /// cache of answered challenges.
 #[derive(Clone)]
 pub struct AuthOptions {
-    /// User and password (`-u`), for the origin of the caller's URL. If they are set, netrc is not
-    /// read.
+    /// The user and password (`-u`), for the origin of the caller's URL. If they are set, the netrc
+    /// file is not used.
     pub user: Option<Credentials>,
     /// A bearer token (`--oauth2-bearer`), for the origin of the caller's URL.
     pub bearer: Option<Arc<[u8]>>,
@@ -50,7 +50,7 @@ pub struct AuthOptions {
     /// first request (except Digest, which needs a challenge).
     pub allowed: AllowedAuthSchemes,
     /// Sign requests with the user's password as the key (`--aws-sigv4`), and use no other scheme.
-    /// Default: requests are not signed. Without credentials, nothing is signed.
+    /// Without credentials, nothing is signed. Default: requests are not signed.
     pub signature: Option<Arc<SigV4>>,
     /// The text of a netrc file. Default: none.
     pub netrc: NetrcText,
@@ -58,15 +58,17 @@ pub struct AuthOptions {
     pub memory: AuthCache,
 }
 
-/// The text of a netrc file, and how it is used. `Debug` does not show the text.
+/// The text of a netrc file, and its precedence. `Debug` does not show the text.
 #[derive(Clone, Default)]
 pub enum NetrcText {
     /// No netrc file is used.
     #[default]
     Off,
-    /// The URL's credentials take precedence over the file's (`--netrc-optional`).
+    /// The netrc file is used, but the credentials in the URL take precedence over it
+    /// (`--netrc-optional`).
     Optional(Arc<[u8]>),
-    /// The file's credentials replace the URL's (`--netrc`).
+    /// The netrc file is used, and its credentials take precedence over those in the URL
+    /// (`--netrc`).
     Required(Arc<[u8]>),
 }
 
@@ -78,7 +80,7 @@ pub struct AuthCache(Arc<Mutex<Vec<ProtectionSpace>>>);
 struct ProtectionSpace {
     origin: Origin,
     credentials: Credentials,
-    /// The target whose challenge was answered.
+    /// The target of the request whose challenge was answered.
     asked: Target,
     answer: AuthAnswer,
 }
@@ -88,17 +90,17 @@ enum AuthAnswer {
     Digest(DigestSession),
 }
 
-/// The scheme of the Authorization field that a request is sent with.
+/// The scheme of the credentials in a request's Authorization field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SentAuthScheme {
-    /// The request has no Authorization field, or one that the caller has set.
+    /// The request has no Authorization field, or one that the caller has set itself.
     Nothing,
     Basic,
     Bearer,
     Digest,
 }
 
-/// The properties of a request that its Authorization value depends on.
+/// The properties of a request on which its Authorization value depends.
 pub(crate) struct AuthRequest<'a> {
     pub(crate) target: &'a Target,
     pub(crate) method: &'a str,
@@ -107,7 +109,7 @@ pub(crate) struct AuthRequest<'a> {
 }
 
 impl AuthOptions {
-    /// Makes settings for Basic with this user and password.
+    /// Makes settings with this user and password, to be sent by Basic.
     #[must_use]
     pub fn user(user: Credentials) -> Self {
         Self { user: Some(user), ..Self::default() }
@@ -125,7 +127,7 @@ impl AuthOptions {
         Self { user: None, bearer: None, ..self.clone() }
     }
 
-    /// Returns the credentials that a request to `target` may use.
+    /// Returns the credentials with which a request to `target` may authenticate.
     pub(crate) fn identity(
         &self,
         user: Option<&Credentials>,
@@ -155,8 +157,8 @@ impl AuthOptions {
         }
     }
 
-    /// Returns the value of Authorization for a request that no challenge preceded, if one can be
-    /// sent.
+    /// Returns the value of Authorization for a request before any challenge. Returns `None` if the
+    /// credentials can be sent only after a challenge.
     pub(crate) fn preemptive_authorization(
         &self,
         identity: &RequestCredentials,
@@ -182,7 +184,7 @@ impl AuthOptions {
 }
 
 impl AuthCache {
-    /// Returns the Authorization value for a request in a known protection space.
+    /// Returns the Authorization value for a request whose protection space is in the cache.
     fn answer(
         &self,
         credentials: &Credentials,
@@ -211,7 +213,7 @@ impl AuthCache {
         }
     }
 
-    /// Stores the answer to a challenge to a request for `target`.
+    /// Stores how to answer the challenge that a request to `target` has received.
     pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &ChosenScheme) {
         let origin = target.origin();
         let mut spaces = self.lock();
@@ -252,7 +254,8 @@ impl AuthCache {
         known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.answers(new))
     }
 
-    /// Handles the Authentication-Info field of a response.
+    /// Handles the Authentication-Info field (RFC 7615) of a response, which may contain the next
+    /// nonce.
     pub(crate) fn on_info(&self, credentials: &Credentials, target: &Target, field: &[u8]) {
         let origin = target.origin();
         let mut spaces = self.lock();
@@ -280,8 +283,8 @@ impl ProtectionSpace {
         }
     }
 
-    /// Returns true if a request to `target` belongs to this protection space, as far as that is
-    /// known without a challenge.
+    /// Returns true if a request to `target` is known to belong to this protection space, without
+    /// sending it to get a challenge.
     fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target) -> bool {
         self.is_of(origin, credentials)
             && match &self.answer {

@@ -37,7 +37,8 @@ pub struct SharedCookieJar(Arc<JarInner>);
 #[derive(Default)]
 struct JarInner {
     cookies: RwLock<cookie::CookieStore>,
-    /// Locked while the jar is saved. Otherwise two saves could write the same changes.
+    /// The lock that is held while the jar is saved. Without it, two saves could write the same
+    /// changes.
     saving: Mutex<()>,
 }
 
@@ -48,7 +49,7 @@ impl SharedCookieJar {
         Self::default()
     }
 
-    /// Makes an empty jar whose file has the heading of this style.
+    /// Makes an empty jar. The files that it writes begin with the heading of this style.
     #[must_use]
     pub fn of(style: StateFileStyle) -> Self {
         Self(Arc::new(JarInner { cookies: RwLock::new(cookie::CookieStore::of(style)), saving: Mutex::default() }))
@@ -57,8 +58,8 @@ impl SharedCookieJar {
     /// Adds the cookies of a Netscape file (or of one with `Set-Cookie:` lines). Returns the number
     /// of lines that are not valid cookies. A missing file counts as empty.
     ///
-    /// For the file that [`SharedCookieJar::save`] will write: its cookies count as saved already.
-    /// For any other file, use [`SharedCookieJar::import`].
+    /// Use this for the file to which [`SharedCookieJar::save`] will write: its cookies count as
+    /// saved already. For any other file, use [`SharedCookieJar::import`].
     ///
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
@@ -68,11 +69,11 @@ impl SharedCookieJar {
         Ok(read.refused)
     }
 
-    /// Adds the cookies of a file that will not be written, like [`SharedCookieJar::load`]. Its
-    /// cookies are saved together with the others.
+    /// Adds the cookies of a file, like [`SharedCookieJar::load`], but the cookies do not count as
+    /// saved. So [`SharedCookieJar::save`] writes them to its own file.
     ///
     /// # Errors
-    /// As [`SharedCookieJar::load`].
+    /// The errors of [`SharedCookieJar::load`].
     pub fn import(&self, path: impl AsRef<Path>) -> Result<usize> {
         Ok(self.import_text(&locked_file::read(path.as_ref())?))
     }
@@ -81,7 +82,7 @@ impl SharedCookieJar {
     /// `Set-Cookie:` lines without a domain are for this host alone.
     ///
     /// # Errors
-    /// As [`SharedCookieJar::load`].
+    /// The errors of [`SharedCookieJar::load`].
     pub fn import_of(&self, path: impl AsRef<Path>, host: Option<&str>) -> Result<usize> {
         Ok(self.import_text_of(&locked_file::read(path.as_ref())?, host))
     }
@@ -113,12 +114,13 @@ impl SharedCookieJar {
         self.save_by(path, None)
     }
 
-    /// Saves like [`SharedCookieJar::save`]. Waits at most until this deadline for a lock that
+    /// Saves like [`SharedCookieJar::save`]. Waits at most until the deadline for a lock that
     /// another process holds on the file.
     ///
     /// # Errors
-    /// As [`SharedCookieJar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the
-    /// deadline. Its text names the process that holds the lock, if the system reveals it.
+    /// The errors of [`SharedCookieJar::save`], and
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the deadline. Its text names the
+    /// process that holds the lock, if the system reveals it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().ignore_poison();
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
@@ -134,10 +136,10 @@ impl SharedCookieJar {
     }
 
     /// Replaces a Netscape file with all cookies of the jar, with mode 0600. Waits at most until
-    /// this deadline for a lock that another process holds on the file.
+    /// the deadline for a lock that another process holds on the file.
     ///
     /// # Errors
-    /// As [`SharedCookieJar::save_by`].
+    /// The errors of [`SharedCookieJar::save_by`].
     pub fn replace_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().ignore_poison();
         let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, clock::unix_now())));
@@ -175,12 +177,13 @@ impl SharedCookieJar {
         self.read().cookie_for(target, clock::unix_now())
     }
 
-    /// Calls `look` with the cookies, and returns its result.
+    /// Calls `look` with the cookies, and returns the result of `look`.
     pub fn with<T>(&self, look: impl FnOnce(&cookie::CookieStore) -> T) -> T {
         look(&self.read())
     }
 
-    /// Calls `change` with the cookies, and returns its result. Meanwhile no request can read them.
+    /// Calls `change` with the cookies, and returns the result of `change`. Meanwhile, no request
+    /// can read or store cookies.
     pub fn change<T>(&self, change: impl FnOnce(&mut cookie::CookieStore) -> T) -> T {
         change(&mut self.write())
     }

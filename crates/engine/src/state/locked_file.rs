@@ -7,9 +7,9 @@
 //!    └────────────────────────────┘
 //! ```
 //!
-//! The lock is on the file itself. After locking, the path must still refer to that file, or the
-//! lock is useless. The rejected alternative is a separate lock file, which would remain, and needs
-//! the right to create files in the directory even when the rename does not.
+//! The lock is on the file itself. After it is locked, the path must still refer to that file, or
+//! the lock is useless. The rejected alternative is a separate lock file. It would remain, and
+//! creating it needs the right to create files in the directory even where renaming does not.
 //!
 //! If no file can be renamed to the path (a mount point, a directory in which no file can be
 //! created), the file is written in place, under its lock.
@@ -28,12 +28,13 @@ use rustix::io::Errno;
 use crate::sink::naming::prevents_replacement;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes read of such a file. The limits of the stores keep files far below.
+/// The maximum number of bytes that are read from such a file. The limits of the stores keep their
+/// files far smaller.
 const MOST: u64 = 64 << 20;
 /// The maximum pause between two attempts to lock a file.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Returns the content of a file; empty if it does not exist.
+/// Returns the content of a file. Returns empty content if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     match File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text)) {
@@ -83,8 +84,8 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
     }
 }
 
-/// Returns the path to replace: that of the opened file, after symbolic links. Returns `None` if
-/// the path now refers to another file.
+/// Returns the path to replace: that of the opened file, after following symbolic links. Returns
+/// `None` if `path` now refers to another file.
 fn replaceable(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
     let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);

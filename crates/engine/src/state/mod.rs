@@ -10,7 +10,7 @@
 //! | `locked_file` | a save that loses nothing |
 //! | `shared_store` | the file and the lock of HSTS and Alt-Svc |
 //!
-//! The rules are in `httphaul-policy`; this module adds the locks, the clock and the files. The
+//! The rules are in `httphaul-policy`. This module adds the locks, the clock and the files. The
 //! clones of a store share its contents.
 //!
 //! ```no_run

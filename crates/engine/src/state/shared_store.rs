@@ -14,15 +14,15 @@ use crate::{Result, clock};
 
 /// A store that can be loaded from a text file and saved to it.
 pub trait PersistentStore: Default {
-    /// Makes an empty store whose file has the heading of this style.
+    /// Makes an empty store. The files that it writes begin with the heading of this style.
     fn with_style(style: StateFileStyle) -> Self;
     /// Adds the entries in the text of a file. `now` is the Unix time.
     fn load(&mut self, text: &str, now: u64);
-    /// Applies the changes since the last save to the store that the file contains.
+    /// Applies the changes since the last save to `file`, the store that was read from the file.
     fn apply_to(&self, file: &mut Self);
-    /// Returns the text of the file. `now` is the Unix time.
+    /// Returns the content of the store as the text of a file. `now` is the Unix time.
     fn write(&self, now: u64) -> String;
-    /// Records that the file contains the changes.
+    /// Records that the changes so far were written to the file.
     fn saved(&mut self);
 }
 
@@ -49,7 +49,7 @@ impl<T: PersistentStore> SharedStore<T> {
         Self::default()
     }
 
-    /// Makes an empty store whose file has the heading of this style.
+    /// Makes an empty store. The files that it writes begin with the heading of this style.
     #[must_use]
     pub fn of(style: StateFileStyle) -> Self {
         Self(Arc::new(Mutex::new(T::with_style(style))))
@@ -75,12 +75,12 @@ impl<T: PersistentStore> SharedStore<T> {
         self.save_by(path, None)
     }
 
-    /// Saves like [`save`](Self::save). Waits at most until this deadline for a lock that another
+    /// Saves like [`save`](Self::save). Waits at most until the deadline for a lock that another
     /// process holds on the file.
     ///
     /// # Errors
-    /// As [`save`](Self::save), and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the
-    /// deadline. Its text names the process that holds the lock, if the system reveals it.
+    /// The errors of [`save`](Self::save), and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at
+    /// the deadline. Its text names the process that holds the lock, if the system reveals it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let mut known = self.lock();
         // The store is locked until the file is written: if that fails, no change may be lost.

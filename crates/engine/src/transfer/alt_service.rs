@@ -1,5 +1,5 @@
 //! The route of a transfer's connection: through a proxy, or to an alternative service (RFC 7838).
-//! An alternative service that fails is dropped in favour of the origin.
+//! If an alternative service fails, the origin is used instead.
 
 use haul_policy::alt_svc::AlpnProtocol;
 
@@ -53,8 +53,8 @@ impl Transfer {
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 
-    /// Stops using the alternative service if this error means that it could not be reached.
-    /// Returns false if none was in use, or if the error has another cause.
+    /// Stops using the alternative service if `error` means that it could not be reached. Returns
+    /// false if no alternative service was in use, or if the error has another cause.
     pub(super) fn drop_alternative_after(&mut self, error: &Error) -> bool {
         let is_of_service = matches!(
             error.kind(),

@@ -17,24 +17,26 @@ use crate::clock;
 use crate::state::auth::{AuthRequest, NetrcText, SentAuthScheme};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of challenges that are answered; a further one is the final response. Without
-/// a limit, a server could call each nonce stale.
+/// The maximum number of challenges that are answered for one target. A further challenge is
+/// treated as the final response. Without a limit, a server could reject each nonce as stale.
 const MAX_ANSWERS: u8 = 3;
 
 /// The state of a transfer's authentication.
 #[derive(Debug)]
 pub(super) struct AuthState {
-    /// The first target, if its URL contains a user. User information in a redirect is ignored,
-    /// since the caller did not provide it.
+    /// The caller's target, if its URL contains a user name. User names in redirects are ignored,
+    /// since the caller did not provide them.
     first: Option<Box<Target>>,
-    /// The credentials for the current target; `None` before they are looked up.
+    /// The credentials for the current target; `None` until they are looked up for its first
+    /// request.
     identity: Option<RequestCredentials>,
     sent: SentAuthScheme,
     /// The number of challenges of the current target that were answered.
     answers: u8,
-    /// The current request omits its content, because its only purpose is to get a challenge.
+    /// True if the current request omits its content, because its only purpose is to get a
+    /// challenge.
     pub(super) is_probe: bool,
-    /// The server sent no challenge although one was expected.
+    /// True if the server sent no challenge although one was expected.
     is_unchallenged: bool,
 }
 
@@ -48,12 +50,12 @@ impl AuthState {
         is_unchallenged: false,
     };
 
-    /// Makes the state for the caller's target.
+    /// Makes the state for a transfer that begins with the caller's target.
     pub(super) fn new(target: &Target) -> Self {
         Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
 
-    /// Makes the state for the target of a redirect, without anything about the current target.
+    /// Makes the state for the target of a redirect. Nothing about the current target is kept.
     pub(super) fn for_redirect(&self) -> Self {
         Self { first: self.first.clone(), ..Self::NONE }
     }
@@ -100,22 +102,22 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Returns the signature algorithm and the credentials for the next request, if it is to be
-    /// signed and credentials exist.
+    /// Returns the signature algorithm and the credentials for the next request. Returns `None` if
+    /// the request is not signed, or if there are no credentials for it.
     fn signing(&self, callers: &CallerFields<'_>) -> Option<(&SigV4, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
         let credentials = self.auth.identity.as_ref()?.credentials.as_ref()?;
         callers.engine_sets("Authorization").then_some((scheme, credentials))
     }
 
-    /// Returns the target as it is spelled in the signature, if that differs from the caller's
-    /// spelling.
+    /// Returns the target in the spelling that the signature uses, if that differs from the
+    /// caller's spelling.
     pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
         self.signing(callers)?.0.signed_target(&self.current.target)
     }
 
-    /// Signs the next request. `given` are the caller's fields in the request; fields that proxies
-    /// do not change are signed, too.
+    /// Signs the next request. `given` are the caller's fields in the request. Of these, all that
+    /// proxies do not change are signed.
     pub(super) fn signature(
         &self,
         callers: &CallerFields<'_>,
@@ -174,7 +176,8 @@ impl Transfer {
         })
     }
 
-    /// Handles a response with a challenge. Returns `None` if the response is final.
+    /// Handles a 401, by answering its challenge if possible. Returns `None` if the response is
+    /// final.
     pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);

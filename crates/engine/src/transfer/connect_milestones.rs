@@ -41,7 +41,7 @@ impl ConnectObserver for Transfer {
 }
 
 impl Transfer {
-    /// Enters another phase. Returns the time since the transfer began.
+    /// Begins another phase of the transfer. Returns the time since the transfer began.
     fn enter_phase(&mut self, phase: TransferPhase) -> Duration {
         let now = Instant::now();
         self.facts.enter(phase, now);
@@ -49,7 +49,8 @@ impl Transfer {
     }
 }
 
-/// Reports milestones to a transfer, if one still waits for the connection.
+/// Reports the milestones to a transfer. Does nothing if no transfer waits for the connection any
+/// more.
 impl ConnectObserver for Option<&mut Box<Transfer>> {
     fn resolved(&mut self) {
         self.iter_mut().for_each(|transfer| transfer.resolved());

@@ -1,4 +1,4 @@
-//! Content codings of a transfer: whether to request and to decode them.
+//! The content codings of a transfer: whether compressed content is requested and decoded.
 
 use haul_proto::head::ResponseHead;
 
@@ -7,8 +7,8 @@ use crate::body::is_decodable;
 
 impl Transfer {
     /// Returns true if the request asks for compressed content. It does not if a part of the
-    /// content is wanted, or if the sink has content without a coding: a part of compressed content
-    /// would not fit.
+    /// content is wanted, or if the sink already has a part of the content without a coding. A part
+    /// of compressed content would not fit to these.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
         options.decode

@@ -16,8 +16,8 @@ use crate::sink::TransferWaker;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum length of an unwanted body that is received to its end, to keep the connection, in
-/// bytes.
+/// The maximum length, in bytes, of an unwanted body that is received to its end so that the
+/// connection can be reused.
 const MAX_DRAINED: u64 = 64 << 10;
 
 impl Transfer {
@@ -41,8 +41,9 @@ impl Transfer {
         self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
     }
 
-    /// Returns true if the transfer could accept the first bytes of its response, as far as that is
-    /// known before the response begins.
+    /// Returns true if the transfer could accept the first bytes of its response. Called before the
+    /// response begins, when its head is not known. If not, `waker` is woken with `token` once that
+    /// changes.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         match self.response.disposition {
             BodyDisposition::Unknown | BodyDisposition::Deliver => self.body.credit(waker, token) > 0,
@@ -50,8 +51,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer has reached the offset at which another part begins, so that
-    /// the rest of the response is not needed.
+    /// Returns true if the transfer has reached the offset at which another part of a split
+    /// download begins, so that the rest of the response is not needed.
     #[must_use]
     pub fn has_reached_split_end(&self) -> bool {
         let is_delivered = matches!(self.response.disposition, BodyDisposition::Deliver);
@@ -100,8 +101,8 @@ impl Transfer {
         if wanted.is_empty() { Ok(()) } else { self.body.push(Lease::borrowed(&lease.bytes()[wanted])) }
     }
 
-    /// Returns the range of the next `bytes` received bytes that must be delivered: not those that
-    /// were delivered before, and none after the end of the transfer's range.
+    /// Returns the range of the next `bytes` received bytes that must be delivered. It excludes
+    /// bytes that were delivered before, and bytes after the end of the transfer's range.
     fn wanted_range(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
@@ -117,7 +118,7 @@ impl Transfer {
         Ok(start..start + (end - at))
     }
 
-    /// Sets the position of the transfer.
+    /// Sets the offset of the next byte to deliver.
     fn set_position(&mut self, at: u64) {
         self.resume.range.at = at;
         if let Some(end) = self.split.end() {
@@ -128,7 +129,7 @@ impl Transfer {
     /// Delivers received body bytes that lie in several buffers.
     ///
     /// # Errors
-    /// As [`Transfer::on_body`].
+    /// The errors of [`Transfer::on_body`].
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
@@ -142,7 +143,7 @@ impl Transfer {
         self.body.push_pieces(pieces)
     }
 
-    /// Reports content to the trace, if it observes content.
+    /// Reports content to the trace, if there is a trace that observes content.
     fn report_content(&self, content: &[u8]) {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&TraceEvent::Received(content));
@@ -154,7 +155,8 @@ impl Transfer {
         self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
-    /// Returns the descriptor to which body bytes may be moved directly, unless code must see them.
+    /// Returns the descriptor to which body bytes may be moved directly. Returns `None` if the
+    /// bytes must be decoded, searched, skipped or traced, or if the sink has no such descriptor.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
             BodyDisposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),

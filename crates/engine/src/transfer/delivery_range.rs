@@ -1,5 +1,5 @@
-//! The byte range of a representation that a transfer delivers, and the position in it. They allow
-//! a broken body to be resumed at its exact byte, and tie a part of a split body to its
+//! The byte range of a representation that a transfer delivers, and the position in it. By them, a
+//! broken body is resumed at its exact byte, and a part of a split body is tied to its
 //! representation.
 //!
 //! ```text
@@ -21,7 +21,7 @@ use haul_proto::head::ResponseHead;
 use crate::request::{ContentSpan, RequestOptions};
 use crate::sink::PartialContent;
 
-/// The byte range that a transfer delivers, and its position there.
+/// The byte range that a transfer delivers, and the position of the next byte in it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeliveryRange {
     /// The offset after the last byte to deliver; `None` is the end of the representation.
@@ -34,39 +34,39 @@ pub(super) struct DeliveryRange {
     pub(super) validator: Option<Validator>,
     /// The coding of the content delivered so far; `None` before the first response.
     coding: Option<Vec<u8>>,
-    /// The range is a beginning of unknown content ([`ContentSpan::Opening`]), which may be
-    /// shorter.
+    /// True if the range is the beginning of content of unknown length ([`ContentSpan::Opening`]),
+    /// so that the content may be shorter than the range.
     is_opening: bool,
-    /// The request begins at the last existing byte, so that the response contains the total
-    /// length.
+    /// True if the request begins one byte earlier, at the last existing byte, so that the response
+    /// contains the total length.
     requests_last_byte: bool,
 }
 
 /// The relation of a response to the requested range.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeVerdict {
-    /// Ranges do not matter for this response; its status decides.
+    /// The response is not judged by its range, but by its status.
     Ordinary,
     /// The response contains exactly the requested bytes.
     Continues,
-    /// The response contains the same representation from its beginning. This many bytes must be
-    /// skipped.
+    /// The response contains the same representation from its beginning. The field is the number of
+    /// bytes to skip.
     Repeats(u64),
     /// The range is complete: no byte is missing.
     Complete,
     /// The representation has changed.
     Changed,
-    /// The server does not support ranges, or not correctly; the text says how.
+    /// The server does not support ranges correctly, or not at all. The text is the reason.
     Refused(&'static str),
 }
 
 impl DeliveryRange {
-    /// Makes the range of a whole representation from this byte on.
+    /// Makes the range from the offset `first` to the end of the representation.
     pub(super) fn starting_at(first: u64) -> Self {
         Self { at: first, ..Self::default() }
     }
 
-    /// Makes the range that the caller's options select: a whole representation, or a span.
+    /// Makes the range that the caller's options select: the whole representation, or a part of it.
     pub(super) fn from_options(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::starting_at(options.resume_from.unwrap_or(0)),
@@ -83,7 +83,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Makes the range of a part of a known representation.
+    /// Makes the range `span` of a representation with a known length and validator.
     pub(super) fn part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
         Self {
             end: Some(span.end),
@@ -95,7 +95,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Limits the range to the first bytes that are missing in existing content.
+    /// Limits the range to the first bytes that are missing in content that the sink already has.
     pub(super) fn resume_partial(&mut self, partial: PartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
@@ -104,7 +104,7 @@ impl DeliveryRange {
         self.end = self.end.filter(|&end| Some(end) != self.total);
     }
 
-    /// Moves the range to the next missing bytes.
+    /// Moves the range to the next missing bytes, `gap`.
     pub(super) fn move_to(&mut self, gap: std::ops::Range<u64>) {
         self.at = gap.start;
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
@@ -116,12 +116,12 @@ impl DeliveryRange {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Returns true if the rest can be requested after a response broke off.
+    /// Returns true if a further request can fetch the rest of a response that broke off.
     pub(super) fn is_resumable(&self) -> bool {
         self.validator.is_some()
     }
 
-    /// Returns true if the content has no coding.
+    /// Returns true if the content delivered so far has no content coding.
     pub(super) fn is_plain(&self) -> bool {
         self.coding.as_ref().is_none_or(Vec::is_empty)
     }
@@ -144,9 +144,9 @@ impl DeliveryRange {
         self.at - u64::from(self.requests_last_byte)
     }
 
-    /// Returns true, once, if the last existing byte should be requested. After a 416 without a
-    /// total length, as Apache and lighttpd send it despite RFC 9110 section 15.5.17, the response
-    /// to that request contains the length.
+    /// Returns true if the request should be repeated from the last existing byte on, which happens
+    /// once at most. Apache and lighttpd send a 416 without the total length, despite RFC 9110
+    /// section 15.5.17. The response to the repeated request contains the length.
     pub(super) fn try_last_byte(&mut self, head: &ResponseHead) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
         let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.requests_last_byte;
@@ -154,12 +154,12 @@ impl DeliveryRange {
         may
     }
 
-    /// Returns the end of the range, as far as it is known.
+    /// Returns the offset after the last byte of the range, if known.
     pub(super) fn known_end(&self) -> Option<u64> {
         self.end.or(self.total)
     }
 
-    /// Stores the length and the validator of a 200.
+    /// Stores the length and the validator that a 200 announces.
     pub(super) fn on_whole(&mut self, head: &ResponseHead, framing: BodyFraming) {
         *self = Self {
             total: match framing {
@@ -172,7 +172,7 @@ impl DeliveryRange {
         };
     }
 
-    /// Stores the total length of a 206 that contains the requested range.
+    /// Stores the total length that a 206 with the requested range announces.
     pub(super) fn on_part(&mut self, head: &ResponseHead) {
         if let Some(range) = content_range_of(head) {
             self.total = range.total;
@@ -185,12 +185,13 @@ impl DeliveryRange {
         self.is_opening = false;
     }
 
-    /// Returns true if the range is a beginning of unknown content of which no byte has arrived.
+    /// Returns true if the range is a [`ContentSpan::Opening`] of which no byte has arrived.
     pub(super) fn is_opening(&self) -> bool {
         self.is_opening
     }
 
-    /// Returns the end of the range in a representation of this length, as far as it is known.
+    /// Returns the end of the range in a representation of the length `total`. Returns `None` if it
+    /// is not known.
     fn end_within(&self, total: Option<u64>) -> Option<u64> {
         match (self.end, total) {
             (Some(end), Some(total)) if self.is_opening => Some(end.min(total)),
@@ -198,7 +199,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Returns the relation of a response to the range.
+    /// Compares a response with the requested range.
     pub(super) fn judge(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.judge_part(head, framing),
@@ -208,7 +209,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Judges a 206.
+    /// Compares a 206 with the requested range.
     fn judge_part(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
@@ -242,7 +243,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Judges a 200.
+    /// Compares a 200 with the requested range.
     fn judge_whole(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
             return RangeVerdict::Refused("the whole instead of a range");
@@ -261,7 +262,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Judges a 416.
+    /// Compares a 416 with the requested range.
     fn judge_unsatisfied(&self, head: &ResponseHead) -> RangeVerdict {
         let Some(total) = content_range_of(head).and_then(|range| range.total) else {
             return RangeVerdict::Refused("no such range, and not how long it is");
@@ -274,7 +275,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares the known validator with those of a response.
+    /// Compares the known validator of the representation with those of a response.
     fn agrees(&self, head: &ResponseHead) -> ValidatorMatch {
         self.validator
             .as_ref()
@@ -282,8 +283,9 @@ impl DeliveryRange {
     }
 }
 
-/// Returns the strong validator of a response. Called for every response that begins a body, so it
-/// makes only one pass; most have a strong entity-tag, which is sufficient.
+/// Returns the strong validator of a response. The function is called for every response that
+/// begins a body, so it reads the fields only once. Most responses have a strong entity-tag, which
+/// is sufficient.
 fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     let tag = head.get("etag").and_then(|etag| Validator::strong(Some(etag), None, None));
     if tag.is_some() {

@@ -1,7 +1,7 @@
 //! The end of the first stream of a split: the offset at which another connection's part begins.
 //! The stream stops there although its response continues.
 //!
-//! The end is tentative at first: the stream waits when it reaches it. Once a part's response has
+//! At first, the end is tentative: a stream that reaches it waits. Once a part's response has
 //! begun, the end is settled, and a stream that reaches it is finished. If no part arrives, the end
 //! is removed, and the stream continues.
 
@@ -11,19 +11,19 @@ use std::sync::{Arc, Mutex};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// The end that a split sets for its first stream, shared with that stream, and the stream's
-/// position.
+/// The end that a split download sets for its first stream, and that stream's position. The split
+/// and the stream share both.
 #[derive(Default)]
 pub(crate) struct EndOffset {
     end: AtomicU64,
     is_settled: AtomicBool,
-    /// The position of the stream.
+    /// The offset of the stream's next byte in the body.
     position: AtomicU64,
     waiting: Mutex<Option<(Arc<dyn TransferWaker>, usize)>>,
 }
 
 impl EndOffset {
-    /// Makes an end without a limit.
+    /// Makes an end that is not set, so that the stream does not stop.
     pub(crate) fn unlimited() -> Arc<Self> {
         Arc::new(Self { end: AtomicU64::new(u64::MAX), ..Self::default() })
     }
@@ -39,12 +39,12 @@ impl EndOffset {
         self.end.load(Ordering::SeqCst)
     }
 
-    /// Returns the position of the stream.
+    /// Returns the offset of the stream's next byte in the body.
     pub(crate) fn position(&self) -> u64 {
         self.position.load(Ordering::SeqCst)
     }
 
-    /// Records the position of the stream.
+    /// Records the offset of the stream's next byte in the body.
     pub(super) fn set_position(&self, at: u64) {
         self.position.store(at, Ordering::SeqCst);
     }
@@ -55,8 +55,8 @@ impl EndOffset {
         self.wake();
     }
 
-    /// Returns the number of bytes that a stream at the offset `at` may deliver now. If it is 0,
-    /// `waker` is woken with `token` once that changes.
+    /// Returns the number of bytes that a stream at the offset `at` may deliver now. If it is 0
+    /// because the end is tentative, `waker` is woken with `token` once that changes.
     pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let room = self.end().saturating_sub(at);
         if room == 0 {
@@ -66,8 +66,8 @@ impl EndOffset {
     }
 
     /// Returns the end of the bytes to deliver among those from `at` to `received_to`, which were
-    /// received together. Bytes after a tentative end, such as the rest of a TLS record, are
-    /// delivered, since they would be missing if the end were removed.
+    /// received together. If the end is tentative, bytes after it (such as the rest of a TLS
+    /// record) are delivered, too. They would be missing if the end were removed.
     pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }

@@ -89,8 +89,8 @@ pub use state::Scheduling;
 /// the server does not support ranges correctly.
 const MAX_RESTARTS: u32 = 2;
 
-/// The size of stored heads from which on no further head is stored for delivery, in bytes. Without
-/// a limit, redirects from a hostile server would use much memory.
+/// The total size of stored heads, in bytes, from which on no further head is stored for delivery.
+/// Without a limit, redirects from a hostile server would use much memory.
 const MAX_KEPT_HEADS: usize = 1 << 20;
 
 /// A transfer in progress. Fields that are rarely used, or that move to another owner, are boxed:
@@ -110,14 +110,14 @@ pub struct Transfer {
     speed: SpeedLimits,
     split: SplitRole,
     body: BodyDelivery,
-    /// The head of the first delivered response; later ones only continue its body.
+    /// The head of the first response that is delivered. Later responses only continue its body.
     head: Option<ResponseHead>,
     /// The trailers of the response. Boxed, since few responses have any.
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
     proxy_auth: ProxyChallenges,
     history: RedirectHistory,
-    /// The facts about the transfer that are known so far.
+    /// The facts about the transfer so far.
     pub facts: Box<Facts>,
     /// Data by which the caller's queue recognizes and orders the transfer.
     pub scheduling: Scheduling,
@@ -132,7 +132,7 @@ impl Transfer {
         Self::with_particulars(target, options, RequestOverrides::default(), body, now, tag)
     }
 
-    /// Makes a transfer with settings for this request alone (`particulars`).
+    /// Makes a transfer with settings that apply to this request alone (`particulars`).
     #[must_use]
     pub fn with_particulars(
         target: Target,
@@ -188,7 +188,7 @@ impl Transfer {
     }
 
     /// Resets a finished transfer for another attempt, as if it had received nothing. Returns false
-    /// if that is impossible.
+    /// if the method is not idempotent, or if some of the content was already output.
     pub fn reset_for_retry(&mut self) -> bool {
         let may = is_idempotent(&self.current.method) && self.body.restart();
         if may {
@@ -198,21 +198,24 @@ impl Transfer {
         may
     }
 
-    /// Resets the state of the response, as if nothing had been received.
+    /// Resets the state of the response, so that the next request fetches the content from the
+    /// beginning.
     fn start_over(&mut self) {
         self.resume = ResumeState::fresh(&self.options, self.ranges.start);
         self.facts.body_bytes = 0;
     }
 
-    /// Resets the state of the response and of the request, as if nothing had been sent.
+    /// Resets the state of the response and of the redirects, so that the next request goes to the
+    /// caller's target.
     fn restart_at_first_target(&mut self) {
         self.start_over();
         self.forget_redirects();
     }
 
     /// Makes the next request for the missing bytes go to the caller's target instead of a
-    /// redirect's target, which may have failed, or whose URL may allow only one request. Does
-    /// nothing if the content can be sent only once, or if a redirect changed the method (303).
+    /// redirect's target. The latter may have failed, or its URL may be valid for only one request.
+    /// Does nothing if the content can be sent only once, or if a redirect changed the method
+    /// (303).
     fn return_to_first_target(&mut self) {
         let is_spent =
             || self.particulars.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_spent);
@@ -221,7 +224,8 @@ impl Transfer {
         }
     }
 
-    /// Forgets all redirects and what depends on them, and returns to the caller's target.
+    /// Forgets all redirects and the state that depends on them, and returns to the caller's
+    /// target.
     fn forget_redirects(&mut self) {
         let with_body = self.particulars.content(&self.options).is_some();
         self.current.start_over(with_body, self.options.referer.clone());
@@ -238,7 +242,7 @@ impl Transfer {
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }
 
-    /// Returns true if the request may be sent again after a reused connection turns out to be
+    /// Returns true if the request may be sent again when a reused connection turns out to be
     /// closed.
     #[must_use]
     pub(crate) fn may_resend(&self) -> bool {
@@ -276,7 +280,7 @@ impl Transfer {
         self.attempt.deadline
     }
 
-    /// Begins an attempt at this time, and sets its deadline.
+    /// Begins an attempt at the time `at`, and sets its deadline.
     fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
         self.attempt.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
@@ -298,7 +302,7 @@ impl Transfer {
         self.head.as_ref()
     }
 
-    /// Returns the followed redirects, if they are kept.
+    /// Returns the redirects that were followed, if [`RequestOptions::keep_history`] is set.
     #[must_use]
     pub fn history(&self) -> &[FollowedRedirect] {
         &self.history.redirects
@@ -310,7 +314,7 @@ impl Transfer {
         self.speed.is_limited()
     }
 
-    /// Records that a part of the request was sent, which restarts the time limit on the server's
+    /// Records that bytes of the request were sent, which restarts the time limit on the server's
     /// silence.
     pub fn on_upload_progress(&mut self) {
         self.speed.on_activity(Instant::now());
@@ -334,7 +338,8 @@ impl Transfer {
         self.speed.next_check()
     }
 
-    /// Returns an error if the transfer was too slow for too long, or the server silent.
+    /// Returns an error if the transfer was too slow for too long, or the server was silent for too
+    /// long.
     pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
         self.speed.check(self.facts.body_bytes, now)
     }

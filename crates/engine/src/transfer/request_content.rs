@@ -11,22 +11,23 @@ use crate::body::upload::rate_limited::RateLimitedUpload;
 use crate::body::upload::{BodyUpload, RequestBody};
 use crate::{Error, ErrorKind};
 
-/// The size of content above which a request waits for a 100 (Continue), as in curl (RFC 9110
-/// section 10.1.1), in bytes.
+/// The size of content, in bytes, above which a request waits for a 100 (Continue), as in curl (RFC
+/// 9110 section 10.1.1).
 const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
-/// The size of content up to which a server is assumed to read all of it even if it refuses the
-/// request, in bytes.
+/// The size of content, in bytes, up to which a server is assumed to read all of it even if it
+/// refuses the request.
 const READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The `Expect: 100-continue` of a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expectation {
-    /// The current request has no such field.
+    /// The current request has no `Expect` field.
     None,
-    /// The current request has one, so its content waits for a 100 (Continue).
+    /// The current request has an `Expect` field, so its content waits for a 100 (Continue).
     Sent,
-    /// The target has rejected one with a 417, so requests to it have none.
+    /// The target has rejected a request with `Expect` by a 417, so further requests to it have
+    /// none.
     Rejected,
 }
 
@@ -42,8 +43,8 @@ impl Transfer {
         self.content().is_some()
     }
 
-    /// Makes an upload of the content for the connection. Returns `None` if there is nothing to
-    /// send.
+    /// Makes an upload of the content for the connection. Returns `None` if the next request has no
+    /// content.
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn BodyUpload>> {
         let upload = self.content().filter(|_| !self.auth.is_probe)?.upload();
@@ -58,7 +59,7 @@ impl Transfer {
         (upload.length() != Some(0) || self.has_caller_field("Transfer-Encoding")).then_some(upload)
     }
 
-    /// Returns true if the caller has set the field.
+    /// Returns true if the caller sets the field with this name.
     fn has_caller_field(&self, field: &str) -> bool {
         self.options.fields.iter().chain(&self.particulars.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
@@ -91,8 +92,9 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Returns the expectation of the next request. It has `Expect` if the caller sets that field,
-    /// or if the content is large and `worth` is true, unless the target has rejected one.
+    /// Returns the [`Expectation`] of the next request. The request has `Expect` if the caller sets
+    /// that field, or if the content is large and `worth` is true. It has none if the target has
+    /// rejected one.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> Expectation {
         match self.expectation {
             Expectation::Rejected => Expectation::Rejected,
@@ -137,9 +139,9 @@ impl Transfer {
     }
 
     /// Returns true if the server may not have read all of the content, because it refused a
-    /// request with large content. Squid then reads no further, and would not see another request
-    /// on that connection, even if all bytes were written to the socket. Returns false if the
-    /// caller authenticates the connection itself, since that needs the same connection again.
+    /// request with large content. Squid then reads no further bytes from the connection, so it
+    /// would not see another request there. Returns false if the caller authenticates the
+    /// connection itself, since the next request then needs the same connection.
     pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known now.
@@ -161,8 +163,8 @@ impl Transfer {
         self.content().is_some_and(|body| !body.is_repeatable())
     }
 
-    /// Returns an error if the content cannot be sent in another request: it can be read only once,
-    /// or the server does not support chunks (RFC 9112 section 6.1).
+    /// Returns an error if the content cannot be sent in another request, because it can be read
+    /// only once, or because the server does not support chunks (RFC 9112 section 6.1).
     pub(super) fn resend_error(&self) -> Option<Error> {
         if self.current.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";

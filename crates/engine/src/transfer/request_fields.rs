@@ -38,7 +38,8 @@ pub(super) struct CallerFields<'a> {
     secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
-    /// The caller has no fields, as for most requests, so no field has to be searched.
+    /// True if the caller has no fields, as in most requests, so that no field has to be searched
+    /// for.
     is_empty: bool,
 }
 
@@ -52,8 +53,8 @@ impl<'a> CallerFields<'a> {
         Self { is_empty, ..callers }
     }
 
-    /// Returns the caller's fields that may be sent: the shared ones that this request does not
-    /// replace, then the request's own.
+    /// Returns the caller's fields that may be sent to the target: the fields of the shared
+    /// options, except those that this request replaces, and then the request's own fields.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a OwnedField> + use<'a> {
         let Self { own, secrets, same_origin, hands_on, .. } = *self;
         let may_send = if hands_on { may_send_as_curl } else { may_send };
@@ -76,8 +77,8 @@ impl<'a> CallerFields<'a> {
     }
 }
 
-/// The request-target and fields for a proxy that forwards the request; empty if there is no such
-/// proxy.
+/// The request-target and the fields for a proxy that forwards the request. Both are empty if there
+/// is no such proxy.
 #[derive(Default)]
 pub(super) struct ForwardedRequest {
     /// The request-target in absolute form.
@@ -86,13 +87,13 @@ pub(super) struct ForwardedRequest {
 }
 
 impl ForwardedRequest {
-    /// Returns the value of the field with this name.
+    /// Returns the value of the proxy's field with this name.
     fn get(&self, wanted: &str) -> Option<&[u8]> {
         let found = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// Returns the fields that have no fixed position among the engine's fields.
+    /// Returns the proxy's fields that have no fixed position among the engine's fields.
     fn others(&self) -> impl Iterator<Item = FieldLine<'_>> {
         let is_placed =
             |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
@@ -104,7 +105,8 @@ impl ForwardedRequest {
 /// written.
 pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
-    /// The value of Authorization; `None` if there is none, or if the caller sets it.
+    /// The value of Authorization. `None` if no credentials are sent, or if the caller sets the
+    /// field.
     authorization: Option<Vec<u8>>,
     /// The fields that a request signature adds, such as the date.
     signed: Vec<(String, String)>,
@@ -114,14 +116,15 @@ pub(super) struct EngineFieldValues<'a> {
     cookie: Option<Vec<u8>>,
     content_length: Option<String>,
     is_chunked: bool,
-    /// The value of the first Connection field, if the engine adds the name of another field to it.
+    /// The value of the first Connection field. `None` unless the engine adds the name of another
+    /// field to it.
     connection: Option<Vec<u8>>,
 }
 
 impl Transfer {
-    /// Returns the request-target and fields for the proxy that forwards the request, if there is
-    /// one. The settings in the connection's pool key decide that, so data for the proxy cannot
-    /// reach another server. `spelled` replaces the target if given.
+    /// Returns the request-target and the fields for the proxy that forwards the request, if there
+    /// is one. The settings in the connection's pool key decide that, so data for the proxy cannot
+    /// reach another server. `spelled`, if given, replaces the target.
     pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<ForwardedRequest> {
         self.proxy_auth.is_answered = false;
         let via = ProxyRoute::of(&self.current.target, options);
@@ -135,8 +138,8 @@ impl Transfer {
         Ok(forwarded)
     }
 
-    /// Returns the caller's fields that are sent. If the content cannot be `chunked`,
-    /// Transfer-Encoding is omitted, so that the engine sends Content-Length.
+    /// Returns the caller's fields to send. If the content cannot be `chunked`, Transfer-Encoding
+    /// is left out, so that the engine sends Content-Length.
     pub(super) fn caller_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
         callers.allowed().filter(|(name, _)| !self.describes_unsent_content(name) && is_said(name)).map(line).collect()
@@ -272,9 +275,9 @@ impl Transfer {
     }
 
     /// Returns the value of the engine's Cookie field: the cookies of the jar, then those of the
-    /// options, as in curl. If the caller sets a Cookie field, there is none, except that in curl's
-    /// mode the jar's cookies are sent in a second field. `is_made` is false if the caller sets the
-    /// field.
+    /// options, as in curl. If the caller sets a Cookie field itself (`is_made` is false), the
+    /// engine sends none. The exception is curl's mode, in which the jar's cookies are sent in a
+    /// second field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));

@@ -20,8 +20,8 @@ use crate::sink::BodyInfo;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of answers to a proxy's challenges. Without a limit, a proxy could call each
-/// nonce stale.
+/// The maximum number of challenges of a proxy that are answered. Without a limit, a proxy could
+/// reject each nonce as stale.
 const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
@@ -62,7 +62,7 @@ impl Transfer {
         }
     }
 
-    /// Decides what happens to the body. The first reason that applies counts, in this order.
+    /// Decides what happens to the body. Several reasons may apply; the first in this order counts.
     fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = self
@@ -128,7 +128,8 @@ impl Transfer {
         }
     }
 
-    /// Handles a response to a request for a range. Returns `None` if ranges do not matter for it.
+    /// Handles a response to a request for a range. Returns `None` if the range does not decide
+    /// what happens to its body.
     fn on_range(
         &mut self,
         head: &ResponseHead,
@@ -156,15 +157,15 @@ impl Transfer {
         }
     }
 
-    /// Handles a refusal by a redirect's target that succeeded before. Its URL may be valid for a
-    /// single request or for a few minutes, so the caller's target is requested again.
+    /// Handles an error status of a redirect's target that succeeded before. Its URL may have been
+    /// valid for a single request or for a few minutes, so the caller's target is requested again.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(BodyDisposition::Anew)
     }
 
-    /// Fails if the response does not contain the requested part: other content must not be
-    /// appended to the existing part.
+    /// Fails if the response does not contain the requested range, since other content must not be
+    /// appended to the existing bytes.
     fn on_missing_range(
         &mut self,
         head: &ResponseHead,
@@ -186,8 +187,8 @@ impl Transfer {
         Some(BodyDisposition::Fail(Error::new(ErrorKind::Range, message)))
     }
 
-    /// Handles a body that is too large, or that the caller does not want
-    /// ([`RequestOptions::wants`]).
+    /// Handles a body that is too large, or whose content the caller does not want
+    /// ([`RequestOptions::head_only`], [`RequestOptions::wants`]).
     fn on_unwanted(
         &mut self,
         head: &ResponseHead,
@@ -206,7 +207,7 @@ impl Transfer {
         Some(BodyDisposition::Complete)
     }
 
-    /// Begins to deliver the body, or ends the transfer if no body is wanted.
+    /// Begins to deliver the body. If only the head is wanted, delivers that and ends the transfer.
     fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> BodyDisposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
@@ -219,8 +220,8 @@ impl Transfer {
         }
     }
 
-    /// Handles a status that is a failure, or a reason for a retry. Returns `None` if the body is
-    /// delivered.
+    /// Handles a status of 400 or above that makes the transfer fail or is a reason for a retry.
+    /// Returns `None` if the body is to be delivered.
     fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
         let status = head.status();
         let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
@@ -244,8 +245,8 @@ impl Transfer {
         Some(wait.map_or_else(|| BodyDisposition::Fail(bad_status(head)), BodyDisposition::Retry))
     }
 
-    /// Returns true if the existing part is already the complete content, as far as the response
-    /// tells.
+    /// Returns true if the response indicates that the existing bytes are already the complete
+    /// content.
     fn is_already_complete(&self, head: &ResponseHead, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
@@ -254,7 +255,8 @@ impl Transfer {
         }
     }
 
-    /// Returns what happens to the body of a response to a request for a range.
+    /// Returns what happens to the body of a response, after it was compared with the requested
+    /// range.
     fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
@@ -381,8 +383,8 @@ pub(crate) fn bad_status(head: &ResponseHead) -> Error {
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
 }
 
-/// Returns the value of Location. Repeated fields must all have the same value; otherwise it is an
-/// error, since no rule selects one of them.
+/// Returns the value of Location. Repeated fields with different values are an error, since no rule
+/// selects one of them.
 fn location(head: &ResponseHead) -> Result<Option<&[u8]>> {
     let mut named = head.get_all("location").filter(|value| !value.is_empty());
     let first = named.next();

@@ -1,4 +1,4 @@
-//! Discarding a response that may belong to another request of its connection.
+//! Discards a response that may belong to another request on its connection.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use crate::facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
-    /// Discards a complete response that may belong to another request of its connection. The
-    /// transfer starts over at the caller's target, or fails if some of the content was already
+    /// Discards a complete response that may belong to another request on its connection. The
+    /// transfer starts over at the caller's target. It fails if some of the content was already
     /// output.
     pub fn retract(&mut self, now: Instant) -> TransferStep {
         self.response = ResponseDecisions::default();

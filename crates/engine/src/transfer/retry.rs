@@ -19,7 +19,7 @@ use crate::outcome::TransferOutcome;
 use crate::sink::BodyInfo;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes received since the last failure after which all retries of a resumable
+/// The number of bytes received since the last failure from which on all retries of a resumable
 /// transfer are available again.
 const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
 
@@ -32,13 +32,13 @@ pub enum TransferStep {
     Again(Duration),
 }
 
-/// The stage at which an exchange failed, as far as the retry rules need it.
+/// The stage at which an exchange failed. The retry rules depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeFailure {
     /// No connection could be made: nothing was sent.
     BeforeSending,
     /// A reused connection failed before the first byte of the response. Most likely, the peer
-    /// closed it while it was idle.
+    /// closed the connection while it was idle.
     WhileStale,
     /// The exchange failed before the first byte of the response.
     BeforeResponse,
@@ -49,7 +49,8 @@ pub enum ExchangeFailure {
 }
 
 impl Transfer {
-    /// Handles the end of a response, also if its rest is not received ([`Transfer::skips_rest`]).
+    /// Handles the end of a response. Also called if its rest is not received
+    /// ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> TransferStep {
         match std::mem::replace(&mut self.response.disposition, BodyDisposition::Unknown) {
             BodyDisposition::Deliver => self.on_delivered(now),
@@ -153,7 +154,8 @@ impl Transfer {
         }
     }
 
-    /// Schedules the retry that a response requires after its body was delivered, if any.
+    /// Schedules the retry that the response requires although its body was delivered. Returns
+    /// `None` if it requires none.
     fn retry_after_body(&mut self, now: Instant) -> Option<TransferStep> {
         let wait = self.response.retry_after_body.take()?;
         // Output that cannot be taken back remains.
@@ -233,8 +235,9 @@ impl Transfer {
         }
     }
 
-    /// Returns true if a retry from the start may append to the user's file, as in curl: the failed
-    /// response was being delivered, and the server supports ranges.
+    /// Returns true if a retry may append to the user's file instead of starting from the
+    /// beginning, as in curl: the failed response was being delivered, and the server supports
+    /// ranges.
     fn may_extend_file(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
             206 => self.ranges.start > 0,
@@ -249,7 +252,8 @@ impl Transfer {
             && self.body.keeps()
     }
 
-    /// Returns the delay before a retry, if the retry rules allow one.
+    /// Returns the delay before a retry. Returns `None` if the retry rules or the time limit allow
+    /// no retry.
     pub(super) fn retry_delay(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
@@ -260,8 +264,8 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Limits the time until a redirect's target responds to a quarter of the remaining time.
-    /// Otherwise, a silent mirror would leave no time for a retry at another mirror.
+    /// Limits the time in which a redirect's target must respond to a quarter of the remaining
+    /// time. Without this, a silent mirror would leave no time for a retry at another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
@@ -309,7 +313,7 @@ impl Transfer {
         pauses.begins(&self.current.first_target().to_url(), wait, &why);
     }
 
-    /// Delivers the stored heads, if requested, when no body follows them.
+    /// Delivers the stored heads if no body follows them and the options request heads.
     fn deliver_heads(&mut self) {
         if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
@@ -332,7 +336,7 @@ impl Transfer {
         let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
-    /// Finishes the transfer with this result.
+    /// Finishes the transfer with this result, and completes its facts.
     pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> TransferStep {
         if !self.resume.has_begun && !self.is_part() {
             // The received bytes were discarded.
@@ -358,14 +362,15 @@ impl Transfer {
     }
 
     /// Returns the pause that the last response requests for its host (429 or 503 with
-    /// Retry-After). It also applies to other requests to that host. Returns `None` if there is
-    /// none, or if it is for a redirect's host.
+    /// Retry-After). The pause also applies to other requests to that host. Returns `None` if the
+    /// response requests none, or if it came from the target of a redirect to another origin.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
         self.response.host_pause
     }
 
-    /// Returns the pause that a response requests for the host of the caller's target, if any.
+    /// Returns the pause that a response requests by Retry-After. Returns `None` if it requests
+    /// none, or if it came from another origin than that of the caller's target.
     pub(super) fn requested_pause(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
@@ -374,7 +379,8 @@ impl Transfer {
         Some(asked.min(self.options.retry.cap))
     }
 
-    /// Converts a finished transfer to its outcome, and returns the body's delivery.
+    /// Converts a finished transfer to its outcome. Returns the [`BodyDelivery`] with the sink,
+    /// too.
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
@@ -418,7 +424,7 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
     }
 }
 
-/// Returns a random number, to spread retries.
+/// Returns a random number, by which the retries of several programs are spread over time.
 fn entropy() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u128(SystemTime::now().elapsed().map_or(0, |elapsed| elapsed.as_nanos()));

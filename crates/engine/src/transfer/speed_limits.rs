@@ -11,8 +11,8 @@ use crate::ignore_poison::IgnorePoison;
 use crate::request::{RequestOptions, SpeedLimit};
 use crate::{Error, ErrorKind};
 
-/// The upper and lower speed limits of a transfer. A transfer and the parts of its split share one
-/// upper limit.
+/// The speed limits of a transfer: the maximum rate, the minimum speed and the time limit on
+/// silence. A transfer and the parts of its split download share one maximum rate.
 #[derive(Default)]
 pub(super) struct SpeedLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
@@ -27,7 +27,7 @@ struct SilenceLimit {
     is_paused: bool,
 }
 
-/// The minimum speed, and the period that is being measured.
+/// The minimum speed of a transfer, and the period over which it is being measured.
 struct MinSpeed {
     watch: SpeedWatch,
     next_check: Instant,
@@ -53,11 +53,11 @@ impl MinSpeed {
 /// The number of bytes that may be received now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveCredit {
-    /// At most this number of bytes, which is at least one.
+    /// At most this number of bytes may be received; it is at least one.
     Bytes(u64),
-    /// No bytes until the sink wakes the driver.
+    /// No bytes may be received until the sink wakes the driver.
     Full,
-    /// No bytes before this time, because of the upper limit.
+    /// No bytes may be received before this time, because of the rate limit.
     Until(Instant),
 }
 
@@ -67,12 +67,12 @@ impl SpeedLimits {
         Self { rate, min_speed: None, silence: None }
     }
 
-    /// Makes the limits of another transfer that shares the upper limit.
+    /// Makes the limits of another transfer, which shares this one's maximum rate.
     pub(super) fn sharing_rate(&self) -> Self {
         Self { rate: self.rate.clone(), min_speed: None, silence: None }
     }
 
-    /// Restarts the lower limits for an exchange that begins now.
+    /// Restarts the minimum speed and the time limit on silence for an exchange that begins now.
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
         self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
         self.silence = options.read_timeout.map(|limit| SilenceLimit { limit, since: now, is_paused: false });
@@ -83,12 +83,12 @@ impl SpeedLimits {
         self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }
 
-    /// Returns true if there is an upper limit.
+    /// Returns true if there is a maximum rate.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.is_some()
     }
 
-    /// Returns the number of bytes, at most `credit`, that the upper limit allows.
+    /// Returns the number of bytes, at most `credit`, that the maximum rate allows now.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
         let time = clock::policy_time(now);
         let allowed = match &self.rate {
@@ -106,15 +106,15 @@ impl SpeedLimits {
         allowed
     }
 
-    /// Returns the credit for body bytes that arrive together with a head, which need not wait for
-    /// the upper limit.
+    /// Returns the credit for body bytes that arrive together with a head. These need not wait for
+    /// the maximum rate.
     pub(super) fn allow_with_head(&self, credit: u64, now: Instant) -> u64 {
         let Some(bucket) = &self.rate else { return credit };
         credit.min(bucket.lock().ignore_poison().available(clock::policy_time(now)))
     }
 
-    /// Pauses or resumes the lower limits. They are paused while the transfer does not wait for the
-    /// server.
+    /// Pauses or resumes the minimum speed and the time limit on silence. They are paused while the
+    /// transfer does not wait for the server.
     pub(super) fn set_paused(&mut self, paused: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
             silence.is_paused = paused;
@@ -142,7 +142,8 @@ impl SpeedLimits {
         }
     }
 
-    /// Returns the time at which [`SpeedLimits::check`] must be called next, if limits apply.
+    /// Returns the time at which [`SpeedLimits::check`] must be called next. Returns `None` if
+    /// there is no limit to check.
     pub(super) fn next_check(&self) -> Option<Instant> {
         [self.min_speed.as_ref().map(|min_speed| min_speed.next_check), self.silence_deadline()]
             .into_iter()
@@ -150,7 +151,8 @@ impl SpeedLimits {
             .min()
     }
 
-    /// Returns the time at which the server has been silent for too long, if that is limited.
+    /// Returns the time at which the server will have been silent for too long, if silence is
+    /// limited.
     pub(super) fn silence_deadline(&self) -> Option<Instant> {
         let silence = self.silence.as_ref().filter(|silence| !silence.is_paused)?;
         silence.since.checked_add(silence.limit)
@@ -161,8 +163,8 @@ impl SpeedLimits {
         self.silence.is_some()
     }
 
-    /// Returns an error if a lower limit is violated. `bytes` is the number of bytes received so
-    /// far.
+    /// Returns an error if the transfer is too slow or the server silent for too long. `bytes` is
+    /// the number of bytes received so far.
     pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
             let limit = self.silence.as_ref().map_or(Duration::ZERO, |silence| silence.limit);

@@ -1,4 +1,4 @@
-//! The streams of a split download: the first stream and further parts.
+//! The transfers of a split download: the first stream and further parts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::request::{RequestOptions, SpeedLimit};
 use crate::sink::ByteCounter;
 use crate::sink::partial::PartialFile;
 
-/// The speed below which a part counts as stalled. Its missing bytes are then requested again.
+/// The speed below which a part counts as stalled. The bytes that it lacks are then requested
+/// again.
 const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
 /// A body that can be fetched in parts.
@@ -33,24 +34,25 @@ pub(crate) struct SplittableBody {
     pub(crate) validator: Validator,
 }
 
-/// The role of a transfer in a split download. The retries of all its streams are decided by the
-/// split.
+/// The role of a transfer in a split download. If the transfer has one, the split decides about its
+/// retries.
 pub(super) enum SplitRole {
     /// The transfer is not split.
     None,
-    /// The first stream, which has the sink and stops where another part begins.
+    /// The first stream, which has the sink. It stops at the offset where another part begins.
     First(Arc<EndOffset>),
     /// A stream that fetches a further part.
     Part {
-        /// The number of the part's range.
+        /// The number that the split has given to the part's range.
         id: usize,
-        /// The number of the request among all requests for parts.
+        /// The number of the request among all requests for parts of the body.
         ordinal: usize,
     },
 }
 
 impl SplitRole {
-    /// Returns the end that the split has set for the first stream.
+    /// Returns the end that the split has set. Returns `None` unless the transfer is the first
+    /// stream.
     pub(super) fn end(&self) -> Option<&Arc<EndOffset>> {
         match self {
             Self::First(end) => Some(end),
@@ -60,8 +62,8 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Returns the properties of the current body if it can be fetched in parts, and `Some(None)`
-    /// if its head rules that out. Returns `None` before the head has arrived.
+    /// Returns the properties of the current body if it can be fetched in parts, or `Some(None)` if
+    /// it cannot. Returns `None` before the head of the response has arrived.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return None;

@@ -35,7 +35,7 @@ impl FileOwnership {
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777 }
     }
 
-    /// Sets the owner, group and permissions of another file, as far as this process may.
+    /// Gives the owner, group and permissions to another file, as far as this process may.
     pub(super) fn give_to(self, file: &File) {
         let Ok(metadata) = file.metadata() else { return };
         if (metadata.uid(), metadata.gid()) != (self.owner, self.group)
@@ -50,14 +50,14 @@ impl FileOwnership {
 }
 
 impl FileSink {
-    /// Returns true if an existing file is replaced.
+    /// Returns true if an existing file at the path may be replaced, according to [`Clobber`].
     fn replaces(&self) -> bool {
         matches!(self.clobber, Clobber::Own | Clobber::Replace)
     }
 
     /// Determines what exists at the path, and the path to which a complete file can be renamed. If
-    /// `makes` is true and the path is a link that leads nowhere, creates the file and removes it
-    /// again, since only the kernel knows whether the link may be followed.
+    /// `makes` is true and the path is a link to a file that does not exist, creates the file and
+    /// removes it again, since only the kernel knows whether the link may be followed.
     ///
     /// # Errors
     /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the server chose the name and
@@ -92,7 +92,7 @@ impl FileSink {
 
     /// Returns the path of the file that the kernel opens through the link. Returns `None` if the
     /// link leads nowhere, or if the kernel opens another file than the one that the link's text
-    /// names: it refuses links of other users in directories such as /tmp.
+    /// names. (It refuses links of other users in directories such as /tmp.)
     fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
@@ -129,7 +129,7 @@ impl FileSink {
         }
     }
 
-    /// Truncates the target, and writes directly into it from now on.
+    /// Truncates the target, and makes this sink write directly into it.
     fn directly(&mut self, target: File) -> io::Result<OpenFile> {
         target.set_len(0)?;
         // Another attempt begins at the first byte.
@@ -138,7 +138,7 @@ impl FileSink {
     }
 
     /// Writes to the file in the directory for temporary files. If no space is left there, copies
-    /// the content to the target, and writes directly into the target from now on.
+    /// the content to the target, and makes this sink write directly into the target.
     ///
     /// # Errors
     /// Errors of the file system.

@@ -17,12 +17,12 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// The minimum length of a body for a reservation, in bytes. Shorter ones are written in a few
-/// calls.
+/// The length of a body, in bytes, from which on space is reserved. Shorter bodies are written in a
+/// few calls.
 pub(super) const WORTH_RESERVING: u64 = 1 << 20;
 /// The size of the first step, in bytes. Each further step is twice as large.
 const FIRST_STEP: u64 = 16 << 20;
-/// The next step is reserved when less than this is left of the reserved space, in bytes.
+/// The number of unused reserved bytes below which the next step is reserved.
 const MARGIN: u64 = 1 << 20;
 
 /// The disk space that is reserved ahead of a writer.
@@ -66,7 +66,7 @@ impl SpaceReservation {
 }
 
 /// Returns an error if a file cannot have this length, because the disk is too small or this
-/// process may not make a file so large. Called before the first byte is fetched.
+/// process may not write a file so large. Called before the first byte is fetched.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] and [`io::ErrorKind::StorageFull`].
@@ -109,7 +109,7 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
     Ok(())
 }
 
-/// Releases the blocks of a span without content, if the file system supports that.
+/// Releases the blocks of a range that contains no content, if the file system supports that.
 pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     #[cfg(target_os = "linux")]
     {
