@@ -1,11 +1,12 @@
 //! Torture tests: the system refuses the n-th descriptor, thread or allocation of a run, for each n
 //! that the run reaches. The run must end with the complete output or with an error. It must never
-//! report a false success, leave an incomplete file under its final name, or panic. (If a small
-//! allocation is refused, a Rust program ends by SIGABRT, as does the cryptographic library. Only
-//! this signal is allowed, and only for allocations.)
+//! report a false success, leave an incomplete file under its final name, or panic. (A Rust program
+//! ends by SIGABRT if a small allocation fails, and so does the cryptographic library. This signal
+//! is allowed, but only if an allocation is refused.)
 //!
-//! `HAUL_TORTURE=all` runs every case (`make torture`), `HAUL_TORTURE=15..30` those cases. Without
-//! it, only a few run, with every seventh allocation.
+//! `HAUL_TORTURE=all` runs every case (`make torture`), and `HAUL_TORTURE=15..30` runs the cases
+//! with these numbers. Without the variable only a few cases run, and only every seventh allocation
+//! is refused.
 
 mod common;
 
@@ -18,7 +19,8 @@ use std::process::{Command, Stdio};
 use common::{CommandOutput, HAUL, installed, program, run, skipped};
 use testkit::origin::Origin;
 
-/// The system calls that create something, and the error when the system has no more of it.
+/// The system calls that create a descriptor or thread, each with the error if the system has no
+/// more of them.
 const CALLS: [(&str, &str); 6] = [
     ("openat", "EMFILE"),
     ("socket", "EMFILE"),
@@ -27,12 +29,12 @@ const CALLS: [(&str, &str); 6] = [
     ("eventfd2", "EMFILE"),
     ("clone3", "EAGAIN"),
 ];
-/// The least number of command lines.
+/// The minimum number of command lines, so that a test which selects too few of them fails.
 const LEAST: usize = 50;
-/// A number of calls that no run reaches.
+/// A number that is greater than the number of calls in any run.
 const MOST: u64 = 100_000;
 
-/// The results of a run.
+/// The standard output and the files of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct TortureResult {
     stdout: Vec<u8>,
@@ -49,7 +51,7 @@ fn left(ran: &CommandOutput, dir: &Path) -> TortureResult {
     TortureResult { stdout: ran.stdout.clone(), files: files.collect() }
 }
 
-/// Returns all command lines: each kind of job with each protocol.
+/// Returns the command lines of all cases: each kind of transfer with each protocol.
 fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
     let (plain, tls) = (origin.url(""), origin.https_url(""));
     let ca = ca.to_str().unwrap();
@@ -87,7 +89,8 @@ fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
     all
 }
 
-/// Returns the range of cases that `HAUL_TORTURE` selects; `None` for the small default set.
+/// Returns the range of case numbers in `HAUL_TORTURE`; `None` if it is not set, for the small
+/// default set.
 fn wanted() -> Option<Range<usize>> {
     let text = std::env::var("HAUL_TORTURE").ok()?;
     if text == "all" {
@@ -98,8 +101,8 @@ fn wanted() -> Option<Range<usize>> {
     Some(number(from)..number(to))
 }
 
-/// Calls `torture` for each selected case, with the result of the case when nothing is refused.
-/// Returns the number of cases.
+/// Calls `torture` for each selected case, with the case's command line and its result if nothing
+/// is refused. Returns the number of selected cases.
 fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();
@@ -125,14 +128,16 @@ fn scratch() -> tempfile::TempDir {
     dir
 }
 
-/// Sets the directory and arguments. Removes Cargo's library path, with which the loader searches
-/// more directories, and backtraces, which take very long when memory is refused.
+/// Sets the directory and the arguments of a command. Removes two environment variables: Cargo's
+/// library path, which makes the loader search more directories, and `RUST_BACKTRACE`, because a
+/// backtrace takes very long if memory is refused.
 fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
     command.env_remove("LD_LIBRARY_PATH").env_remove("RUST_BACKTRACE").current_dir(dir).args(args);
     command
 }
 
-/// Asserts that a run ended honestly: the expected result, or an error and no torn file.
+/// Asserts that a run has the expected result, or that it failed and left no incomplete file.
+/// `may_abort` allows SIGABRT. `what` is the case for messages.
 fn check(ran: &CommandOutput, dir: &Path, expected: &TortureResult, may_abort: bool, what: &str) {
     let found = left(ran, dir);
     // The cryptographic library's callers panic where it has no memory: where a digest is copied,
@@ -185,8 +190,8 @@ fn refused_descriptors_or_threads_never_fake_success() {
     assert!(refusals > count, "nothing was refused");
 }
 
-/// Builds the library that refuses allocations, with the machine's C compiler. It is preloaded into
-/// haul.
+/// Builds a library that refuses allocations, with the C compiler of this machine. It is preloaded
+/// into haul. Returns `None` if there is no compiler, or the C library is not glibc.
 fn preload(dir: &Path) -> Option<PathBuf> {
     let cc = installed("cc", "refused allocations")?;
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/torture/refuse.c");

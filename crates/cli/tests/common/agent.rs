@@ -1,4 +1,5 @@
-//! Agents for tests. Each has its own directory, and is stopped when the test ends.
+//! Agents for tests. Each listens in a directory that belongs to one test, and is stopped when the
+//! test ends.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use super::{CommandOutput, eventually, haul, run};
 
-/// The directory of an agent's socket. Dropping it stops the agent.
+/// The directory in which an agent listens. Dropping it stops the agent, if one was started.
 pub struct TestAgent {
     dir: tempfile::TempDir,
 }
@@ -30,7 +31,7 @@ impl TestAgent {
         format!("--agent={}", self.socket().display())
     }
 
-    /// Returns the command `haul` with this agent's `--agent` option.
+    /// Returns the command `haul` with these arguments, which uses this agent.
     pub fn haul(&self, args: &[&str]) -> Command {
         haul([&[self.option().as_str()], args].concat())
     }
@@ -39,7 +40,8 @@ impl TestAgent {
         run(&mut self.haul(args))
     }
 
-    /// Returns a value of `--agent-status`; `None` if no agent runs.
+    /// Returns the value of a line in the agent's status, such as `running`. Returns `None` if no
+    /// agent runs.
     pub fn status(&self, name: &str) -> Option<u64> {
         let ran = self.run(&["--agent-status"]);
         let text = String::from_utf8(ran.stdout).unwrap();
@@ -47,7 +49,7 @@ impl TestAgent {
         Some(line.parse().unwrap())
     }
 
-    /// Returns the agent's process id, if it runs.
+    /// Returns the agent's process ID; `None` if no agent runs.
     pub fn pid(&self) -> Option<rustix::process::Pid> {
         rustix::process::Pid::from_raw(i32::try_from(self.status("pid")?).unwrap())
     }
@@ -65,8 +67,8 @@ impl Drop for TestAgent {
     }
 }
 
-/// Returns `true` if the process has ended but was not waited for, as in a container without an
-/// init process.
+/// Returns `true` if the process has ended but its parent has not waited for it. In a container
+/// without an init process, it stays so.
 pub fn is_zombie(pid: rustix::process::Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))

@@ -1,5 +1,5 @@
-//! Runs the command as a user does: the built executable, with real shells, curl and strace if they
-//! are installed. Every wait has a time limit.
+//! Runs haul as a user does: the built executable, with real shells, curl and strace if they are
+//! installed. Every wait has a time limit.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod agent;
@@ -22,13 +22,13 @@ use testkit::origin::Origin;
 use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 
-/// The time after which a wait counts as a hang.
+/// The time limit of every wait, after which the test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A URL whose port refuses connections, because only root can listen on it.
+/// A URL whose port refuses connections: nothing listens on port 1, and only root could.
 pub const REFUSED: &str = "http://127.0.0.1:1";
 
-/// The exit code and output of a finished command.
+/// The exit code and the output of a command that has ended.
 #[derive(Debug)]
 pub struct CommandOutput {
     /// The exit code. After a signal it is 128 plus the signal's number, as in a shell.
@@ -45,13 +45,13 @@ impl CommandOutput {
         self.stdout
     }
 
-    /// Like [`CommandOutput::ok`], as text.
+    /// Asserts success with an empty standard error, and returns standard output as text.
     #[track_caller]
     pub fn text(self) -> String {
         String::from_utf8(self.ok()).expect("text")
     }
 
-    /// Asserts this exit code and a single line on stderr, and returns the line.
+    /// Asserts this exit code and that standard error has exactly one line, which is returned.
     #[track_caller]
     pub fn failed(&self, code: i32) -> &str {
         assert_eq!(self.code, code, "{}", self.stderr);
@@ -60,8 +60,8 @@ impl CommandOutput {
     }
 }
 
-/// Returns a command without the user's settings: without proxies and config files, and with an
-/// empty standard input.
+/// Returns a command that does not depend on the user's settings: it has no proxy variables and no
+/// config files, and an empty standard input.
 pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     for name in
@@ -73,7 +73,7 @@ pub fn program(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The path of the command under test.
+/// The path of the built executable `haul`.
 pub const HAUL: &str = env!("CARGO_BIN_EXE_haul");
 
 /// Returns the command `haul` with these arguments.
@@ -83,13 +83,13 @@ pub fn haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     command
 }
 
-/// Runs `haul` with these arguments, and returns its output.
+/// Runs `haul` with these arguments until it ends, and returns its output.
 pub fn run_haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> CommandOutput {
     run(&mut haul(args))
 }
 
-/// Returns the program's name if it is installed. Otherwise prints on stderr that the test `what`
-/// is skipped.
+/// Returns the program's name if the program is installed. If not, prints on standard error that
+/// `what` is not tested, and returns `None`.
 pub fn installed(name: &'static str, what: &str) -> Option<&'static str> {
     let found = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
@@ -98,26 +98,27 @@ pub fn installed(name: &'static str, what: &str) -> Option<&'static str> {
     found.then_some(name)
 }
 
-/// Prints on stderr that a test is skipped. `eprintln` would not do, because the test harness
-/// captures it.
+/// Prints on standard error that `what` is not tested. `eprintln` is not used, because the test
+/// harness captures its output.
 pub fn skipped(what: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// Runs a bash script. Its variables `$GET` and `$0` are `get`, the program to run.
+/// Runs a bash script until it ends. `get` is the path of the program to test, which the script
+/// calls as `$GET` or `$0`.
 pub fn bash(get: &str, script: &str) -> CommandOutput {
     let mut command = program("bash");
     command.args(["-c", script, get]).env("GET", get);
     run(&mut command)
 }
 
-/// Runs the command and returns its output.
+/// Runs the command until it ends, and returns its output.
 pub fn run(command: &mut Command) -> CommandOutput {
     RunningCommand::start(command).wait()
 }
 
-/// A running command, in its own process group.
+/// A running command, in a process group that contains only it and its children.
 pub struct RunningCommand {
     child: Child,
     stdout: JoinHandle<Vec<u8>>,
@@ -169,7 +170,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Waits until `holds` returns true. Fails the test after [`PATIENCE`].
+/// Waits until `holds` returns true. Fails the test after [`PATIENCE`], with `what` in the message.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
@@ -181,13 +182,14 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Starts a peer that answers every request with this body.
+/// Starts a server that answers each connection with this body, and closes it.
 pub fn page(body: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     RawPeer::always(vec![Step::ReadHead, Step::send(head + body)])
 }
 
-/// Starts a peer that announces ten bytes of body, and closes after three.
+/// Starts a server whose response announces ten bytes of body, and which closes the connection
+/// after three.
 pub fn short_body() -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
 }
@@ -200,7 +202,7 @@ pub fn list<L: AsRef<str>>(dir: &Path, name: &str, lines: impl IntoIterator<Item
     path
 }
 
-/// Returns `true` if strace works here. Otherwise prints that the test is skipped.
+/// Returns `true` if strace is installed and may trace. If not, prints that `what` is not tested.
 pub fn can_trace(what: &str) -> bool {
     let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let works = works.is_ok_and(|status| status.success());
@@ -210,12 +212,12 @@ pub fn can_trace(what: &str) -> bool {
     works
 }
 
-/// Returns the first `size` bytes of the default content of `testkit::faulty`.
+/// Returns the first `size` bytes of the content that `testkit::faulty` serves by default.
 pub fn content(size: u64) -> Vec<u8> {
     Pattern::new(FaultPlan::default().seed).slice(0, usize::try_from(size).unwrap())
 }
 
-/// Returns the names in a directory, including hidden ones, sorted.
+/// Returns the names of the files in a directory, including hidden ones, sorted.
 pub fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").file_name());
     let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
@@ -227,43 +229,43 @@ pub fn origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// Runs haul or curl, as `name` says, in this directory.
+/// Runs the program `name` in this directory until it ends.
 pub fn run_in(dir: &Path, name: &str, args: &[&str]) -> CommandOutput {
     run(program(name).args(args).current_dir(dir))
 }
 
-/// Runs `haul curl -q -s` in this directory.
+/// Runs `haul curl -q -s` with these arguments in this directory.
 pub fn as_curl(dir: &Path, args: &[&str]) -> CommandOutput {
     run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
 }
 
-/// Runs `haul curl -q` in this directory.
+/// Runs `haul curl -q` with these arguments in this directory.
 pub fn curl_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).arg("curl").arg("-q").args(args).current_dir(dir))
 }
 
-/// Like [`curl_in`], for a command that writes no file.
+/// Runs `haul curl -q` with these arguments, which write no file.
 pub fn curl(args: &[&str]) -> CommandOutput {
     curl_in(Path::new("/"), args)
 }
 
-/// Returns the bytes that the peer received on a connection, as text.
+/// Returns the text that the client sent on the connection with this number.
 pub fn received(peer: &RawPeer, connection: usize) -> String {
     String::from_utf8_lossy(&peer.received(connection)).into_owned()
 }
 
-/// Starts a peer that answers the first request of each connection with these bytes, and closes.
+/// Starts a server that answers each connection with these bytes, and closes it.
 pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }
 
-/// Runs `haul curl -q -sS`.
+/// Runs `haul curl -q -sS` with these arguments, which write no file.
 pub fn curl_quiet(args: &[&str]) -> CommandOutput {
     curl(&[&["-sS"], args].concat())
 }
 
-/// Returns the script of one connection: read a request head, send a response with this status
-/// line, fields and body, and close.
+/// Returns the steps of a server for one connection: it reads the head of a request, sends a
+/// response, and closes. `head` is the status code, the reason phrase and any header fields.
 pub fn reply_steps(head: &str, body: &str) -> Vec<Step> {
     let length = body.len();
     let text = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");

@@ -1,13 +1,13 @@
-//! Measures the peak memory of one run of haul.
+//! Measures the peak memory of a run of haul.
 //!
 //! ```text
 //! a test ──▶ this test program again, small ──▶ haul ──▶ a FIFO ──▶ the test
 //!        ◀── figures ──────────── wait4 ◀────────┘
 //! ```
 //!
-//! On exec, the kernel lets a process's `ru_maxrss` begin with the peak of its parent. If haul were
-//! a child of the test, which holds a whole site, it would seem to need the memory of that site. So
-//! a small process in between starts it.
+//! At exec, the kernel sets a process's `ru_maxrss` to the peak memory of its parent. If haul were
+//! a child of the test, whose server holds a large site in memory, it would seem to need as much.
+//! So a small process between them starts haul.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -20,18 +20,19 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use super::{HAUL, program};
 
 const DIRECTORY: &str = "HAUL_TEST_MEASURE";
-/// The name of the test that runs haul for [`measured`].
+/// The name of the test that starts haul when it is run in the small process.
 const TEST: &str = "common::peak_memory::helper_process_measures_peak_memory";
 
-/// Runs haul with these arguments and returns its peak resident memory in KiB. `read` reads its
-/// standard output.
+/// Runs haul with these arguments, which must succeed. Returns its peak resident memory in KiB.
+/// `read` reads its standard output.
 pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
     let (code, stderr, peak) = measured(args, read);
     assert_eq!((code.as_str(), stderr.as_str()), ("0", ""), "{args:?}");
     peak
 }
 
-/// Like [`peak_memory`], for a run that may fail. Also returns its exit code and standard error.
+/// Runs haul with these arguments. Returns its exit code, its standard error, and its peak resident
+/// memory in KiB. `read` reads its standard output.
 pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64) {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("args"), args.join("\n")).expect("arguments can be written");
@@ -51,7 +52,8 @@ pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64)
     (code.to_owned(), stderr, peak.parse().expect("a number"))
 }
 
-/// Runs haul in a small process, for [`peak_memory`]. Does nothing when run as an ordinary test.
+/// The small process that [`measured`] starts runs this test alone, with an environment variable
+/// that names a directory. Without the variable it does nothing.
 #[test]
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn helper_process_measures_peak_memory() {
@@ -69,7 +71,7 @@ fn helper_process_measures_peak_memory() {
     fs::write(dir.join("figures"), format!("{code} {}", usage.ru_maxrss)).expect("figures can be written");
 }
 
-/// Waits for a child and returns its resource usage. `std` has no such call.
+/// Waits for a child and returns its exit status and resource usage. `std` has no such function.
 fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
     loop {
         let mut status = 0;

@@ -1,5 +1,5 @@
-//! Servers of other projects, run for one test. They are found where Debian installs them, use free
-//! ports of the loopback interface, and are stopped when dropped.
+//! Runs servers of other projects for a test. They are found where Debian installs them, listen on
+//! free ports of the loopback interface, and are stopped when dropped.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -15,12 +15,12 @@ use super::{eventually, skipped};
 pub struct ExternalServer(Child);
 
 impl ExternalServer {
-    /// Starts the command and waits until the port accepts connections.
+    /// Starts the command, and waits until the port on 127.0.0.1 accepts connections.
     pub fn start(command: &mut Command, port: u16) -> ExternalServer {
         ExternalServer::start_until(command, || TcpStream::connect(("127.0.0.1", port)).is_ok())
     }
 
-    /// Starts the command and waits until `is_up` holds.
+    /// Starts the command, and waits until `is_up` returns true.
     pub fn start_until(command: &mut Command, mut is_up: impl FnMut() -> bool) -> ExternalServer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut server = ExternalServer(child);
@@ -40,13 +40,13 @@ impl Drop for ExternalServer {
     }
 }
 
-/// Returns a port on which nobody listens now.
+/// Returns a port of 127.0.0.1 on which no process listens.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Returns the path of a server program, which may be outside the user's PATH. If it is not
-/// installed, prints on stderr that the test `what` is skipped.
+/// installed, prints on standard error that `what` is not tested, and returns `None`.
 pub fn found(name: &str, what: &str) -> Option<PathBuf> {
     let places = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin"];
     let path = places.iter().map(|dir| Path::new(dir).join(name)).find(|path| path.is_file());
@@ -56,20 +56,21 @@ pub fn found(name: &str, what: &str) -> Option<PathBuf> {
     path
 }
 
-/// Creates a directory that every user can read and write: servers that root starts run as another
-/// user.
+/// Creates a directory that every user can read and write, because servers started by root run as
+/// another user.
 pub fn open_directory() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     make_open(dir.path());
     dir
 }
 
-/// Lets every user read and write the path.
+/// Lets every user read and write the file or directory.
 pub fn make_open(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
 }
 
-/// Returns `true` if the tests run as root. The configuration of servers must then name their user.
+/// Returns `true` if the tests run as root. The configuration of a server must then name the user
+/// as which it runs.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -1,4 +1,4 @@
-//! Tests of the agent: connections that several calls share, the rules for its socket, and calls
+//! Tests of the agent: connections that several calls share, the checks of its socket, and calls
 //! that continue without it when it dies.
 
 use crate::common;
@@ -65,8 +65,8 @@ fn agent_bodies_arrive_whole_at_every_output() {
     assert!(coded == testkit::pattern::text(origin.site().seed(), 300_000), "decoded by the agent");
 }
 
-/// Tomcat sends weak validators, and closes a connection after a few RST_STREAM frames
-/// (ENHANCE_YOUR_CALM).
+/// Tomcat sends weak validators, and closes a connection with ENHANCE_YOUR_CALM after a few
+/// RST_STREAM frames. So the agent must not cancel streams.
 #[test]
 fn agent_keeps_connection_when_validators_are_weak() {
     let origin = origin();
@@ -182,7 +182,7 @@ fn agent_works_in_an_empty_environment() {
     eventually("it ends when it was idle", || !runtime.path().join("haul/agent").exists());
 }
 
-/// Asserts that a call works although the agent is refused, and that it prints the reason.
+/// Asserts that haul prints this reason why the agent is not used, and fetches the URL without it.
 #[track_caller]
 fn is_refused(agent: &TestAgent, origin: &Origin, why: &str) {
     let before = origin.connections();
@@ -389,7 +389,8 @@ fn killing_the_caller_cancels_its_request() {
     eventually("so the server sees the end of it", || origin.open_connections() == 0);
 }
 
-/// The rest of the first range is still being received when the reader stops.
+/// The reader stops while the first range is still being received. The agent receives the rest of
+/// it, and uses the connection again.
 #[test]
 fn reader_stopping_within_first_part_keeps_the_connection() {
     const OPENING: usize = 147_456;

@@ -1,5 +1,5 @@
-//! Tests of `haul apt-method` with messages of apt's protocol. `package_managers` tests it with apt
-//! itself.
+//! Tests of `haul apt-method` with messages of apt's protocol. The module `package_managers` runs
+//! apt itself.
 
 use crate::common;
 
@@ -16,10 +16,10 @@ use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// The Last-Modified of the faulty origin's content.
+/// The `Last-Modified` of the content that `testkit::faulty` serves.
 const LAST_MODIFIED: &str = "Wed, 01 May 2024 08:00:00 GMT";
 
-/// A running `haul apt-method`.
+/// A running process of `haul apt-method`.
 struct AptMethodProcess {
     child: Child,
     to: Option<ChildStdin>,
@@ -28,7 +28,7 @@ struct AptMethodProcess {
 }
 
 impl AptMethodProcess {
-    /// Starts a method and sends it a configuration with these items.
+    /// Starts the process and sends it a configuration with these items.
     fn with(items: &[&str]) -> AptMethodProcess {
         Self::in_environment(items, &[])
     }
@@ -63,7 +63,8 @@ impl AptMethodProcess {
         AptMessage::read(&mut self.from).unwrap()
     }
 
-    /// Requests a file. Returns all messages about it, including the final one.
+    /// Requests a file, with further message fields. Returns all messages about it, of which the
+    /// last is final.
     fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<AptMessage> {
         let file = self.file();
         let asked = AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
@@ -190,7 +191,7 @@ fn redirects_are_reported_to_apt_not_followed() {
     );
 }
 
-/// Starts a peer that sends this head and content, then closes the connection.
+/// Starts a server that sends this head and this content, and closes the connection.
 fn answer(head: &str, content: &str) -> RawPeer {
     let length = content.len();
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");

@@ -1,5 +1,5 @@
-//! Credentials with Apache and nginx, over HTTP/1.1 and HTTP/2, with and without TLS. The results
-//! equal those of curl, if it is installed.
+//! Tests of credentials with Apache and nginx, over HTTP/1.1 and HTTP/2, with and without TLS. If
+//! curl is installed, the results must equal those of curl.
 
 use crate::common;
 use crate::servers;
@@ -58,8 +58,8 @@ fn wrong_credentials_exit_22() {
     }
 }
 
-/// Returns the echoed request without its Digest field, which differs each time, and without
-/// Expect: older curl sends it with every PUT, newer curl and haul only with those over 1 MiB.
+/// Returns the echoed request without the Digest credentials, which differ each time, and without
+/// Expect, which older versions of curl send with every PUT.
 fn without_authorization(ran: &common::CommandOutput) -> String {
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     let differs = |line: &str| line.starts_with("HTTP_AUTHORIZATION=Digest") || line.starts_with("HTTP_EXPECT");

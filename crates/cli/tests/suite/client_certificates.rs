@@ -1,5 +1,5 @@
-//! Client certificates with nginx: keys of every kind, in every format that openssl writes, over
-//! HTTP/1.1 and HTTP/2.
+//! Tests of client certificates with nginx: keys of every algorithm, in every format that openssl
+//! writes, over HTTP/1.1 and HTTP/2.
 
 use crate::common;
 use crate::servers;
@@ -13,10 +13,10 @@ use servers::compare::{both, text};
 use servers::nginx::NginxServer;
 use testkit::identity::Identity;
 
-/// The kinds of keys.
+/// The algorithms of the keys.
 const KINDS: [&str; 4] = ["rsa", "p256", "p384", "ed25519"];
 
-/// Runs openssl in the directory with these arguments.
+/// Runs openssl in the directory. `words` are its arguments, separated by blanks.
 fn openssl(dir: &Path, words: &str) {
     let status = Command::new("openssl")
         .args(words.split(' '))
@@ -29,7 +29,7 @@ fn openssl(dir: &Path, words: &str) {
     assert!(status.success(), "openssl {words}");
 }
 
-/// Creates an authority, and for each kind of key a certificate and the key in many formats.
+/// Creates a CA, and for each algorithm a certificate and its key in many formats.
 fn prepare(dir: &Path, kinds: &[&str]) {
     let identity = Identity::generate();
     fs::write(dir.join("ca"), identity.ca_pem()).unwrap();

@@ -1,4 +1,4 @@
-//! The two ends of a connection, tested with nginx: Unix sockets, `--resolve`, `--connect-to`, and
+//! Tests of the two ends of a connection with nginx: Unix sockets, `--resolve`, `--connect-to`, and
 //! the local address and port.
 
 use crate::common;
@@ -14,8 +14,8 @@ use servers::compare::{both, both_with, text};
 use servers::nginx::NginxServer;
 use testkit::identity::Identity;
 
-/// Returns nginx's echo of the request, without the client's port. Checks that haul's equals
-/// curl's.
+/// Runs haul and curl, and checks that nginx echoes the same request for both, except for the
+/// client's port. Returns haul's output.
 fn echoed(args: &[&str]) -> common::CommandOutput {
     both_with(args, |ran| {
         String::from_utf8_lossy(&ran.stdout).rsplit_once(':').map_or(String::new(), |(head, _)| head.to_owned())

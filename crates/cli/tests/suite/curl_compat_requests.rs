@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
 use testkit::raw::RawPeer;
 
-/// Returns the request fields after Accept that these options produce.
+/// Returns the header fields after `Accept` in the request that these options cause.
 fn fields(args: &[&str]) -> String {
     let peer = page("x");
     curl_quiet(&[args, &["-o", "/dev/null", &peer.url("/")]].concat()).ok();

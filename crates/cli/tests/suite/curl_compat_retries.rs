@@ -1,4 +1,4 @@
-//! The curl persona retries as curl 8.22 does: which failures, with which messages and output
+//! The curl persona retries the same failures as curl 8.22, with the same messages and output
 //! files.
 
 use crate::common;

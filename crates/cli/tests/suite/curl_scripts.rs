@@ -1,4 +1,5 @@
-//! Runs programs and scripts for curl, unchanged, with a link named `curl` to haul first in PATH.
+//! Runs programs and scripts that call curl, unchanged, with a link from `curl` to haul in the
+//! first directory of PATH.
 
 use crate::common;
 
@@ -11,14 +12,14 @@ use common::{CommandOutput, HAUL, installed, page, program, run, skipped};
 use tempfile::TempDir;
 use testkit::raw::{RawPeer, Step};
 
-/// Creates a directory that contains haul under the name `curl`.
+/// Creates a directory that contains a link named `curl` to haul.
 fn with_curl() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     symlink(HAUL, directory.path().join("curl")).expect("a link");
     directory
 }
 
-/// Returns a command whose PATH begins with the directory `bin`.
+/// Returns a command that runs in `cwd`, with `bin` as the first directory of PATH.
 fn found_first(bin: &Path, name: &str, cwd: &Path) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = program(name);
@@ -26,7 +27,7 @@ fn found_first(bin: &Path, name: &str, cwd: &Path) -> Command {
     command
 }
 
-/// Runs a script with sh, in an empty directory, with haul as `curl`.
+/// Runs a script with sh in an empty directory. It finds haul under the name `curl`.
 fn sh(script: &str) -> CommandOutput {
     let (bin, cwd) = (with_curl(), tempfile::tempdir().expect("a directory"));
     run(found_first(bin.path(), "sh", cwd.path()).args(["-c", script]))
@@ -150,7 +151,8 @@ fn bad_curlrc_line_is_reported_and_run_continues() {
     assert!(ran.stdout.is_empty() && ran.stderr.contains("'doh-url' is not supported by haul"), "{}", ran.stderr);
 }
 
-/// yt-dlp runs this command line for every download.
+/// yt-dlp runs this command line for every download. haul must not ask for compressed content,
+/// because that cannot be resumed.
 #[test]
 fn resume_with_compressed_asks_for_plain_content() {
     let peer = page("x\n");
@@ -173,7 +175,7 @@ fn missing_url_after_next_fails_after_other_transfers() {
     assert_eq!(sh(&format!("haul=$(readlink \"$(command -v curl)\"); $haul -s {url} --next -o out")).stdout, b"");
 }
 
-/// wcurl is in the curl package of newer Debian releases, and not on PyPI.
+/// wcurl is part of the curl package in newer Debian releases, and is not on PyPI.
 #[test]
 fn wcurl_downloads_a_file() {
     let Some(wcurl) = installed("wcurl", "wcurl") else { return };
@@ -185,7 +187,7 @@ fn wcurl_downloads_a_file() {
     assert_eq!(fs::read(cwd.path().join("a b.txt")).expect("its file"), b"content\n");
 }
 
-/// The command line is the one that wcurl runs; this test works without wcurl.
+/// The command line is one that wcurl runs. This test needs no wcurl.
 #[test]
 fn command_line_of_wcurl_is_accepted() {
     let peer = page("content\n");
@@ -197,7 +199,8 @@ fn command_line_of_wcurl_is_accepted() {
     assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"content\ncontent\n"[..]), "{}", ran.stderr);
 }
 
-/// Vagrant uses these options with `-I` for a head, and with `--output` for a file.
+/// Vagrant always passes these options: with `-I` to request a head, and with `--output` to
+/// download a file.
 #[test]
 fn continue_at_is_ignored_for_heads_and_stdout() {
     let peer = page("content");
@@ -213,7 +216,7 @@ fn continue_at_is_ignored_for_heads_and_stdout() {
     assert!(!String::from_utf8_lossy(&peer.received(1)).contains("Range"));
 }
 
-/// The scripts and lists contain names in Latin-1.
+/// The script and the list of URLs contain bytes of Latin-1, which are not UTF-8.
 #[test]
 fn urls_and_data_may_hold_any_bytes() {
     let peer = page("");
@@ -246,7 +249,7 @@ fn urls_and_data_may_hold_any_bytes() {
     assert!(received(3).ends_with("n=%E9"), "{}", received(3));
 }
 
-/// Runs the examples of httpbin's README and front page against httpbin itself.
+/// Runs the examples from httpbin's README and front page, with httpbin as the server.
 #[test]
 fn httpbin_examples_give_expected_answers() {
     let is_there = Command::new("python3").args(["-c", "import httpbin"]).output();

@@ -1,8 +1,8 @@
-//! Runs each command line with `curl` and with `haul curl`, against the same origin. Compares the
-//! requests, output, files and exit codes.
+//! Runs each command line with `curl` and with `haul curl`, against the same server. Compares the
+//! requests, the output, the files and the exit codes.
 //!
-//! The cases are in `differential/cases/`. A difference that is allowed is listed with its case and
-//! a reason. A listed difference that does not occur is an error, too, so that the list stays true.
+//! The cases are in `differential/cases/`. A case lists the differences that are allowed, each with
+//! a reason. A listed difference that does not occur is an error, so that the lists stay true.
 //! `HAUL_CASES=word` runs only the cases whose line contains the word.
 
 mod case;
@@ -22,10 +22,10 @@ use case::DifferentialCase;
 use common::{HAUL, installed, program};
 use origin::{RequestBytes, ScriptedOrigin};
 
-/// The least number of cases, so that a lost file of cases is noticed.
+/// The minimum number of cases. With fewer, a file of cases must have been lost.
 const LEAST: usize = 400;
 
-/// The results of a run of one case.
+/// The results of one run of a case.
 #[derive(Debug, PartialEq, Eq)]
 struct CaseResult {
     requests: Vec<(usize, String)>,
@@ -125,7 +125,8 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Returns a request without the parts that always differ: versions, boundaries and nonces.
+/// Returns the text of a request without the parts that differ in each run: versions, boundaries
+/// and nonces.
 fn normal(request: &RequestBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {
@@ -156,7 +157,8 @@ fn versionless(text: &str) -> String {
     text.replace("curl/7.88.1", "curl/VERSION").replace("curl/8.22.0", "curl/VERSION")
 }
 
-/// Describes the differences that the case does not allow. Returns `None` if there are none.
+/// Returns a description of the differences that the case does not allow. Returns `None` if there
+/// are none.
 fn compared(case: &DifferentialCase, theirs: &CaseResult, ours: &CaseResult) -> Option<String> {
     let shown = |seen: &CaseResult, part: &str| match part {
         "request" => seen.requests.iter().map(|(number, text)| format!("[{number}]\n{text}\n")).collect::<String>(),

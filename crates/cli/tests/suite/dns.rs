@@ -1,4 +1,4 @@
-//! `--dns-servers` and similar options, with a name server that the test runs.
+//! Tests of `--dns-servers` and similar options, with a DNS server that the test runs.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ fn server(ip: &str) -> DnsServer {
     DnsServer::start_on(ip.parse().unwrap(), answer).unwrap()
 }
 
-/// Fetches a page of web.example with this name server. Returns the source addresses of the DNS
+/// Fetches a page of web.example with this DNS server. Returns the source addresses of its DNS
 /// queries.
 fn senders(server: &DnsServer, options: &[&str]) -> Vec<IpAddr> {
     let page = answering(PAGE);

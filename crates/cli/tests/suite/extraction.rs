@@ -1,5 +1,5 @@
-//! `--extract`, `--then`, `--unique` and `--sort`: pages with known values, output files of stages,
-//! and pages with hostile values.
+//! Tests of `--extract`, `--then`, `--unique` and `--sort`: pages with known values, output files
+//! of stages, and pages with malicious values.
 
 use crate::common;
 
@@ -190,7 +190,8 @@ fn template_origin_gets_the_secrets_of_its_stage() {
     assert!(second.log().iter().all(|request| request.header("authorization").is_some()));
 }
 
-/// haul requests compressed pages for `--extract`, although the user did not ask for compression.
+/// With `--extract`, haul asks for compressed pages by itself. A coding that it does not know is an
+/// error only with `--compressed`.
 #[test]
 fn unknown_content_coding_is_ignored_unless_requested() {
     for coding in ["UTF-8", "binary", "8bit", "text/html", "aws-chunked", "identity", "none", ""] {
@@ -206,8 +207,8 @@ fn unknown_content_coding_is_ignored_unless_requested() {
     }
 }
 
-/// Starts a peer whose page contains the values `a/b` and `c`, and an origin that serves the pages
-/// for these values.
+/// Starts two servers: one for a page that contains the values `a/b` and `c`, and one for the pages
+/// with these names.
 fn index_and_pages() -> (RawPeer, Origin) {
     (page("<a/b> <c> <c>"), origin(1))
 }

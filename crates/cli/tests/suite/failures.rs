@@ -1,5 +1,5 @@
-//! Each failure has curl's exit code, and prints one line with URL and cause. Other transfers
-//! continue, and no secret is printed.
+//! Tests of failures. Each has curl's exit code, and prints one line with the URL and the cause.
+//! Other transfers continue, and no secret is printed.
 
 use crate::common;
 
@@ -409,7 +409,8 @@ fn errors_name_the_remedy() {
     }
 }
 
-/// Another process that shares the descriptor can make it non-blocking.
+/// Another process that shares the descriptor may have made it non-blocking. haul must wait until
+/// it has input.
 #[test]
 fn non_blocking_stdin_is_waited_for() {
     let origin = origin();

@@ -1,5 +1,5 @@
-//! `file:` URLs of the curl persona: downloads, ranges, uploads and errors. The haul persona
-//! refuses them, as do redirects.
+//! Tests of `file:` URLs with the curl persona: downloads, ranges, uploads and errors. The haul
+//! persona and redirects refuse them.
 
 use crate::common;
 
@@ -16,7 +16,8 @@ use testkit::raw::{RawPeer, Step};
 const TEXT: &str = "hello world\n";
 const HEAD: &str = "Content-Length: 12\r\nAccept-ranges: bytes\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n\r\n";
 
-/// Creates a directory with the file `a b`. Returns it with the file's URL.
+/// Creates a directory that contains a file named `a b`. Returns the directory and the `file:` URL
+/// of the file.
 fn fixture() -> (tempfile::TempDir, String) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a b");
@@ -110,7 +111,8 @@ fn file_url_upload_writes_the_file() {
     assert_eq!(curl(dir.path(), &["-T", "a b", &format!("{url}/none")]).code, 23);
 }
 
-/// A pipe that was empty at the first read was once an error (26).
+/// If the pipe is empty at the first read, haul must wait for input. This was once an error with
+/// exit code 26.
 #[test]
 fn file_url_upload_waits_for_slow_pipe() {
     let (dir, _) = fixture();

@@ -1,5 +1,5 @@
-//! HTTP/2 with the test origin and scripted peers: `-w`, heads, extraction, memory and hostile
-//! peers. `http2_servers.rs` tests other servers.
+//! Tests of HTTP/2 with testkit's server and with scripted servers: `-w`, heads, extraction, memory
+//! and malicious servers. `http2_servers.rs` tests other servers.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ use testkit::relay::Relay;
 use testkit::site::Site;
 
 const KNOWING: &str = "--http2-prior-knowledge";
-/// The memory in KiB that haul may use besides the buffers that its budget limits.
+/// The memory in KiB that haul may use in addition to the buffers that `--max-memory` limits.
 const OWN: u64 = 32 << 10;
 
 fn origin() -> Origin {
@@ -58,8 +58,8 @@ fn http2_write_out_and_headers_match_curl() {
     assert!(with.ends_with(&body) && with.starts_with(b"HTTP/2 200 \r\n"));
 }
 
-/// HTTP/2 has no chunks. If the user asks for them, haul sends Content-Length, like curl; lighttpd
-/// requires it (411).
+/// HTTP/2 has no chunks. If `-H` asks for them, haul sends `Content-Length` like curl, because
+/// lighttpd answers 411 without it.
 #[test]
 fn http2_sends_content_length_instead_of_chunks() {
     let origin = origin();
@@ -169,13 +169,13 @@ fn http2_memory_is_bounded_with_many_connections() {
     }
 }
 
-/// The number of frames in an attack: more than the sockets and haul's limits can hold.
+/// The maximum number of frames that an attack sends. haul must end the connection long before.
 const FOREVER: u64 = 200_000;
 
-/// A function that attacks haul on an HTTP/2 connection.
+/// A function that attacks haul from the server's end of an HTTP/2 connection.
 type PeerAttack = fn(&mut FrameConnection) -> io::Result<()>;
 
-/// Sends this frame repeatedly until a write fails.
+/// Sends the same frame again and again, until haul closes the connection.
 fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
     conn.flood(kind, flags, stream, payload, FOREVER);
     Ok(())
@@ -183,8 +183,8 @@ fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: 
 
 const OK: (&str, &str) = (":status", "200");
 
-/// Each reason for which haul refuses a peer: its name, the exit code, a part of the message, the
-/// attack.
+/// The attacks. Each has its name, haul's exit code, a part of haul's message, and the function
+/// that attacks.
 const HOSTILE: [(&str, &str, &str, PeerAttack); 20] = [
     ("PING", "16", "PING", |conn| flood(conn, Frame::PING, 0, 0, &[0; 8])),
     ("SETTINGS", "16", "SETTINGS", |conn| flood(conn, Frame::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])),

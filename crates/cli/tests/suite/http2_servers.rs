@@ -1,5 +1,6 @@
-//! HTTP/2 with nginx, nghttpd, Apache and Caddy, over TLS and with prior knowledge: bodies, `-w`
-//! and uploads are the same with haul and with curl. Servers that are not installed are skipped.
+//! Tests of HTTP/2 with nginx, nghttpd, Apache and Caddy, over TLS and with prior knowledge.
+//! Bodies, the output of `-w` and uploads must be the same with haul and with curl. Servers that
+//! are not installed are skipped.
 
 use crate::common;
 
@@ -15,14 +16,14 @@ use testkit::origin::Origin;
 use testkit::pattern::Pattern;
 
 const KNOWING: &str = "--http2-prior-knowledge";
-/// The format for `-w`: every value that does not depend on time, local ports, the fields that an
-/// implementation adds, or curl's version.
+/// The format for `-w`. It contains all values that do not depend on time, local ports, the header
+/// fields of an implementation, or curl's version.
 const FIGURES: &str = "\n%{http_version} %{response_code} %{size_download} %{size_upload} %{size_header} \
                        %{num_connects} %{num_redirects} %{method} %{url_effective} %{urlnum} %{exitcode} \
                        %{errormsg} %{ssl_verify_result} %{remote_ip} %{remote_port} %{content_type} %{redirect_url} \
                        %header{content-length} %header{etag} %header{last-modified}\n";
 
-/// Files to serve and a certificate for localhost.
+/// A directory with files to serve, and with a certificate for localhost.
 struct ServedFiles {
     dir: tempfile::TempDir,
     sizes: [usize; 6],
@@ -55,8 +56,8 @@ impl ServedFiles {
         self.dir.path()
     }
 
-    /// Checks that uploads arrive unchanged, with and without a known length. `arrived` finds the
-    /// uploaded bytes in the server's response or files.
+    /// Checks that uploads arrive unchanged, with and without a known length. `arrived` gets haul's
+    /// output, and returns the bytes that the server received.
     fn check_uploads(&self, what: &str, url: &str, args: &[&str], arrived: impl Fn(&[u8]) -> Vec<u8>) {
         let content = Pattern::new(2).slice(0, upload_size());
         let file = self.path().join("upload");
@@ -80,8 +81,8 @@ impl ServedFiles {
         assert_eq!(got.text(), expected.text(), "{what}");
     }
 
-    /// Checks that haul and curl print the same bodies and figures for all files, in separate runs
-    /// and in one run.
+    /// Checks that haul and curl print the same bodies and the same output of `-w` for all files,
+    /// in separate runs and in one run.
     fn check(&self, what: &str, port: u16, args: &[&str], scheme: &str) {
         let curl = installed("curl", what);
         let ca = self.path().join("ca");
@@ -246,17 +247,18 @@ fn http2_with_caddy_matches_curl() {
     }
 }
 
-/// The number of bytes to upload: 10 MB, or HAUL_TEST_UPLOAD. (100 MB take long in a debug build.)
+/// The number of bytes to upload: 10 MB, or the value of the environment variable
+/// `HAUL_TEST_UPLOAD`. (100 MB take long in a debug build.)
 fn upload_size() -> usize {
     std::env::var("HAUL_TEST_UPLOAD").map_or(10_000_000, |size| size.parse().expect("a number of bytes"))
 }
 
-/// Returns a head without its Date.
+/// Returns the text of a head without its field `Date`.
 fn without_date(head: &str) -> String {
     head.lines().filter(|line| !line.starts_with("date:")).collect::<Vec<_>>().join("\n")
 }
 
-/// Runs haul under the name of curl, which does not split large bodies.
+/// Runs haul with the curl persona, which does not split large bodies.
 fn as_curl(args: &[&str]) -> CommandOutput {
     run_haul(["curl"].iter().chain(args))
 }

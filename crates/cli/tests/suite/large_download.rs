@@ -1,5 +1,5 @@
-//! A single large body: splitting, resuming, names, checksums, rate limits, and the files after
-//! haul was killed.
+//! Tests of one large download: splitting, resuming, names, checksums, rate limits, and the files
+//! that remain after haul was killed.
 
 use crate::common;
 
@@ -32,7 +32,7 @@ fn haul_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).args(args).current_dir(dir))
 }
 
-/// Returns the SHA-256 that `sha256sum` prints for these bytes.
+/// Returns the SHA-256 that `sha256sum` computes for these bytes; `None` if it is not installed.
 fn sum_of(dir: &Path, bytes: &[u8]) -> Option<String> {
     fs::write(dir.join("bytes"), bytes).unwrap();
     let ran =
@@ -41,7 +41,7 @@ fn sum_of(dir: &Path, bytes: &[u8]) -> Option<String> {
     Some(ran.text().split_whitespace().next()?.to_owned())
 }
 
-/// Compares two bodies without printing megabytes on failure.
+/// Asserts that two bodies are equal. On failure, does not print megabytes.
 #[track_caller]
 fn assert_same(got: &[u8], expected: &[u8]) {
     let differs = got.iter().zip(expected).position(|(a, b)| a != b);
@@ -101,7 +101,7 @@ fn continue_at_fetches_only_the_missing_bytes() {
     assert_eq!(names(dir), ["file", "new"]);
 }
 
-/// Starts a peer whose Content-Disposition suggests a file name for its five bytes.
+/// Starts a server whose `Content-Disposition` suggests a file name for a body of five bytes.
 fn suggesting() -> RawPeer {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\
                 Content-Disposition: attachment; filename=\"../named.txt\"\r\n\r\nhello";

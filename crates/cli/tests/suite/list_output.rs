@@ -1,5 +1,5 @@
-//! The output for a list of URLs: complete bodies in list order, in bounded memory, even if a
-//! server or the reader of the output is slow.
+//! Tests of the output for a list of URLs: complete bodies in the order of the list, with limited
+//! memory, even if a server or the reader of the output is slow.
 
 use crate::common;
 
@@ -16,13 +16,13 @@ use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 use testkit::site::Site;
 
-/// The memory in KiB that haul may use besides the buffers that its budget limits.
+/// The memory in KiB that haul may use in addition to the buffers that `--max-memory` limits.
 const OWN: u64 = 32 << 10;
-/// The default budget, in KiB.
+/// The default of `--max-memory`, in KiB.
 const BUDGET: u64 = 64 << 10;
 
-/// A list of bodies that together exceed every memory budget in these tests. Each is a prefix of
-/// one pattern, with a different length, so that its end identifies it.
+/// A list of URLs whose bodies exceed every memory limit in these tests. The bodies are prefixes of
+/// one pattern. Each has another length, so that its end identifies it.
 struct ListedBodies {
     origin: Origin,
     lens: Vec<usize>,
@@ -35,7 +35,8 @@ impl ListedBodies {
         ListedBodies { origin: Origin::builder().start().unwrap(), lens, dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Writes the list of URLs. `before` is inserted before the path of the first URL.
+    /// Writes the list of URLs to a file, and returns its path. `before` is inserted before the
+    /// path of the first URL.
     fn list(&self, before: &str) -> String {
         let url = |(n, len)| self.origin.url(&format!("{}/bytes/{len}", if n == 0 { before } else { "" }));
         text(list(self.dir.path(), "list", self.lens.iter().enumerate().map(url)))
@@ -47,7 +48,7 @@ impl ListedBodies {
     }
 }
 
-/// Compares the output while reading it, because the bodies are too large to keep.
+/// Checks the output while it is read, because it is too large for memory.
 struct BodyChecker<'a> {
     lens: &'a [usize],
     body: Vec<u8>,
@@ -149,7 +150,7 @@ fn memory_is_bounded_with_a_slow_first_page() {
     }
 }
 
-/// The memory in KiB that a fetch of many URLs may use besides that for each connection
+/// The memory in KiB that haul may use for a list of URLs, in addition to that for each connection
 /// (`docs/design/faults.md`).
 const MASS: u64 = 64 << 10;
 const A_CONNECTION: u64 = 64;
@@ -244,8 +245,8 @@ fn named_stdout_keeps_headers_and_bodies_ordered() {
     assert_eq!(parts[2..], ["small 2\n"]);
 }
 
-/// Returns 24 MiB as zstd with a window of 8 MiB (RFC 8878): raw blocks of 6 KiB alternate with
-/// blocks of one repeated byte.
+/// Returns 24 MiB of content in zstd format, with a window of 8 MiB (RFC 8878). Blocks of 6 KiB
+/// without compression alternate with blocks that repeat one byte.
 fn windowed() -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3];
     for block in 0_u32..384 {

@@ -1,5 +1,5 @@
-//! The integration tests of the command. They are one program with a module for each subject,
-//! because every program would have to link the engine.
+//! The integration tests of the command. They form one program, with a module for each subject,
+//! because each further program would have to link the engine again.
 //!
 //! `cargo test -p httphaul-cli --test suite output_files` runs one module.
 

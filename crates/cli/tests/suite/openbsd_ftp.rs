@@ -1,5 +1,5 @@
-//! `haul ftp` in place of OpenBSD's ftp(1), as pkg_add runs it: one process for each file, whose
-//! reader may stop early (docs/package-managers.md).
+//! Tests of `haul ftp` in place of OpenBSD's ftp(1). pkg_add runs it once for each file, and may
+//! stop reading early (docs/package-managers.md).
 
 use crate::common;
 
@@ -16,10 +16,11 @@ use testkit::packages::{Catalogue, Package, PackageMirror, PackageReader, Reader
 use testkit::raw::{RawPeer, Step};
 use testkit::relay::Relay;
 
-/// The most bytes that may be sent after those that the reader needs before it can stop.
+/// The maximum number of bytes that the server may send beyond those that the reader needs before
+/// it stops.
 const WASTE: u64 = 64 << 10;
 
-/// The id of a user that does not exist.
+/// A user ID that no user has.
 const OTHER: u32 = 65_533;
 
 struct PackageRun {
@@ -28,7 +29,8 @@ struct PackageRun {
     catalogue: Catalogue,
 }
 
-/// Reads the beginning of `packages` packages. With `far`, the link has a round-trip time of 20 ms.
+/// Reads the beginning of each of `packages` packages with this command. If `far` is true, the
+/// connection has a round-trip time of 20 ms.
 fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageRun {
     let identity = tls.then(Identity::generate);
     let catalogue = Catalogue::new(7, packages);

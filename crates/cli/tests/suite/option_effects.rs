@@ -1,4 +1,4 @@
-//! Checks that every option has a visible effect in every mode of fetching URLs: one URL, a list, a
+//! Checks that every option has a visible effect in every way of fetching URLs: one URL, a list, a
 //! stage after `--then`, one after the other, and through the agent.
 //!
 //! A run with the option is compared with a run without it: the exit code, the output, the requests
@@ -22,7 +22,7 @@ use common::agent::TestAgent;
 use common::{HAUL, program, run};
 use haul_cli::flags::FLAGS;
 
-/// A mode of fetching URLs.
+/// A way of fetching URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FetchMode {
     One,
@@ -34,13 +34,14 @@ enum FetchMode {
 
 const EACH: &[FetchMode] = &[FetchMode::One, FetchMode::List, FetchMode::Stage, FetchMode::Serial, FetchMode::Agent];
 
-/// The way in which the effect of an option is shown.
+/// The way in which a test shows the effect of an option.
 enum OptionEffect {
-    /// Adding `options` to the options `beside` changes the result for a URL with this path.
+    /// The result for a URL with the path `path` differs if `options` are added to the options
+    /// `beside`.
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [FetchMode] },
-    /// A test in one of these files contains this text.
+    /// A test in one of these files contains `text`, and shows the effect.
     Tested { text: &'static str, files: &'static [&'static str] },
-    /// The option asks for the default and so has no effect, as these words in its help say.
+    /// The option asks for the default, and so changes nothing. Its help must contain `words`.
     Anyway { words: &'static str },
 }
 
@@ -69,11 +70,11 @@ const fn anyway(words: &'static str) -> OptionEffect {
     OptionEffect::Anyway { words }
 }
 
-/// The options, and how their effects are shown. The directory of each run contains the files `x`
-/// and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables`, `sub/`.
-/// `ADDRESS` is the server's address and port, and `SERVER` its URL. A path after `tls:` is
-/// requested by https, after `local:` from the host `localhost`, and after `bare:` by a URL without
-/// a scheme.
+/// The options, and the ways in which their effects are shown. Each run begins with the files `x`
+/// and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables` and the
+/// directory `sub`. `ADDRESS` stands for the server's address and port, and `SERVER` for its URL. A
+/// path after `tls:` is requested by https, after `local:` from the host `localhost`, and after
+/// `bare:` by a URL without a scheme.
 const EFFECTS: &[(&str, OptionEffect)] = &[
     ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
     ("agent", tested("status(\"calls\")", &["agent.rs"])),
@@ -289,7 +290,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("xattr", tested("--xattr", &["single_and_multiple_urls.rs"])),
 ];
 
-/// The text in the help of options that are accepted without an effect.
+/// The help text of options that are accepted without an effect.
 const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
@@ -338,7 +339,7 @@ fn options_make_a_difference_in_every_mode() {
     assert!(unused.is_empty(), "no effect: {unused:#?}");
 }
 
-/// The results of a run.
+/// The results of a run, which are compared.
 #[derive(Debug, PartialEq, Eq)]
 struct ObservedRun {
     code: i32,
@@ -397,7 +398,8 @@ fn observe(mode: FetchMode, options: &str, path: &str, agent: &TestAgent) -> Obs
     }
 }
 
-/// Returns the text without numbers that differ in each run, such as client ports.
+/// Returns the text with `N` in place of each number of five or more digits, such as a client's
+/// port, which differs in each run.
 fn without_numbers(text: &str) -> String {
     let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
     let neutral = runs.map(|run| if run.len() >= 5 && run[0].is_ascii_digit() { &b"N"[..] } else { run });
@@ -422,7 +424,8 @@ fn prepare(dir: &Path) {
     fs::create_dir(dir.join("sub")).unwrap();
 }
 
-/// Returns the files below a directory: content, permissions, and whether they are old.
+/// Returns the files below a directory, by name: the content, the permissions, and true if the
+/// modification time is more than a day ago.
 fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -439,8 +442,8 @@ fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     found
 }
 
-/// An HTTP server that answers by the request's path, one request per connection, and stores the
-/// requests.
+/// An HTTP server that stores the requests. The path of a request determines the response, and each
+/// connection serves one request.
 struct RecordingServer {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -516,7 +519,7 @@ fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     }
 }
 
-/// Describes a TLS ClientHello: its length and the protocols that it offers.
+/// Returns a text that describes a TLS ClientHello: its length and the protocols that ALPN offers.
 fn client_hello(reader: &mut impl Read) -> Option<String> {
     let mut header = [0; 5];
     reader.read_exact(&mut header).ok()?;

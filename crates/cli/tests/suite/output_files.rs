@@ -1,5 +1,5 @@
-//! Output files: names, replacement, links, signals, resuming, and equal names. Also checks that
-//! requests match those of curl.
+//! Tests of output files: names, replacement, links, signals, resuming, and equal names. Also
+//! checks that requests match those of curl.
 
 use crate::common;
 
@@ -224,7 +224,8 @@ fn signal_leaves_no_partial_files() {
     }
 }
 
-/// Returns the echoed request without User-Agent and the connection number.
+/// Returns the request that the server echoes as JSON, without `User-Agent` and the number of the
+/// connection.
 fn echoed(json: &[u8]) -> Value {
     let mut seen: Value = serde_json::from_slice(json).expect("what /echo says");
     let own = |name: &str| name == "user-agent";

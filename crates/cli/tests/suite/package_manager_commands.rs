@@ -1,6 +1,6 @@
-//! The exact command lines of package managers, and what each manager depends on: exit codes,
+//! Runs the exact command lines of package managers, and checks what they depend on: exit codes,
 //! messages, and the files after a failure (docs/package-managers.md). The command lines of pkg_add
-//! are in `openbsd_ftp`; `package_managers` runs apt and pacman themselves.
+//! are in `openbsd_ftp`. The module `package_managers` runs apt and pacman themselves.
 
 use crate::common;
 
@@ -16,10 +16,11 @@ use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 const SIZE: u64 = 300_000;
-/// The Last-Modified of the faulty origin's content, in seconds since 1970.
+/// The `Last-Modified` of the content that `testkit::faulty` serves, in seconds since 1970.
 const LAST_MODIFIED: i64 = 1_714_550_400;
 
-/// Creates a directory for PATH that contains haul under the names of other programs.
+/// Creates a directory with links to haul that have the names of other programs, to be put into
+/// PATH.
 fn names() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["curl", "fetch", "ftp", "haul"] {
@@ -28,7 +29,7 @@ fn names() -> TempDir {
     dir
 }
 
-/// Runs a bash script whose PATH starts with this directory.
+/// Runs a bash script in the directory `at`, with `names` as the first directory of PATH.
 fn script(text: &str, names: &Path, at: &Path, variables: &[(&str, &str)]) -> CommandOutput {
     let mut command: Command = program("bash");
     command.args(["-c", text]).current_dir(at).envs(variables.iter().copied());
@@ -36,8 +37,8 @@ fn script(text: &str, names: &Path, at: &Path, variables: &[(&str, &str)]) -> Co
     run(&mut command)
 }
 
-/// Runs the test with the curl persona and, if it is installed, with curl itself, to prove that
-/// curl behaves as expected.
+/// Runs the test with haul under the name `curl`. If curl is installed, also runs it with curl
+/// itself, to prove that curl behaves as the test expects.
 fn with_both(test: impl Fn(&Path)) {
     test(names().path());
     if installed("curl", "the same lines by curl itself").is_some() {
@@ -45,8 +46,8 @@ fn with_both(test: impl Fn(&Path)) {
     }
 }
 
-/// The options of nixpkgs' `fetchurl`, and its loop: it retries only after exit code 18, with `-C
-/// -`.
+/// A script with the options of nixpkgs' `fetchurl` and with its loop, which retries with `-C -`
+/// only after exit code 18.
 const NIX: &str = r#"
 curlVersion=$(curl -V | head -1 | cut -d' ' -f2)
 curl=(curl --location --max-redirs 20 --retry 3 --retry-all-errors --continue-at - --disable-epsv
@@ -92,7 +93,7 @@ fn nixpkgs_probes_hashed_mirrors_with_head() {
     });
 }
 
-/// The options that Homebrew puts before the options of each call.
+/// A bash function with the options that Homebrew puts before those of each call.
 const BREW: &str = r#"brew() {
     curl --disable --cookie /dev/null --globoff --show-error --user-agent "Homebrew/4.6 (Linux) curl/8" \
         --header "Accept-Language: en" --fail --progress-bar --silent --retry 3 "$@"
@@ -243,7 +244,7 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(run_at("fetch -q -o - $URL | wc -c").text().trim(), SIZE.to_string());
 }
 
-/// Emacs' `plz` and `request` write options and then content to the same pipe.
+/// The packages `plz` and `request` of Emacs write the options and then the content to one pipe.
 #[test]
 fn config_and_data_share_one_stdin_pipe() {
     let content = "{\"a\":1}\nurl = http://127.0.0.1:1/\n";
@@ -274,7 +275,8 @@ fn options_for_other_protocols_are_ignored() {
     });
 }
 
-/// Users unset a variable in this way if it is set for another program.
+/// A user may set the variable to an empty text to disable a value that is meant for another
+/// program.
 #[test]
 fn empty_curl_ca_bundle_counts_as_unset() {
     with_both(|names| {

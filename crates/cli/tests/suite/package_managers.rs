@@ -1,5 +1,5 @@
-//! apt and pacman, as the distribution has them, fetch with haul: each in its own root directory,
-//! from a local mirror.
+//! Runs apt and pacman, as the distribution has them, with haul as their download program. Each has
+//! its own root directory, and fetches from a local mirror.
 
 use crate::common;
 
@@ -10,7 +10,8 @@ use std::process::Command;
 
 use common::{HAUL, installed, run, skipped};
 
-/// A running `python3 -m http.server`: a mirror without ranges that closes each connection.
+/// A running `python3 -m http.server`, as a mirror that supports no ranges and closes each
+/// connection.
 struct PythonFileServer {
     child: std::process::Child,
     url: String,
@@ -44,7 +45,7 @@ impl Drop for PythonFileServer {
     }
 }
 
-/// Builds a Debian package with one file.
+/// Builds a Debian package that contains one file, in the directory `pool` below `dir`.
 fn debian_package(dir: &Path, name: &str) {
     let root = dir.join(name);
     fs::create_dir_all(root.join("DEBIAN")).unwrap();

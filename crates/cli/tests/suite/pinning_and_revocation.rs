@@ -1,5 +1,5 @@
-//! `--pinnedpubkey` and `--crlfile`: haul accepts and refuses pinned keys and revoked certificates
-//! as curl does.
+//! Tests of `--pinnedpubkey` and `--crlfile`: haul accepts and refuses the same keys and
+//! certificates as curl.
 
 use crate::servers;
 
@@ -34,7 +34,7 @@ impl TlsSite {
         path.display().to_string()
     }
 
-    /// Runs haul and curl with these options. Returns their exit code, which must be the same.
+    /// Runs haul and curl with these options, which must end with the same exit code. Returns it.
     #[track_caller]
     fn ends(&self, args: &[&str]) -> i32 {
         let (ca, url) = (self.dir.path().join("ca").display().to_string(), self.origin.https_url("/small"));

@@ -1,5 +1,5 @@
-//! The proxies squid, tinyproxy, Dante and microsocks before Apache, over HTTP/1.1 and HTTP/2:
-//! selected by an option or the environment, and one proxy through another.
+//! Tests of proxies: squid, tinyproxy, Dante and microsocks in front of Apache, over HTTP/1.1 and
+//! HTTP/2. Options or the environment select the proxy, and one proxy is reached through another.
 
 use crate::common;
 use crate::servers;
@@ -15,7 +15,8 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// Returns `-p` for HTTP/2 without TLS, which needs a tunnel: a forwarding proxy speaks HTTP/1.1.
+/// Returns `-p` if `way` selects HTTP/2 without TLS. This needs a tunnel, because a forwarding
+/// proxy speaks only HTTP/1.1.
 fn tunnel(way: &[String]) -> &'static [&'static str] {
     if way[0] == "--http2-prior-knowledge" { &["-p"] } else { &[] }
 }
@@ -178,7 +179,8 @@ fn preproxy_reaches_the_proxy_over_socks() {
     }
 }
 
-/// Runs haul and curl with these environment variables. Their results must be the same.
+/// Runs haul and curl with these environment variables. Their results must be the same. Returns
+/// haul's output.
 fn in_environment(variables: &[(&str, &str)], args: &[&str]) -> CommandOutput {
     let args: Vec<&str> = ["-s", "-S", "-f", "-L"].iter().chain(args).copied().collect();
     let ours = run(program(HAUL).envs(variables.iter().copied()).args(&args));

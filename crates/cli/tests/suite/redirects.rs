@@ -1,5 +1,5 @@
-//! Redirects of Apache, to itself and to another origin: methods, content, secrets and limits are
-//! as in curl.
+//! Tests of redirects by Apache, to the same and to another origin. Methods, content, secrets and
+//! limits are as in curl.
 
 use crate::common;
 use crate::servers;

@@ -1,5 +1,5 @@
-//! The request bodies of every option that sends one. A CGI program of Apache echoes them, and they
-//! equal those of curl.
+//! Tests of the request bodies of every option that sends one. A CGI program of Apache echoes them,
+//! and they equal those of curl.
 
 use crate::common;
 use crate::servers;
@@ -15,8 +15,8 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// Creates two files: one with CR LF in its content, and one with quotes in its name and a NUL in
-/// its content.
+/// Creates two files and returns their paths. One contains CR LF; the other has quotes in its name
+/// and contains a NUL.
 fn files(dir: &Path) -> (String, String) {
     let (text, odd) = (dir.join("text"), dir.join("a \"b\";c.png"));
     fs::write(&text, "one\r\ntwo\n").unwrap();

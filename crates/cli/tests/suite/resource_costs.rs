@@ -1,5 +1,5 @@
-//! Limits for the number of system calls, counted by strace, and of instructions, counted by
-//! callgrind: for a single request, and for each of many.
+//! Checks the number of system calls (counted by strace) and of instructions (counted by
+//! callgrind), for a single request and for each of many requests.
 
 use crate::common;
 
@@ -10,11 +10,11 @@ use common::{HAUL, can_trace, list, program, run};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 
-/// The most system calls that starting and ending the process may need: loader, allocator, threads
-/// of the standard library.
+/// The maximum number of system calls for the start and end of the process: the loader, the
+/// allocator, the threads of the standard library.
 const STARTUP: u64 = 150;
 
-/// Runs haul under strace and returns the report.
+/// Runs haul under strace with these options, and returns the report.
 fn traced(options: &[&str], args: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
@@ -27,7 +27,7 @@ fn traced(options: &[&str], args: &[&str]) -> String {
     std::fs::read_to_string(report).unwrap()
 }
 
-/// Returns the total number of calls in a report of `strace -c`.
+/// Returns the total number of system calls in a report of `strace -c`.
 fn calls(report: &str) -> u64 {
     let row = |line: &str| {
         let mut fields = line.split_whitespace();
@@ -94,8 +94,8 @@ fn output_to_device_probes_no_partial_files() {
     assert!(report.lines().count() < 150, "{report}");
 }
 
-/// Returns a command that runs a program under callgrind. Its counts do not depend on the load of
-/// the machine.
+/// Returns a command that runs a program under callgrind, which counts instructions. The count does
+/// not depend on the load of the machine.
 fn callgrind(program: &str, args: &[&str]) -> Command {
     let mut command = common::program("valgrind");
     command
@@ -105,7 +105,7 @@ fn callgrind(program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Runs the command. Returns its instruction count.
+/// Runs a command from [`callgrind`]. Returns the number of instructions.
 fn counted(command: &mut Command) -> Option<u64> {
     let ran = run(command);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -113,8 +113,8 @@ fn counted(command: &mut Command) -> Option<u64> {
     line.split_whitespace().last()?.parse().ok()
 }
 
-/// Writes a bundle with the origin's certificate and 150 others, as large as a system's bundle. All
-/// have the same subject, so they are tried in order.
+/// Writes a file with 151 CA certificates, about as many as a system trusts, and returns its path.
+/// One of them is the server's. All have the same subject, so that haul tries them in order.
 fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
     let others = (0..150).map(|_| Identity::generate().ca_pem().to_owned());
     let path = dir.join("bundle.pem");

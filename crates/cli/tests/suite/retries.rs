@@ -1,4 +1,5 @@
-//! Retries: which failures are retried, and which bodies and requests are not sent twice.
+//! Tests of retries: the failures that are retried, and the bodies and requests that are not sent
+//! twice.
 
 use crate::common;
 
@@ -7,7 +8,8 @@ use std::fs;
 use common::{names, origin, run_haul};
 use testkit::raw::{RawPeer, Script, Step};
 
-/// Returns the script of a response that announces ten bytes and ends after `len`.
+/// Returns the steps of a server that announces ten bytes of body, and closes the connection after
+/// `len` of them.
 fn cut_after(len: usize) -> Script {
     let body = &"0123456789"[..len];
     vec![Step::ReadHead, Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{body}"))]

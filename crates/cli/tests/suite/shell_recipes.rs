@@ -1,4 +1,4 @@
-//! Common shell recipes that fetch thousands of pages (with xargs or config files), run with the
+//! Runs common shell recipes that fetch thousands of pages, with xargs or config files, with the
 //! curl persona.
 
 use crate::common;
@@ -11,7 +11,8 @@ use testkit::site::Site;
 
 const PAGES: usize = 120;
 
-/// Runs a recipe with curl, if it is installed, and with the curl persona.
+/// Runs a recipe with curl and with the curl persona. Returns both outputs; the first is `None` if
+/// curl is not installed.
 fn both(what: &str, script: &str) -> (Option<CommandOutput>, CommandOutput) {
     let curl = installed("curl", what).map(|curl| bash(curl, script));
     (curl, bash(HAUL, script))
@@ -21,7 +22,8 @@ fn origin() -> Origin {
     Origin::builder().site(Site::scaled(7, PAGES).cached()).start().unwrap()
 }
 
-/// Returns a script that extracts the site's page names, sorts them, and pipes them into `fetch`.
+/// Returns a script that extracts the names of the site's pages, sorts them, and pipes them into
+/// the command `fetch`.
 fn recipe(origin: &Origin, fetch: &str) -> String {
     format!(
         "set -o pipefail; H={}; for i in 1 2 3; do $GET -s http://$H/$i; done | grep -oE 'AS[0-9]{{1,9}}' | sort -u | {fetch}",
@@ -29,7 +31,7 @@ fn recipe(origin: &Origin, fetch: &str) -> String {
     )
 }
 
-/// Returns all pages, in the order of their sorted names.
+/// Returns the content of all pages, in the order of their sorted names.
 fn pages(origin: &Origin) -> Vec<u8> {
     let paths: BTreeSet<String> = origin.site().as_paths().into_iter().collect();
     paths.iter().flat_map(|path| origin.site().page(path).unwrap()).collect()
@@ -46,7 +48,8 @@ fn same_as_curl(what: &str, fetch: &str) {
     }
 }
 
-/// Asserts that no byte is lost. The outputs of parallel processes may mix, with curl as with haul.
+/// Runs a recipe with `fetch`, and asserts that no byte is lost. The outputs of parallel processes
+/// may mix, with curl as well as with haul.
 #[track_caller]
 fn as_much_as_curl(what: &str, fetch: &str) {
     let origin = origin();

@@ -1,5 +1,5 @@
-//! Options with one URL and with several. The blocking driver fetches a single URL and the fleet
-//! several, and every option must have the same effect in both.
+//! Compares options with one URL and with two. The blocking driver fetches a single URL, and the
+//! fleet several, but every option must have the same effect.
 
 use crate::common;
 
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use common::{HAUL, page, run_haul, run_in};
 use testkit::raw::{RawPeer, Step};
 
-/// The options to compare. `-O` is repeated for the second URL. The file `there` with two bytes
-/// exists.
+/// The options to compare. For two URLs, `-O` is given twice. The directory contains the file
+/// `there` with two bytes.
 const LINES: &[&str] = &[
     "",
     "-i",
@@ -67,11 +67,12 @@ const LINES: &[&str] = &[
     "-c nodir/jar",
 ];
 
-/// The format of `-w`.
+/// The format of `-w` in all runs.
 const TOLD: &str =
     "[%{url_effective} %{http_code} %{exitcode} %{method} %{filename_effective} %{size_download} %{num_headers}]\n";
 
-/// Starts a peer that ignores conditions and ranges and closes each connection.
+/// Starts a server that ignores conditions and ranges, and closes each connection. Its response
+/// suggests the file name `name`.
 fn peer(name: &str) -> RawPeer {
     let head =
         "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\nConnection: close\r\n";
@@ -79,7 +80,8 @@ fn peer(name: &str) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }
 
-/// Returns the files except `second`, with their content, age and permissions.
+/// Returns the files of a directory except `second`: the content, whether it is old, and the
+/// permissions.
 fn files(dir: &Path) -> BTreeMap<String, (String, bool, String)> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_name() != "second");
     let told = |entry: fs::DirEntry| {
@@ -128,7 +130,7 @@ fn compare(line: &str) {
     assert!(many.3.starts_with(&one.3), "{line}: {} is not the beginning of {}", one.3, many.3);
 }
 
-/// A run takes at least as long as its pauses, however slow the machine is.
+/// However slow the machine is, a run takes at least as long as the pauses that `--rate` demands.
 #[test]
 fn rate_holds_for_arguments_lists_stages_and_groups() {
     let index = page("id=1 id=2 id=3");

@@ -1,4 +1,4 @@
-//! `--stats=json`: the numbers equal those that the server counted.
+//! Tests of `--stats=json`: the numbers equal those that the server counted.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// Returns the statistics of a run and its exit code.
+/// Runs haul with `--stats=json`. Returns the statistics and the exit code.
 fn stats(args: &[&str]) -> (Value, i32) {
     let ran = run_haul(["--stats=json"].iter().chain(args));
     let line = ran.stderr.lines().last().expect("the figures come last");

@@ -1,5 +1,5 @@
-//! System calls that fail, injected by strace. haul continues without optional ones, and reports
-//! the failure of necessary ones.
+//! Tests of system calls that fail, because strace injects an error. haul works without the
+//! optional calls, and reports the failure of the necessary ones.
 
 use crate::common;
 
@@ -11,13 +11,15 @@ use common::agent::TestAgent;
 use common::{CommandOutput, HAUL, RunningCommand, can_trace, eventually, haul, names, origin, program, run, run_haul};
 use testkit::raw::{RawPeer, Step};
 
-/// Runs haul in this directory while a system call fails (`how`, such as
-/// `setsockopt:error=ENOPROTOOPT:when=1`). Returns `None` if strace does not work here.
+/// Runs haul in this directory under strace, which makes a system call fail. `how` is the
+/// injection, such as `setsockopt:error=ENOPROTOOPT:when=1`. Returns `None` if strace does not work
+/// here.
 fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
     Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
 }
 
-/// Returns the strace command that makes a system call fail.
+/// Returns the strace command for the injection `how`, without the program to run. Returns `None`
+/// if strace does not work here.
 fn refusing(how: &str) -> Option<Command> {
     if !can_trace("a system that refuses") {
         return None;
@@ -41,8 +43,8 @@ fn unsupported_socket_options_fail_no_transfer() {
     }
 }
 
-/// gVisor accepts unknown socket options without effect. If a time limit depended on an option of
-/// Linux 5.1, the wait for a silent server would never end there.
+/// gVisor accepts unknown socket options without applying them. If a time limit depended on an
+/// option of Linux 5.1, the wait for a silent server would never end there.
 #[test]
 fn timeouts_use_only_widely_known_socket_options() {
     if !can_trace("how limits of time are set") {
@@ -201,7 +203,7 @@ fn body_for_closed_stdout_exits_23() {
     closed(">/dev/null", &[&small]).ok();
 }
 
-/// Runs haul with shell redirections such as `>&-` for the standard descriptors.
+/// Runs haul in a shell with redirections such as `>&-`, which close standard descriptors.
 fn closed(closing: &str, args: &[&str]) -> CommandOutput {
     let script = format!("exec {closing}; exec \"$0\" \"$@\"");
     run(program("sh").args(["-c", &script, HAUL]).args(args))

@@ -1,4 +1,4 @@
-//! Certificates are verified against the trusted authorities and the host of the URL.
+//! Tests of the verification of certificates against the trusted CAs and the host of the URL.
 
 use crate::common;
 
@@ -39,7 +39,7 @@ fn certificates_are_verified() {
     assert!(log.iter().all(|request| request.tls));
 }
 
-/// The server sends the right certificate only to clients that ask for this name.
+/// The server has several certificates, and chooses one by the host name in the TLS handshake.
 #[test]
 fn https_host_with_edge_hyphens_is_fetched() {
     const HOST: &str = "a-.-b.test";

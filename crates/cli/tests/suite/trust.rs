@@ -1,6 +1,6 @@
-//! Dangers for the user's own machine, with one test for each class: file names that servers
-//! choose, symlinks of other users, files that others can read, control characters on a terminal,
-//! secrets in the output. `docs/design/trust.md` lists all classes.
+//! Tests of dangers for the user's own machine, one for each class: file names that servers choose,
+//! symlinks of other users, files that others can read, control characters on a terminal, secrets
+//! in the output. `docs/design/trust.md` lists all classes.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// Starts a peer whose Content-Disposition has this file name.
+/// Starts a server whose response suggests this file name in `Content-Disposition`.
 fn naming(disposition: &str) -> RawPeer {
     let reply = format!(
         "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"{disposition}\"\r\nContent-Length: 3\r\n\

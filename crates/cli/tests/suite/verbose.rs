@@ -1,4 +1,4 @@
-//! The output of `-v`, `--trace-ascii` and `-#`, which programs parse.
+//! Tests of the output of `-v`, `--trace-ascii` and `-#`, which programs parse.
 
 use crate::common;
 

@@ -1,5 +1,5 @@
-//! Jumps of the wall clock, made by libfaketime. Timeouts use the monotonic clock, the expiry of
-//! cookies the wall clock.
+//! Tests of jumps of the wall clock, which libfaketime simulates. Time limits depend on the
+//! monotonic clock, and the expiry of cookies on the wall clock.
 
 use crate::common;
 
@@ -12,15 +12,15 @@ use testkit::raw::{RawPeer, Step};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 
-/// Returns the path of libfaketime, if it is installed.
+/// Returns the path of libfaketime; `None` if it is not installed.
 fn library() -> Option<String> {
     let faketime = installed("faketime", "clocks that jump")?;
     let ran = run(program(faketime).args(["-f", "+0", "printenv", "LD_PRELOAD"]));
     Some(ran.text().trim().to_owned())
 }
 
-/// Returns the command `haul` with a changed wall clock. The file contains the change, and is read
-/// whenever haul asks for the time.
+/// Returns the command `haul` with a simulated wall clock. `file` contains the change of the clock.
+/// It is read again whenever haul asks for the time, so that the test can change it.
 fn at_the_time_of(library: &str, file: &Path) -> Command {
     let mut command = program(HAUL);
     command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1");

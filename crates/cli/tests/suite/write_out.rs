@@ -1,4 +1,4 @@
-//! The heads that `-i`, `-I` and `-D` print, and the values of `-w`, compared with those of curl.
+//! Compares the heads that `-i`, `-I` and `-D` print, and the values of `-w`, with those of curl.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use std::thread;
 use common::{HAUL, answering, as_curl, haul, installed, list, names, origin, page, run, run_haul, run_in};
 use testkit::raw::{RawPeer, Step};
 
-/// Returns the lines of a head without Date, which differs from call to call.
+/// Returns the lines of a head without the field `Date`, which differs in each run.
 fn head(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let lines = text.lines().filter(|line| !line.to_ascii_lowercase().starts_with("date:"));

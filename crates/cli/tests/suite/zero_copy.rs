@@ -1,5 +1,6 @@
-//! Bodies that the kernel moves without copying them to haul's memory. strace counts every call
-//! that could carry body bytes. Only what arrives with the response head is read.
+//! Tests that the kernel moves bodies without copying them to haul's memory. strace counts every
+//! call that could move bytes of a body. Only the bytes that arrive together with the head are
+//! read.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -8,10 +9,11 @@ use common::{HAUL, bash, can_trace};
 use testkit::faulty::{FaultPlan, FaultyOrigin};
 
 const SIZE: u64 = 64 << 20;
-/// The most bytes that may be read together with the head, which is one read buffer.
+/// The maximum number of bytes that may be read together with the head: the size of a read buffer.
 const WITH_HEAD: u64 = 128 << 10;
 
-/// Returns the name, first argument and result of each call in a report of strace.
+/// Returns the system calls in a report of strace: the name, the first argument and the result of
+/// each.
 fn calls(report: &str) -> Vec<(String, String, u64)> {
     let parse = |line: &str| {
         let (_, call) = line.split_once(' ')?;
@@ -37,14 +39,14 @@ fn traced(line: impl Fn(&str, &str) -> String) -> Vec<(String, String, u64)> {
     calls(&std::fs::read_to_string(report).unwrap())
 }
 
-/// Returns the number of bytes that the calls with these names moved to or from descriptors of this
-/// kind.
+/// Returns the number of bytes that the calls with these names moved. `kind` selects the
+/// descriptors, such as pipes.
 fn carried(calls: &[(String, String, u64)], names: &[&str], kind: &str) -> u64 {
     let fits = |call: &&(String, String, u64)| names.contains(&call.0.as_str()) && call.1.contains(kind);
     calls.iter().filter(fits).map(|call| call.2).sum()
 }
 
-/// Turns splitting off: the parts of a split download are read into memory.
+/// The option that disables splitting, because the parts of a split download are read into memory.
 const ALONE: &str = "--split 1";
 
 const READS: [&str; 8] = ["read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg"];

@@ -1,4 +1,4 @@
-//! The origin for both commands. The path of a request determines the response, and all received
+//! The server for both commands. The path of a request determines the response, and all received
 //! bytes are stored.
 //!
 //! | path | response |
@@ -8,14 +8,14 @@
 //! | `/basic`, `/digest` | 401 without credentials |
 //! | `/empty`, `/garbage`, `/reset` | no response; bytes that are not HTTP; a reset in the middle of a head |
 //!
-//! It uses plain threads, and only parses enough HTTP to find the end of a request.
+//! It uses threads, and parses only as much HTTP as it needs to find the end of a request.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A received request: its bytes, and the number of its connection since the last
+/// The bytes of a received request, and the number of the connection, counted from the last call of
 /// [`ScriptedOrigin::take`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestBytes {
@@ -137,7 +137,7 @@ fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// The bytes of a response, and whether the connection is closed after them.
+/// The bytes of a response. `closes` is true if the connection is closed after them.
 pub(crate) struct ScriptedAnswer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) closes: bool,
@@ -191,7 +191,7 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
     }
 }
 
-/// Returns the response for `/hello`, and for every path without its own route.
+/// Returns the response for `/hello` and for every path that has no other response.
 fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let fields = format!("Content-Type: text/plain\r\nLast-Modified: {MODIFIED}\r\nETag: \"one\"\r\nServer: test\r\n");
     let is_same = field("if-none-match").is_some_and(|tag| tag.contains("\"one\""));
@@ -225,7 +225,7 @@ fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> 
     ScriptedAnswer::of(bytes, false)
 }
 
-/// Returns the first range of a Range field; `None` if it cannot be satisfied.
+/// Returns the first of the ranges in a `Range` field; `None` if it is beyond the content.
 fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     let first = asked.split(',').next()?;
     let (from, to) = first.split_once('-')?;
@@ -238,9 +238,10 @@ fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     (range.start < range.end && range.start < length).then_some(range)
 }
 
-/// Returns the response that the query of `/r` describes: `s` status (200), `v` version (1.1), `h`
-/// a field (may be repeated), `b` the body, `chunked`, `nolen` (the body ends with the connection),
-/// `close`, `cut` (only half of the body), `i` an interim response before it.
+/// Returns the response that the query of `/r` describes: `s` is the status (default 200), `v` the
+/// version (default 1.1), `h` a field (may be repeated), `b` the body, `chunked` selects chunks,
+/// `nolen` a body without a length, `close` closes the connection, `cut` sends half of the body,
+/// and `i` sends an interim response first.
 fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     let (mut status, mut version) = ("200".to_owned(), "1.1".to_owned());
     let (mut fields, mut body, mut interim) = (String::new(), Vec::new(), String::new());
@@ -290,7 +291,7 @@ fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     ScriptedAnswer::of(bytes, nolen || closes || cut)
 }
 
-/// Encodes content as gzip with one stored block, which needs no compressor.
+/// Returns the content in gzip format, in one stored block, so that no compressor is needed.
 fn gzip(content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
     let length = u16::try_from(content.len()).expect("a small body");

@@ -1,5 +1,5 @@
-//! Apache with Basic and Digest, a CGI program that echoes requests, DAV for uploads, and HTTP/2
-//! with and without TLS.
+//! Starts Apache with Basic and Digest authentication, a CGI program that echoes requests, DAV for
+//! uploads, and HTTP/2 with and without TLS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct ApacheServer {
     dir: tempfile::TempDir,
     pub port: u16,
     pub tls_port: u16,
-    /// The port of another origin of the same server.
+    /// The port of another virtual host, which is another origin.
     pub other: u16,
 }
 
@@ -40,8 +40,8 @@ cat
 ";
 
 impl ApacheServer {
-    /// Starts Apache. If it or a module is missing, prints that the test `what` is skipped, and
-    /// returns `None`.
+    /// Starts Apache. If it or one of its modules is not installed, prints that `what` is not
+    /// tested, and returns `None`.
     pub fn start(what: &str) -> Option<ApacheServer> {
         let apache = found("apache2", what)?;
         let modules = Path::new("/usr/lib/apache2/modules");
@@ -105,13 +105,15 @@ impl ApacheServer {
         self.dir.path().join(name)
     }
 
-    /// Returns the URL of a path on this port: https on the TLS port, http otherwise.
+    /// Returns the URL of a path. The scheme is https for the TLS port, and http for the other
+    /// ports.
     pub fn url(&self, port: u16, path: &str) -> String {
         let scheme = if port == self.tls_port { "https" } else { "http" };
         format!("{scheme}://localhost:{port}{path}")
     }
 
-    /// Returns the protocols to test: for each a port, and the options that select the protocol.
+    /// Returns the ways to connect, one for each protocol: a port, and the options for haul and
+    /// curl.
     pub fn ways(&self) -> [(u16, Vec<String>); 4] {
         let ca = self.path("ca").display().to_string();
         let with_ca = |option: &str| vec![option.to_owned(), "--cacert".to_owned(), ca.clone()];

@@ -4,14 +4,16 @@ use std::ffi::OsStr;
 
 use crate::common::{CommandOutput, installed, program, run, run_haul};
 
-/// Runs haul and, if it is installed, curl with these arguments. Both must have the same exit code
-/// and output. Both get `-L` and `-f`, which are defaults of haul.
+/// Runs haul and, if it is installed, curl with these arguments. Asserts that both have the same
+/// exit code and output, and returns haul's output. Both get `-L` and `-f`, which are defaults of
+/// haul.
 #[track_caller]
 pub fn both<A: AsRef<OsStr>>(args: &[A]) -> CommandOutput {
     both_with(args, |ran| String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
-/// Like [`both`], but compares only the part of the output that `look` returns.
+/// Runs haul and curl as [`both`] does, but compares only the part of their output that `look`
+/// returns.
 #[track_caller]
 pub fn both_with<A: AsRef<OsStr>>(args: &[A], look: impl Fn(&CommandOutput) -> String) -> CommandOutput {
     let all: Vec<&OsStr> =

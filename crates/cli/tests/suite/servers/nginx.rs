@@ -1,4 +1,5 @@
-//! nginx with Basic, client certificates and a Unix socket, over HTTP/1.1 and HTTP/2.
+//! Starts nginx with Basic authentication, client certificates and a Unix socket, over HTTP/1.1 and
+//! HTTP/2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +15,14 @@ pub struct NginxServer {
     pub port: u16,
     /// The port for HTTP/2 without TLS.
     pub h2_port: u16,
-    /// The port for HTTP/1.1 and HTTP/2 over TLS. `/mine` requires a client certificate.
+    /// The port for HTTP/1.1 and HTTP/2 over TLS. The path `/mine` requires a client certificate.
     pub tls_port: u16,
 }
 
 impl NginxServer {
-    /// Starts nginx with files that `prepare` writes: `leaf` and `key` for TLS, and `clients`, the
-    /// authority of client certificates. If nginx is not installed, prints that the test `what` is
-    /// skipped, and returns `None`.
+    /// Starts nginx. `prepare` writes its files to a directory: `leaf` and `key`, the certificate
+    /// and key for TLS, and `clients`, the CA of client certificates. If nginx is not installed,
+    /// prints that `what` is not tested, and returns `None`.
     pub fn start(what: &str, prepare: impl FnOnce(&Path)) -> Option<NginxServer> {
         let nginx = found("nginx", what)?;
         let dir = open_directory();

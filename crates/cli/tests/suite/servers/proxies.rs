@@ -9,7 +9,7 @@ use crate::common::servers::{ExternalServer, found, free_port, is_root, make_ope
 use crate::common::skipped;
 use testkit::identity::Identity;
 
-/// A running proxy that allows requests to this machine.
+/// A running proxy, which accepts requests from this machine. Dropping it stops it.
 pub struct ProxyServer {
     _server: ExternalServer,
     pub dir: tempfile::TempDir,
@@ -18,7 +18,8 @@ pub struct ProxyServer {
     pub tls_port: u16,
 }
 
-/// The authentication that squid requires. It accepts user `me` with password `secret`.
+/// The authentication scheme that squid requires, if any. The user is `me`, and the password
+/// `secret`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SquidAuth {
     Nothing,
@@ -26,11 +27,12 @@ pub enum SquidAuth {
     Digest,
 }
 
-/// The helper program with which squid checks users and passwords.
+/// The script that squid runs to check a user and a password.
 const BASIC_HELPER: &str = "#!/bin/sh\nwhile read -r user password\ndo\n[ \"$user $password\" = \"me secret\" ] && echo OK || echo ERR\ndone\n";
 
 impl ProxyServer {
-    /// Starts squid, with a TLS port if it was built with TLS.
+    /// Starts squid. It has a TLS port if it was built with TLS. If squid is not installed, prints
+    /// that `what` is not tested, and returns `None`.
     pub fn squid(what: &str, asks: SquidAuth) -> Option<ProxyServer> {
         let squid = found("squid", what)?;
         let scratch = open_directory();
@@ -80,7 +82,7 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir: scratch, port, tls_port: if has_tls { tls_port } else { 0 } })
     }
 
-    /// Starts tinyproxy, which requires user `me` and password `secret` by Basic.
+    /// Starts tinyproxy, which requires user `me` and password `secret` with Basic authentication.
     pub fn tinyproxy(what: &str) -> Option<ProxyServer> {
         let tinyproxy = found("tinyproxy", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -91,7 +93,7 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir, port, tls_port: 0 })
     }
 
-    /// Starts Dante: SOCKS 4 and 5 for everybody on this machine.
+    /// Starts Dante, a SOCKS4 and SOCKS5 proxy without authentication.
     pub fn dante(what: &str) -> Option<ProxyServer> {
         let danted = found("danted", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -109,7 +111,8 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir, port, tls_port: 0 })
     }
 
-    /// Starts microsocks (SOCKS 5). With `asks`, it requires user `me` and password `secret`.
+    /// Starts microsocks, a SOCKS5 proxy. If `asks` is true, it requires user `me` and password
+    /// `secret`.
     pub fn microsocks(what: &str, asks: bool) -> Option<ProxyServer> {
         let microsocks = found("microsocks", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -126,7 +129,7 @@ impl ProxyServer {
         self.dir.path().join(name)
     }
 
-    /// Returns the proxy's URL for `-x`. `userinfo` is `me:secret@` or empty.
+    /// Returns the proxy's URL for `-x`. `userinfo` is `me:secret@`, or empty.
     pub fn url(&self, scheme: &str, userinfo: &str) -> String {
         let port = if scheme == "https" { self.tls_port } else { self.port };
         format!("{scheme}://{userinfo}localhost:{port}")
