@@ -91,13 +91,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets whether redirects are followed. Default yes.
+    /// Sets whether redirects are followed. Default: true.
     pub fn follow(mut self, follow: bool) -> Self {
         self.options.redirects.follow = follow;
         self
     }
 
-    /// Sets whether haul requests and decodes compressed content. Default yes.
+    /// Sets whether haul requests and decodes compressed content. Default: true.
     pub fn decode(mut self, decode: bool) -> Self {
         self.options.decode = decode;
         self

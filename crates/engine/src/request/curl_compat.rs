@@ -10,44 +10,44 @@
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurlCompat {
-    /// Choose the cookies by the host in the caller's `Host` field, if that field may be sent to
-    /// the target, and send the caller's `Cookie` field in addition to the jar's cookies. If not
-    /// set, the target's cookies are sent, and the caller's `Cookie` field replaces the jar's
-    /// cookies.
+    /// True to choose the cookies by the host in the caller's `Host` field, if that field may be
+    /// sent to the target, and to send the caller's `Cookie` field in addition to the jar's
+    /// cookies. If not set, the target's cookies are sent, and the caller's `Cookie` field replaces
+    /// the jar's cookies.
     pub cookies_by_host: bool,
-    /// Send no `Content-Length` in a request without content. If not set, POST, PUT and PATCH
-    /// requests without content have `Content-Length: 0` (RFC 9110 section 8.6).
+    /// True to send no `Content-Length` in a request without content. If not set, POST, PUT and
+    /// PATCH requests without content have `Content-Length: 0` (RFC 9110 section 8.6).
     pub omits_empty: bool,
-    /// With [`decode`](super::RequestOptions::decode): request compressed content even with ranges,
-    /// and fail on content that cannot be decoded
+    /// With [`decode`](super::RequestOptions::decode): true to request compressed content even with
+    /// ranges, and fail on content that cannot be decoded
     /// ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)).
     pub decodes_all: bool,
-    /// With [`include_head`](super::RequestOptions::include_head): include the heads of proxies'
-    /// responses to CONNECT.
+    /// With [`include_head`](super::RequestOptions::include_head): true to include the heads of
+    /// proxies' responses to CONNECT.
     pub connect_heads: bool,
-    /// Make each retry start again from the first URL and method. Deliver the responses of all
-    /// attempts: a file contains the last one, any other output all of them. If not set, only the
-    /// failed request is sent again, and only the last response is delivered.
+    /// True to make each retry start again from the first URL and method, and to deliver the
+    /// responses of all attempts: a file contains the last one, any other output all of them. If
+    /// not set, only the failed request is sent again, and only the last response is delivered.
     pub retries_whole: bool,
-    /// Send the first request without content if the credentials depend on the server's challenge.
-    /// If not set, the content is sent at once, unless it can be read only once.
+    /// True to send the first request without content if the credentials depend on the server's
+    /// challenge. If not set, the content is sent at once, unless it can be read only once.
     pub probes: bool,
-    /// Send `Expect` (RFC 9110 section 10.1.1) before content that can be read once, even if it is
-    /// short, so that a redirect or a challenge does not use it up. If not set, only content above
-    /// 1 MiB or of unknown length has `Expect`.
+    /// True to send `Expect` (RFC 9110 section 10.1.1) before content that can be read once, even
+    /// if it is short, so that a redirect or a challenge does not use it up. If not set, only
+    /// content above 1 MiB or of unknown length has `Expect`.
     pub spares_once: bool,
-    /// Accept some responses that are not reliable. With
+    /// True to accept some responses that are not reliable. With
     /// [`resume_from`](super::RequestOptions::resume_from), an offset after the end means that the
     /// file is complete, even if no Content-Range contains the length. A 206 that was not requested
     /// is delivered as it is, and so is a 401 whose challenge cannot be answered.
     pub trusts_end: bool,
-    /// With [`fail`](super::RequestOptions::fail): report a proxy that refuses a tunnel with a
-    /// status of 400 or above as [`ErrorKind::Status`](crate::ErrorKind::Status), not as
+    /// With [`fail`](super::RequestOptions::fail): true to report a proxy that refuses a tunnel
+    /// with a status of 400 or above as [`ErrorKind::Status`](crate::ErrorKind::Status), not as
     /// [`ErrorKind::Connect`](crate::ErrorKind::Connect).
     pub fails_tunnels: bool,
-    /// After a redirect to another origin, send the caller's fields that may contain credentials,
-    /// such as X-Api-Key, except `Authorization`, `Cookie` and `Proxy-Authorization`. If not set,
-    /// no field that [may contain credentials](haul_policy::secrets::is_secret_field) is sent
-    /// there.
+    /// True to send the caller's fields that may contain credentials, such as X-Api-Key, even after
+    /// a redirect to another origin. `Authorization`, `Cookie` and `Proxy-Authorization` are never
+    /// sent there. If not set, no field that [may contain
+    /// credentials](haul_policy::secrets::is_secret_field) is sent there.
     pub hands_on_fields: bool,
 }

@@ -107,7 +107,7 @@ pub struct RequestOptions {
     /// The time to wait for a 100 (Continue) before sending content of more than 1 MiB or of
     /// unknown length (`Expect: 100-continue`). Default 1 s; zero sends no `Expect`.
     pub expect_timeout: Duration,
-    /// Request compressed content and decode it. Default no.
+    /// True to request compressed content and decode it. Default: false.
     ///
     /// Compressed content is not requested for a part ([`range`](Self::range),
     /// [`resume_from`](Self::resume_from) or a `Range` field). Content that cannot be decoded
@@ -116,25 +116,25 @@ pub struct RequestOptions {
     pub decode: bool,
     /// Limits for decoding. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
-    /// Deliver the heads of redirects and of the response before its body. Of the redirects' heads,
-    /// only the first MiB is delivered. Default no.
+    /// True to deliver the heads of redirects and of the response before its body. Of the
+    /// redirects' heads, only the first MiB is delivered. Default: false.
     pub include_head: bool,
-    /// With [`include_head`](Self::include_head): replace control characters and bidirectional
-    /// formatting characters in the heads by `?`, for terminals. Default no.
+    /// With [`include_head`](Self::include_head): true to replace control characters and
+    /// bidirectional formatting characters in the heads by `?`, for terminals. Default: false.
     pub escape_head: bool,
-    /// Receive only the head, regardless of the method: the body is neither delivered nor read.
-    /// Default no. Not needed with HEAD.
+    /// True to receive only the head, regardless of the method: the body is neither delivered nor
+    /// read. Default: false. Not needed with HEAD.
     pub head_only: bool,
-    /// Fail if the status is 400 or above, and deliver no body. Default no.
+    /// True to fail if the status is 400 or above, and deliver no body. Default: false.
     pub fail: bool,
-    /// With [`fail`](Self::fail): deliver the body before failing. Default no.
+    /// With [`fail`](Self::fail): true to deliver the body before failing. Default: false.
     pub fail_with_body: bool,
     /// The rules for following redirects. Default: none are followed.
     pub redirects: RedirectRules,
     /// The rules for retries. Default: no retries.
     pub retry: RetryRules,
-    /// Continue at the byte where the last attempt broke off when a transfer is retried, by a range
-    /// request. If not set, a retry starts over. Default yes.
+    /// True to continue at the byte where the last attempt broke off when a transfer is retried, by
+    /// a range request. If not set, a retry starts over. Default: true.
     pub resume: bool,
     /// The request-target to send instead of the target's path and query (RFC 9112 section 3.2),
     /// such as `*` for OPTIONS. A proxy that forwards the request receives it unchanged. Default:
@@ -168,7 +168,7 @@ pub struct RequestOptions {
     pub speed_limit: Option<SpeedLimit>,
     /// Limits for fetching one large body over several connections. Default: one connection.
     pub split: SplitOptions,
-    /// Keep `.` and `..` segments in the paths of targets. Default no.
+    /// True to keep `.` and `..` segments in the paths of targets. Default: false.
     pub path_as_is: bool,
     /// The address families to use. Default: all.
     pub family: AddressFamily,
@@ -176,15 +176,15 @@ pub struct RequestOptions {
     pub connect: ConnectOptions,
     /// Rules that replace the host and port to connect to; the first match applies. Default: none.
     pub connect_to: Vec<ConnectToRule>,
-    /// Use HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3). Default no: over
-    /// TLS it is negotiated if [`TlsOptions::alpn`] offers `h2`.
+    /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
+    /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
     /// TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
     /// The proxies to use. Default: none.
     pub proxy: Option<ProxyOptions>,
-    /// After a redirect, send the URL that redirected as `Referer` instead of
-    /// [`referer`](Self::referer). Default no.
+    /// True to send the URL that redirected as `Referer` after a redirect, instead of
+    /// [`referer`](Self::referer). Default: false.
     pub auto_referer: bool,
     /// A filter that decides from a response's head whether its content is wanted. Unwanted content
     /// is not delivered, as if the server had answered 304. This is for servers that ignore
@@ -196,8 +196,8 @@ pub struct RequestOptions {
     pub trace: Option<Arc<dyn TransferObserver>>,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
     pub interrupt: Option<Interrupt>,
-    /// Keep the heads of followed redirects for
-    /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default no.
+    /// True to keep the heads of followed redirects for
+    /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default: false.
     pub keep_history: bool,
 }
 

@@ -92,8 +92,8 @@ impl Transfer {
         self.resume.range.at
     }
 
-    /// Makes the transfer the first stream of a split, which stops at `end`. Returns the speed
-    /// check for all streams together.
+    /// Makes the transfer the first stream of a split download. The transfer then stops at `end`.
+    /// Returns the speed check for all transfers of the split together.
     pub(crate) fn begin_split(&mut self, end: &Arc<EndOffset>, now: Instant) -> SplitSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
@@ -102,8 +102,8 @@ impl Transfer {
         SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
-    /// Makes the transfer continue alone after a split, at the present position or, in a file, at
-    /// the first missing byte.
+    /// Makes the transfer continue alone after a split. It continues at its present position or, if
+    /// the sink is a file, at the first missing byte.
     pub(crate) fn end_split(&mut self) {
         self.split = SplitRole::None;
         self.resume.failed_at = self.resume.range.at;
@@ -124,8 +124,8 @@ impl Transfer {
     }
 
     /// Makes a transfer for part `id` of this transfer's body. `ordinal` selects the address of the
-    /// host to try first. The TLS options are those of this transfer, so that it may use the same
-    /// connection.
+    /// host to try first. The part has the TLS options of this transfer, so that it may use the
+    /// same connection.
     pub(crate) fn part(
         &self,
         body: &SplittableBody,
@@ -165,8 +165,8 @@ impl Transfer {
         self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
-    /// Removes HTTP/2 from the offered protocols, so that the transfer does not share its
-    /// connection.
+    /// Removes HTTP/2 from the protocols that the TLS handshake offers, so that the transfer does
+    /// not share its connection.
     #[must_use]
     pub(crate) fn without_http2(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
@@ -175,8 +175,8 @@ impl Transfer {
         self
     }
 
-    /// Removes HTTP/2 because the server requires HTTP/1.1 (RFC 9113 section 7, HTTP_1_1_REQUIRED).
-    /// Returns false if the request cannot be sent again.
+    /// Makes the transfer use HTTP/1.1, because the server requires it (RFC 9113 section 7,
+    /// HTTP_1_1_REQUIRED). Returns false if the request cannot be sent again.
     pub(crate) fn fall_back_to_http1(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
         let is_unanswered = matches!(self.response.disposition, BodyDisposition::Unknown);
@@ -208,13 +208,13 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer is a stream of a split.
+    /// Returns true if the transfer is one of several that fetch the same body.
     pub(crate) fn is_part(&self) -> bool {
         !matches!(self.split, SplitRole::None)
     }
 
-    /// Adds the facts of another part of the same body, of which `bytes` bytes did not pass through
-    /// this transfer.
+    /// Adds the facts of another part of the same body to this transfer's facts. `bytes` is the
+    /// number of bytes that the part wrote to the file without passing them through this transfer.
     pub(crate) fn add_part(&mut self, other: &Facts, bytes: u64) {
         self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;
@@ -222,10 +222,10 @@ impl Transfer {
         self.facts.head_bytes += other.head_bytes;
     }
 
-    /// Delivers the next bytes of the body, which a part has received.
+    /// Delivers the next bytes of the body, which another part has received.
     ///
     /// # Errors
-    /// As [`Transfer::on_body`].
+    /// The errors of [`Transfer::on_body`].
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.resume.range.at += bytes.len() as u64;
         self.facts.body_bytes += bytes.len() as u64;
@@ -241,17 +241,18 @@ impl Transfer {
     }
 }
 
-/// The speed check for all streams of a split together.
+/// The speed check for all transfers of a split download together.
 pub(crate) struct SplitSpeedCheck(SpeedLimits);
 
 impl SplitSpeedCheck {
-    /// Returns the time at which [`SplitSpeedCheck::check`] must be called next, if limits apply.
+    /// Returns the time at which [`SplitSpeedCheck::check`] must be called next. Returns `None` if
+    /// there is no limit to check.
     pub(crate) fn next_check(&self) -> Option<Instant> {
         self.0.next_check()
     }
 
-    /// Returns an error if all streams together are too slow. `bytes` is the number of bytes
-    /// received so far.
+    /// Returns an error if all transfers of the split together are too slow. `bytes` is the number
+    /// of bytes that they have received so far.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.check(bytes, now)
     }

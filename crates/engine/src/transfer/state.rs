@@ -1,5 +1,5 @@
-//! Groups of a transfer's fields that are reset together: a reset replaces the whole group, so that
-//! it cannot forget a field.
+//! Groups of a transfer's fields that are reset together. A reset replaces the whole group, so that
+//! no field can be forgotten.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,17 @@ use crate::Error;
 use crate::outcome::FollowedRedirect;
 use crate::request::{ContentSpan, RequestOptions};
 
-/// The bytes to deliver, and the position from which a response continues. Starting over replaces
-/// it by [`ResumeState::fresh`].
+/// The bytes to deliver, and the position from which a response continues. When the transfer starts
+/// over, [`ResumeState::fresh`] replaces this state.
 pub(super) struct ResumeState {
     /// The byte range to deliver, and the position in it.
     pub(super) range: DeliveryRange,
     /// The number of bytes of the current response to skip, because an earlier response delivered
     /// them.
     pub(super) skip: u64,
-    /// The position at which the last failure occurred.
+    /// The position in the content at which the last failure occurred.
     pub(super) failed_at: u64,
-    /// The sink has accepted a response, and has the content received so far.
+    /// True if the sink has accepted a response, and has the content received so far.
     pub(super) has_begun: bool,
 }
 
@@ -32,8 +32,8 @@ impl ResumeState {
         Self { range, skip: 0, failed_at: 0, has_begun: false }
     }
 
-    /// Makes the state after starting over: that of the range from `start` on, or of the caller's
-    /// [`ContentSpan::Rest`]. A [`ContentSpan::Opening`] is not requested again.
+    /// Makes the state of a transfer that starts over. The range begins at `start`, or is the
+    /// caller's [`ContentSpan::Rest`]. A [`ContentSpan::Opening`] is not requested again.
     pub(super) fn fresh(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(ContentSpan::Rest { .. }) => DeliveryRange::from_options(options),
@@ -42,28 +42,28 @@ impl ResumeState {
     }
 }
 
-/// The permission of a transfer to use ranges, and the existing content that it extends.
+/// The mode in which a transfer uses ranges, and the existing content that it extends.
 pub(super) struct RangeState {
     pub(super) mode: RangeMode,
-    /// The offset of the first byte to fetch: 0, or the length of an earlier file that is extended.
-    /// It remains the same after starting over.
+    /// The offset of the first byte to fetch: 0, or the length of an existing file that the
+    /// transfer extends. It does not change when the transfer starts over.
     pub(super) start: u64,
-    /// The transfer must extend the user's existing content, and cannot replace it.
+    /// True if the transfer must extend the user's existing content, and cannot replace it.
     pub(super) must_continue: bool,
-    /// The sink was asked for existing content, or need not be asked.
+    /// True if the sink was asked for existing content, or need not be asked.
     pub(super) sink_was_asked: bool,
 }
 
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeMode {
-    /// Neither: the content of the response cannot be requested in parts.
+    /// Nobody: the content of the response cannot be requested in parts.
     None,
     /// The caller, who wants only a part of the content.
     Caller,
-    /// The engine; the transfer delivers all of the content.
+    /// The engine. The transfer delivers all of the content.
     Engine,
-    /// The engine; the transfer delivers the content from the caller's offset on.
+    /// The engine. The transfer delivers the content from an offset on that the caller has set.
     EngineFromOffset,
 }
 
@@ -86,12 +86,12 @@ pub(crate) struct AttemptState {
     /// The number of times that the transfer started over because the existing bytes could not be
     /// completed.
     pub(super) restarts: u32,
-    /// The number of times that the request was sent again because a server returned it
-    /// unprocessed, by a refusal or by closing the connection.
+    /// The number of times that the request was sent again because a server had not processed it:
+    /// the server refused it, or closed the connection.
     pub(crate) replays: u32,
     /// The number of times that the transfer waited for a free file descriptor.
     pub(crate) descriptor_waits: u32,
-    /// At least one request of this transfer was passed to a connection.
+    /// True if at least one request of this transfer was passed to a connection.
     pub(super) has_sent: bool,
     /// The start time of the first attempt.
     pub(super) first_started: Instant,
@@ -114,13 +114,13 @@ impl AttemptState {
 }
 
 /// The decisions about the response of the current exchange. Each request resets them to the
-/// default.
+/// default values.
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
     pub(super) disposition: BodyDisposition,
-    /// The delay before another attempt that must follow after the body is delivered.
+    /// The delay before the next attempt, if one must follow although the body is delivered.
     pub(super) retry_after_body: Option<Duration>,
-    /// The pause that the response requests for its host.
+    /// The pause that the response requests for its host (Retry-After), if it requests one.
     pub(super) host_pause: Option<Duration>,
 }
 
@@ -136,11 +136,11 @@ pub(super) enum BodyDisposition {
     Follow(Box<RedirectedRequest>),
     /// The body is dropped, and the transfer is tried again after this delay.
     Retry(Duration),
-    /// The body is dropped, and the transfer sends another request at once.
+    /// The body is dropped, and the transfer sends another request to the same target at once.
     Again,
-    /// The body is dropped, and the transfer returns to the caller's target at once.
+    /// The body is dropped, and the transfer sends another request to the caller's target at once.
     Anew,
-    /// The body is dropped: all wanted bytes exist already.
+    /// The body is dropped, because the sink has all wanted bytes already.
     Complete,
     /// The body is dropped, and the transfer fails.
     Fail(Error),
@@ -149,13 +149,13 @@ pub(super) enum BodyDisposition {
 /// Requirements for the connection of the next exchange, and properties of the current one.
 #[derive(Default)]
 pub(crate) struct ConnectionReuse {
-    /// The next exchange needs a new connection.
+    /// True if the next exchange needs a new connection.
     pub(crate) wants_fresh: bool,
-    /// A server has refused this host on a reused connection (421).
+    /// True if a server has refused this host on a reused connection (421).
     pub(super) is_misdirected: bool,
-    /// The current connection was used by earlier exchanges, perhaps for other hosts.
+    /// True if earlier exchanges used the current connection, perhaps for other hosts.
     is_reused: bool,
-    /// The request was pipelined: earlier requests on the connection had no response yet.
+    /// True if the request was pipelined: earlier requests on the connection had no response yet.
     is_pipelined: bool,
 }
 
@@ -182,24 +182,27 @@ impl ConnectionReuse {
     }
 }
 
-/// Authentication at a proxy that forwards the request. Reset on return to the caller's target.
+/// The authentication at a proxy that forwards the request. It is reset when the transfer returns
+/// to the caller's target.
 #[derive(Default)]
 pub(super) struct ProxyChallenges {
-    /// The current request contains credentials for a proxy.
+    /// True if the current request contains credentials for a proxy.
     pub(super) is_answered: bool,
-    /// The number of challenges that were answered.
+    /// The number of the proxy's challenges that were answered.
     pub(super) rounds: u32,
 }
 
-/// Responses before the final one. Reset on return to the caller's target.
+/// The redirects and heads that came before the final response. They are reset when the transfer
+/// returns to the caller's target.
 #[derive(Default)]
 pub(super) struct RedirectHistory {
     /// The heads to deliver before the body, in the order of their arrival.
     pub(super) heads: Vec<u8>,
-    /// The last of these heads that is not a final response of the origin: a proxy's, or an interim
-    /// response (1xx).
+    /// The last of these heads that is not a final response of the origin, but a proxy's response
+    /// or an interim response (1xx).
     pub(super) last_other_head: Option<Box<ResponseHead>>,
-    /// The followed redirects, if they are to be reported.
+    /// The redirects that were followed, if
+    /// [`RequestOptions::keep_history`](crate::RequestOptions::keep_history) is set.
     pub(super) redirects: Vec<FollowedRedirect>,
 }
 
@@ -208,12 +211,12 @@ pub(super) struct RedirectHistory {
 pub struct Scheduling {
     /// The number that the caller gave the transfer.
     pub tag: u64,
-    /// The host that the transfer counts for in the queue's limit per host, until it ends.
+    /// The host for which the transfer counts in the queue's limit per host, until it ends.
     pub host_slot: Option<HostId>,
-    /// The rank among transfers on the same connection: a transfer must not wait behind one of a
-    /// higher rank. A transfer that all others wait for has rank 0.
+    /// The position of the transfer in the output order. On a connection, a transfer must not wait
+    /// behind one of a higher rank. A transfer for which all others wait has rank 0.
     pub rank: u64,
-    /// The transfer no longer counts in the limit per host, because it waits behind earlier
+    /// True if the transfer no longer counts in the limit per host, because it waits behind earlier
     /// pipelined requests.
     pub(crate) has_given_slot: bool,
 }

@@ -1,4 +1,4 @@
-//! Storing the state that a response sets for later requests (cookies, HSTS, Alt-Svc), and parsing
+//! Stores the state that a response sets for later requests (cookies, HSTS, Alt-Svc), and parses
 //! its redirect.
 
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the target for which cookies are sent and stored.
+    /// Returns the target for which cookies are sent and stored. Usually, it is the current target.
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
         let named = self
@@ -45,8 +45,8 @@ impl Transfer {
         named.map_or(Cow::Borrowed(&self.current.target), Cow::Owned)
     }
 
-    /// Returns the request to which the response redirects. A target that HSTS requires to be
-    /// reached over TLS counts as https, so a redirect to it is not a downgrade.
+    /// Returns the request to which the response redirects. If HSTS requires TLS for the redirect's
+    /// target, the target counts as https, so the redirect is not a downgrade.
     pub(super) fn redirect_hop(
         &self,
         status: u16,

@@ -1,5 +1,5 @@
-//! The target of the next exchange, which is the caller's or that of a redirect, and the secrets
-//! that may be sent there.
+//! The target of the next exchange (the caller's, or that of a redirect), and the secrets that may
+//! be sent to it.
 
 use std::borrow::Cow;
 
@@ -9,24 +9,24 @@ use haul_policy::target::{Origin, Target};
 
 use crate::request::method;
 
-/// The target of the next exchange, and how redirects led to it.
+/// The target of the next exchange, with the redirects that led to it.
 #[derive(Clone)]
 pub(super) struct TargetState {
     pub(super) target: Target,
     pub(super) method: Cow<'static, str>,
-    /// The request has the caller's content.
+    /// True if the request has the caller's content.
     pub(super) with_body: bool,
     /// The caller's secrets that may be sent to the target.
     pub(super) secrets: SecretHandling,
-    /// The target has the origin of the caller's target.
+    /// True if the target has the origin of the caller's target.
     pub(super) same_origin: bool,
-    /// A redirect led from https to http.
+    /// True if a redirect led from https to http.
     pub(super) is_downgraded: bool,
     pub(super) referer: Option<Vec<u8>>,
-    /// The target's origin has responded with HTTP/1.0.
+    /// True if the target's origin has responded with HTTP/1.0.
     pub(super) is_http10: bool,
-    /// After a failure, requests go directly to the target of the earlier redirect, without
-    /// requesting the caller's target.
+    /// True if requests after a failure go directly to the target of the earlier redirect, without
+    /// requesting the caller's target again.
     pub(super) skips_redirects: bool,
     /// The number of redirects followed so far.
     pub(super) hops: u32,
@@ -55,8 +55,8 @@ impl TargetState {
         }
     }
 
-    /// Returns a copy for a part of a split body, which is requested directly from the redirect's
-    /// target.
+    /// Returns a copy for a part of a split body. The part is requested directly from the
+    /// redirect's target.
     pub(super) fn of_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, before_redirects: None, ..self.clone() }
     }
@@ -66,8 +66,8 @@ impl TargetState {
         self.before_redirects.as_deref().map_or(&self.target, |(target, _)| target)
     }
 
-    /// Replaces the target by that of a redirect. With `send_referer`, the next request's Referer
-    /// is the URL that redirected.
+    /// Replaces the target by that of a redirect. With `send_referer`, the URL that redirected
+    /// becomes the next request's Referer.
     pub(super) fn follow(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {

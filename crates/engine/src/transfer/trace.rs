@@ -1,4 +1,4 @@
-//! Events of a transfer that are reported to its trace and recorded in its facts.
+//! Reports the events of a transfer to its trace, and records them in its facts.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -42,12 +42,14 @@ impl Transfer {
         }
     }
 
-    /// Returns the host that the connection goes to: the proxy's, or else the server's.
+    /// Returns the host to which the connection goes: the proxy's, or the server's if there is no
+    /// proxy.
     fn peer_host(&self) -> &str {
         self.route.proxy_host.as_deref().unwrap_or_else(|| self.current.target.host_text())
     }
 
-    /// Reports that the response is complete and that the connection may be reused.
+    /// Reports that the response is complete, and that the connection may be used for another
+    /// request.
     pub fn on_connection_kept(&self) {
         if let Some(trace) = &self.options.trace {
             let number = self.facts.connection.unwrap_or_default();
@@ -64,7 +66,7 @@ impl Transfer {
         }
     }
 
-    /// Reports that the transfer will be tried again.
+    /// Reports that the transfer will be tried again after a wait.
     pub(super) fn trace_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt.number);
@@ -103,7 +105,7 @@ impl Transfer {
         }
     }
 
-    /// Stores a head for delivery before the body, if heads are delivered.
+    /// Stores a head for delivery before the body, if the options request heads.
     pub(super) fn keep_head(&mut self, head: &ResponseHead) {
         if self.history.heads.len() <= MAX_KEPT_HEADS {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));
@@ -111,7 +113,9 @@ impl Transfer {
         }
     }
 
-    /// Returns a head as it is delivered: with control characters replaced, if the options say so.
+    /// Returns a head in the form in which it is delivered. With
+    /// [`RequestOptions::escape_head`](crate::RequestOptions::escape_head), control characters are
+    /// replaced.
     pub(super) fn escaped<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
         if self.options.escape_head { for_terminal(raw).into() } else { raw.into() }
     }
@@ -119,7 +123,7 @@ impl Transfer {
     /// Handles the trailer section of the current response.
     ///
     /// # Errors
-    /// The sink's error, if trailers are delivered like heads; the trace's error.
+    /// The sink's error, if trailers are delivered like heads; or the trace's error.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return Ok(());

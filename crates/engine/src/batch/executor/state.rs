@@ -25,15 +25,15 @@ pub(super) struct ExecutorState {
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
     pub(super) next_id: u64,
     pub(super) inboxes: Vec<Arc<WorkerInbox>>,
-    /// A thread runs the event loop, or is about to.
+    /// True if a thread runs the event loop, or is about to.
     pub(super) has_worker: bool,
     /// The thread that was started last.
     pub(super) thread: Option<JoinHandle<()>>,
-    /// The event loop must end. Another one may be started later.
+    /// True if the event loop must end. Another one may be started later.
     pub(super) is_over: bool,
-    /// The executor is closed: no other event loop is started.
+    /// True if the executor is closed: no other event loop is started.
     pub(super) is_closed: bool,
-    /// The client is gone. The event loop ends once the requests in progress are finished.
+    /// True if the client is gone. The event loop ends once the requests in progress are finished.
     pub(super) is_retired: bool,
     pub(super) idle_since: Option<Instant>,
 }

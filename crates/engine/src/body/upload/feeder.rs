@@ -42,9 +42,9 @@ struct FeedState {
     bytes: usize,
     /// The end of the stream, or its error, which follows the pieces.
     end: Option<io::Result<()>>,
-    /// The sending loop has asked for content.
+    /// True if the sending loop has asked for content.
     is_wanted: bool,
-    /// The [`Feeder`] was dropped, so no more bytes come.
+    /// True if the [`Feeder`] was dropped, so no more bytes come.
     is_left: bool,
     /// The waker of the sending loop, if it waits for content.
     reader: Option<Waker>,

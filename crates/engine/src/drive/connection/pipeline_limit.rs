@@ -29,7 +29,7 @@ pub struct PipelineLimit {
     limit: Option<usize>,
     /// The number of answered requests when the connection was last idle.
     answered_when_idle: usize,
-    /// The peer left requests unanswered.
+    /// True if the peer left requests unanswered.
     has_unanswered: bool,
 }
 

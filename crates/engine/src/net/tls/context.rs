@@ -54,20 +54,21 @@ impl TlsVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TlsOptions {
-    /// Require a valid server certificate. Default yes. Without verification (`-k`), anyone on the
-    /// path can read and change everything.
+    /// True to require a valid server certificate. Default: true. Without verification (`-k`),
+    /// anyone on the path can read and change everything.
     pub verify: bool,
-    /// Check the server's certificate even without `verify`, and only report its fault
-    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)). Default no.
+    /// True to check the server's certificate even without `verify`, but only to report its fault
+    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)). Default: false.
     pub examine: bool,
-    /// Keep the server's certificates for
-    /// [`Facts::certificates`](crate::facts::Facts::certificates). Default no: haul keeps only what
-    /// the connection pool needs to know about the server's own certificate.
+    /// True to keep the server's certificates for
+    /// [`Facts::certificates`](crate::facts::Facts::certificates). Default: false; haul keeps only
+    /// what the connection pool needs to know about the server's own certificate.
     pub keep_certificates: bool,
-    /// If a certificate has no `subjectAltName`, accept the last common name of its subject as the
-    /// server's name, as curl does with OpenSSL. This applies only to certificates issued by an
-    /// authority that these options name, and only if no authority on the path constrains names.
-    /// (The system's authorities always issue a `subjectAltName`.) Default no (RFC 9525 section 2).
+    /// True to accept the last common name of the subject as the server's name if a certificate has
+    /// no `subjectAltName`, as curl does with OpenSSL. This applies only to certificates issued by
+    /// an authority that these options name, and only if no authority on the path constrains names.
+    /// (The system's authorities always issue a `subjectAltName`.) Default: false (RFC 9525 section
+    /// 2).
     pub common_name: bool,
     /// A PEM file of the certificates to trust instead of the system's (`--cacert`).
     pub ca_file: Option<PathBuf>,
@@ -91,7 +92,7 @@ pub struct TlsOptions {
     pub max_version: TlsVersion,
     /// The protocols to offer by ALPN (RFC 7301), the preferred first. Default: none.
     pub alpn: Vec<Vec<u8>>,
-    /// Send the server's name in the handshake (SNI, RFC 6066 §3). Default yes.
+    /// True to send the server's name in the handshake (SNI, RFC 6066 §3). Default: true.
     pub sni: bool,
     /// Require the server's key to be one of these, in addition to all other checks
     /// (`--pinnedpubkey`). Default: any key is accepted.
@@ -104,7 +105,7 @@ pub struct TlsOptions {
     pub tls13_ciphers: Option<Vec<String>>,
     /// The groups for the key exchange, the preferred first (`--curves`). Default: all.
     pub groups: Option<Vec<String>>,
-    /// Resume TLS sessions. Default yes (`--no-sessionid` disables it).
+    /// True to resume TLS sessions. Default: true (`--no-sessionid` disables it).
     pub resume: bool,
 }
 

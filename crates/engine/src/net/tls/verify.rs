@@ -34,7 +34,8 @@ pub(super) struct ChainCheck {
     anchors: Vec<TrustAnchor<'static>>,
     positions: Vec<usize>,
     revoked: Vec<CertRevocationList<'static>>,
-    /// The value of [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    /// True if a common name may replace a missing `subjectAltName`
+    /// ([`TlsOptions::common_name`](super::TlsOptions::common_name)).
     common_name: bool,
 }
 

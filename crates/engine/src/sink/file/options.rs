@@ -6,10 +6,10 @@ use super::super::naming::{Clobber, NameCheck};
 /// The options of a [`FileSink`](super::FileSink).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Create missing directories of the path. Default no.
+    /// True to create missing directories of the path. Default: false.
     pub create_dirs: bool,
-    /// Replace the last segment of the path by the file name that the response suggests, after
-    /// unsafe characters were removed (curl's `-J`). Default no.
+    /// True to replace the last segment of the path by the file name that the response suggests,
+    /// after unsafe characters were removed (curl's `-J`). Default: false.
     pub named_by_response: bool,
     /// With `named_by_response`: a check that accepts or refuses the file's path. It is also called
     /// if the response suggested no name. Default: any path is accepted.
@@ -17,22 +17,23 @@ pub struct FileOptions {
     /// The treatment of an existing file with the target's name. Default: the body replaces the
     /// file, unless the response suggested its name.
     pub clobber: Clobber,
-    /// Sync content and name to the disk before the file counts as complete. Default no.
+    /// True to sync content and name to the disk before the file counts as complete. Default:
+    /// false.
     pub sync: bool,
     /// The permission bits of a new file, before the umask. Default `0o666`.
     pub mode: Option<u32>,
-    /// Remove everything that a failed transfer wrote. Default no: the partial file is kept, so
-    /// that a later run can complete it.
+    /// True to remove everything that a failed transfer wrote. Default: false; the partial file is
+    /// kept, so that a later run can complete it.
     pub remove_on_error: bool,
-    /// With `remove_on_error`: treat a status of 400 or above as a failure although its content is
-    /// delivered. Default no.
+    /// With `remove_on_error`: true to treat a status of 400 or above as a failure although its
+    /// content is delivered. Default: false.
     pub statuses_fail: bool,
     /// Write the body into the existing file, from this position on (curl's `-C`). Default: the
     /// body replaces the file.
     pub append: Option<AppendPosition>,
-    /// Write the file in place: it is opened under its own name and truncated, links are followed,
-    /// and the received part of a failed transfer remains (as in curl). Default no. Hazard: a
-    /// reader may see an incomplete file.
+    /// True to write the file in place: it is opened under its own name and truncated, links are
+    /// followed, and the received part of a failed transfer remains (as in curl). Default: false.
+    /// Hazard: a reader may see an incomplete file.
     pub in_place: bool,
     /// The checksum that the content must have. If the content has another one, the file is not
     /// renamed to its target. Default: none.

@@ -51,9 +51,11 @@ pub struct H1Connection {
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
     pipelined: PipelinedResponses,
-    /// Limits the connection to one request, because the peer has sent an extra response before.
+    /// True if the connection is limited to one request, because the peer has sent an extra
+    /// response before.
     is_one_request_only: bool,
-    /// The server sent an extra response, so earlier responses may belong to other requests.
+    /// True if the server sent an extra response, so earlier responses may belong to other
+    /// requests.
     has_extra_response: bool,
     /// The maximum number of outstanding requests (more than one only with pipelining).
     max_outstanding: usize,

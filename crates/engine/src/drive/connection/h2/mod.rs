@@ -96,7 +96,8 @@ struct ActiveStream {
     /// of them.
     pieces: Vec<Range<usize>>,
     is_touched: bool,
-    /// The request was sent before the server's SETTINGS frame, so the server may refuse it.
+    /// True if the request was sent before the server's SETTINGS frame, so the server may refuse
+    /// it.
     sent_before_settings: bool,
     /// The number of body bytes still to come; 0 if unknown.
     left: u64,
