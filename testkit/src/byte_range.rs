@@ -3,11 +3,12 @@
 /// The part of a body that a Range selects (RFC 9110 §14.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedPart {
-    /// All of the body: there is no Range, or several ranges, another unit, or a malformed field.
+    /// All of the body. There is no Range, or it has several ranges or another unit, or is
+    /// malformed.
     Whole,
-    /// A half-open range of bytes.
+    /// The bytes from the first offset up to, but without, the second.
     Part(u64, u64),
-    /// A range outside the body.
+    /// A range that lies outside the body.
     Unsatisfiable,
 }
 

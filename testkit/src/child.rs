@@ -23,7 +23,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use wait4::Wait4;
 
-/// The number of last bytes of standard error that are kept.
+/// The number of bytes at the end of standard error that are kept.
 const WORDS: usize = 600;
 
 /// The result of a run.
@@ -33,15 +33,15 @@ pub struct ChildOutcome {
     pub code: Option<i32>,
     /// True if the run exceeded its time limit and was killed.
     pub hung: bool,
-    /// The peak of resident memory in bytes. On exec the kernel starts a child's count at its
-    /// parent's peak, so this is at least the peak of the present program.
+    /// The peak of resident memory in bytes. The kernel starts a child's count at its parent's
+    /// peak, so this is at least the peak of the present program.
     pub rss: u64,
     /// The last bytes of the program's standard error, if that is a pipe, with lines joined by
     /// ` | `.
     pub said: String,
 }
 
-/// Runs a program to its end, or kills it at the limit; `take` gets its output, if standard output
+/// Runs a program to its end, or kills it at the limit. `take` receives its standard output if that
 /// is a pipe.
 ///
 /// # Errors

@@ -91,8 +91,8 @@ impl ContentCoding {
         }
     }
 
-    /// Returns the coding for an Accept-Encoding field: the first of zstd, br, gzip, deflate that
-    /// it names with a weight above zero (RFC 9110 section 12.5.3).
+    /// Returns the coding to use for an Accept-Encoding field: the first of zstd, br, gzip, deflate
+    /// that the field names with a weight above zero (RFC 9110 section 12.5.3).
     pub fn negotiate(accept_encoding: &str) -> Option<ContentCoding> {
         let accepts = |token: &str| {
             accept_encoding.split(',').any(|item| {
@@ -108,8 +108,8 @@ impl ContentCoding {
     }
 }
 
-/// Returns a gzip stream of `mib` MiB of zeros, in pieces: about 1 KiB for each MiB, made without
-/// work for each MiB.
+/// Returns a gzip stream of `mib` MiB of zeros, in pieces. It has about 1 KiB for each MiB, and
+/// costs almost no work to make.
 ///
 /// ```
 /// use std::io::Read;

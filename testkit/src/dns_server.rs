@@ -1,4 +1,4 @@
-//! A name server on loopback whose answers a test writes, over UDP and TCP.
+//! A DNS server on loopback, over UDP and TCP. A function of the test supplies its responses.
 //!
 //! ```
 //! use testkit::dns_server::DnsServer;
@@ -23,22 +23,22 @@ const TYPE_AAAA: u16 = 28;
 const CLASS_IN: u16 = 1;
 /// Flags of a response: QR, RD and RA.
 const RESPONSE: u16 = 0x8180;
-/// The flag TC.
+/// The flag TC: the response is truncated.
 const TRUNCATED: u16 = 0x0200;
 const TTL: u32 = 60;
 
-/// A query as the server received it.
+/// A query as the server received it, and the constructors of its responses.
 #[derive(Clone, Debug)]
 pub struct ReceivedQuery {
     /// The name, in the case of the query, without a dot at its end.
     pub name: String,
     /// The type: 1 for A, 28 for AAAA.
     pub record_type: u16,
-    /// Received over TCP.
+    /// True if the query was received over TCP.
     pub tcp: bool,
-    /// The identifier.
+    /// The identifier, which the response repeats.
     pub id: u16,
-    /// The address that it came from.
+    /// The address that the query came from.
     pub from: SocketAddr,
     question: Vec<u8>,
 }
@@ -46,14 +46,14 @@ pub struct ReceivedQuery {
 /// A response, and the time to wait before it is sent.
 #[derive(Clone, Debug)]
 pub struct DnsReply {
-    /// The message.
+    /// The encoded message.
     pub message: Vec<u8>,
-    /// The delay. A reply over TCP has none.
+    /// The time to wait before sending. It has no effect over TCP.
     pub delay: Duration,
 }
 
 impl DnsReply {
-    /// Sends the reply later.
+    /// Returns the reply with this delay before it is sent.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
@@ -80,14 +80,15 @@ impl ReceivedQuery {
         Some(Self { name, record_type, tcp, id, from, question: message.get(12..at + 4)?.to_vec() })
     }
 
-    /// Answers with those of the addresses that have the type of the query.
+    /// Returns a response with those of the addresses that have the type of the query.
     #[must_use]
     pub fn addresses(&self, addresses: &[IpAddr]) -> DnsReply {
         let records: Vec<Vec<u8>> = addresses.iter().filter_map(|address| self.record(&self.name, address)).collect();
         self.reply(RESPONSE, &records)
     }
 
-    /// Answers with a chain of aliases from the name of the query, and the addresses of its end.
+    /// Returns a response with a chain of CNAME records that starts at the name of the query, and
+    /// with the addresses of the last name.
     #[must_use]
     pub fn aliases(&self, chain: &[&str], addresses: &[IpAddr]) -> DnsReply {
         let mut owner = self.name.as_str();
@@ -100,13 +101,13 @@ impl ReceivedQuery {
         self.reply(RESPONSE, &records)
     }
 
-    /// Answers with an error: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED …
+    /// Returns a response with an error code: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED …
     #[must_use]
     pub fn error(&self, code: u8) -> DnsReply {
         self.reply(RESPONSE | u16::from(code), &[])
     }
 
-    /// Answers that the response does not fit into a datagram.
+    /// Returns a response that says that it does not fit into a datagram (flag TC).
     #[must_use]
     pub fn truncated(&self) -> DnsReply {
         self.reply(RESPONSE | TRUNCATED, &[])
@@ -169,7 +170,7 @@ impl DnsServerState {
     }
 }
 
-/// The server; it ends when it is dropped.
+/// A running DNS server. Dropping it stops it.
 pub struct DnsServer {
     address: SocketAddr,
     shared: Arc<DnsServerState>,
@@ -177,7 +178,8 @@ pub struct DnsServer {
 }
 
 impl DnsServer {
-    /// Starts a server on 127.0.0.1. The function gives the replies to a query; none is silence.
+    /// Starts a server on 127.0.0.1. `answer` returns the replies to a query; with an empty list
+    /// the server stays silent.
     ///
     /// # Errors
     /// The system's, if no port is free.
@@ -185,7 +187,7 @@ impl DnsServer {
         Self::start_on(Ipv4Addr::LOCALHOST.into(), answer)
     }
 
-    /// Starts a server on this address of the machine.
+    /// Starts a server on this address of the machine, like [`start`](DnsServer::start).
     ///
     /// # Errors
     /// The system's, if it has no such address or no port is free.
@@ -214,16 +216,16 @@ impl DnsServer {
         Ok(Self { address, shared, threads })
     }
 
-    /// Returns the address of both ports.
+    /// Returns the address of the server, the same for UDP and TCP.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the queries so far.
+    /// Returns the queries received so far.
     ///
     /// # Panics
-    /// If the answering function has panicked.
+    /// If the function `answer` has panicked.
     #[must_use]
     pub fn queries(&self) -> Vec<ReceivedQuery> {
         self.shared.queries.lock().expect("no panic").clone()
@@ -242,7 +244,7 @@ impl Drop for DnsServer {
     }
 }
 
-/// Binds the same port for both protocols.
+/// Binds a UDP socket and a TCP listener to the same port.
 fn bind_both(ip: IpAddr) -> io::Result<(UdpSocket, TcpListener)> {
     let mut last = io::Error::other("no port");
     for _ in 0..20 {

@@ -20,7 +20,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 /// The names for which the server certificate is valid.
 pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// A CA and a server certificate signed by it, for [`NAMES`].
+/// A CA, and a server certificate that it has signed.
 pub struct Identity {
     ca_pem: String,
     leaf_pem: String,
@@ -31,7 +31,7 @@ pub struct Identity {
     issuer: Arc<Issuer<'static, KeyPair>>,
 }
 
-/// The serial number of the server's certificate.
+/// The serial number of the server's certificate, which the revocation list names.
 const SERIAL: u64 = 4711;
 
 impl Clone for Identity {
@@ -60,8 +60,8 @@ impl Identity {
         Identity::issue(names, "haul testkit origin")
     }
 
-    /// Generates an identity whose only name is the subject's common name, as in certificates made
-    /// by hand.
+    /// Generates an identity whose only name is the common name of the subject, as in certificates
+    /// that people make by hand.
     ///
     /// # Panics
     /// If the system has no entropy.
@@ -102,10 +102,11 @@ impl Identity {
         &self.public_key
     }
 
-    /// Returns the CA's revocation list: empty, or with the server's certificate.
+    /// Returns the CA's certificate revocation list. It contains the server's certificate if
+    /// `is_revoked`, else it is empty.
     ///
     /// # Panics
-    /// Never: its CA may sign lists.
+    /// Never: the CA may sign revocation lists.
     pub fn revocation_list(&self, is_revoked: bool) -> String {
         let revoked = RevokedCertParams {
             serial_number: SerialNumber::from(SERIAL),
@@ -124,17 +125,17 @@ impl Identity {
         list.signed_by(&self.issuer).expect("a list").pem().expect("its text")
     }
 
-    /// Returns the CA's certificate, for `--cacert`.
+    /// Returns the CA's certificate in PEM, for `--cacert`.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// Returns the server's certificate, for servers that read it from a file.
+    /// Returns the server's certificate in PEM, for servers that read it from a file.
     pub fn chain_pem(&self) -> String {
         self.leaf_pem.clone()
     }
 
-    /// Returns the server's private key, for servers that read it from a file.
+    /// Returns the server's private key in PEM, for servers that read it from a file.
     pub fn key_pem(&self) -> String {
         self.key_pem.clone()
     }

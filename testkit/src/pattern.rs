@@ -13,7 +13,8 @@ use crate::rng::mix;
 
 /// An endless sequence of bytes, addressed by offset.
 ///
-/// No part repeats: with a repeated table, a range misplaced by a whole period would go unnoticed.
+/// No part of it repeats. In a repeating sequence, a range that is misplaced by a whole period
+/// would go unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     seed: u64,
@@ -58,8 +59,8 @@ impl Pattern {
     }
 }
 
-/// Returns `len` bytes of readable text that compresses about as HTML does: the content of the
-/// coded routes.
+/// Returns `len` bytes of readable text that compresses about as well as HTML. It is the content of
+/// the routes with a content coding.
 ///
 /// ```
 /// let text = testkit::pattern::text(1, 500);

@@ -1,7 +1,7 @@
 //! One connection of a server on plain threads, with or without TLS, and the ways to end it.
 //!
-//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it. A connection ends properly, cut off
-//! (no close_notify), or by a reset, which an ordinary server cannot choose.
+//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it. A connection can be closed properly,
+//! cut off without close_notify, or reset. An ordinary server cannot choose between these.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -36,20 +36,20 @@ impl PeerStream {
         }
     }
 
-    /// Shuts down this side; over TLS close_notify is sent first.
+    /// Shuts down the sending side. Over TLS, close_notify is sent first.
     pub(crate) fn half_close(&mut self) -> io::Result<()> {
         self.notify()?;
         self.socket().shutdown(Shutdown::Write)
     }
 
-    /// Closes properly; over TLS close_notify is sent first.
+    /// Closes the connection properly. Over TLS, close_notify is sent first.
     pub(crate) fn end(mut self) -> io::Result<()> {
         self.notify()?;
         self.cut()
     }
 
-    /// Closes without close_notify. Unread bytes are read first: they would turn the close into a
-    /// reset, which may overtake what was sent.
+    /// Closes the connection without close_notify. Unread bytes are read first: they would turn the
+    /// close into a reset, which may overtake the bytes that were sent.
     pub(crate) fn cut(self) -> io::Result<()> {
         let mut socket = self.socket();
         socket.shutdown(Shutdown::Write)?;
@@ -59,7 +59,8 @@ impl PeerStream {
         Ok(())
     }
 
-    /// Resets the connection; bytes that the socket has not sent yet are lost, as on a network.
+    /// Resets the connection. Bytes that the socket has not sent yet are lost, as on a real
+    /// network.
     pub(crate) fn reset(self) -> io::Result<()> {
         SockRef::from(self.socket()).set_linger(Some(Duration::ZERO))
     }

@@ -42,22 +42,22 @@ pub enum Step {
     ReadToEnd,
     /// Sends these bytes in one write.
     Send(Vec<u8>),
-    /// Sends these bytes one at a time, each in a write (and so a segment) of its own, with a pause
-    /// after each.
+    /// Sends these bytes one at a time, with a pause after each. Each byte is one write and one TCP
+    /// segment.
     SendSlowly(Vec<u8>, Duration),
     /// Sends these bytes repeatedly: at most this many times, or until a write fails.
     SendRepeatedly(Vec<u8>, u64),
     /// Waits for this duration.
     Sleep(Duration),
-    /// Waits until [`RawPeer::release`] was called this many times, so that a test decides the
-    /// order, not a clock.
+    /// Waits until [`RawPeer::release`] has been called this many times. The test thus decides the
+    /// order of events without a clock.
     Await(u64),
     /// Shuts down the peer's side of the connection (over TLS: close_notify first) and continues
     /// the script.
     HalfClose,
     /// Closes properly (over TLS: close_notify first). This also happens at the end of a script.
     Close,
-    /// Closes without close_notify; on a plain connection the same as `Close`.
+    /// Closes without close_notify. On a plain connection this is the same as `Close`.
     Cut,
     /// Closes with a reset (SO_LINGER of zero).
     Reset,
@@ -69,7 +69,7 @@ impl Step {
         Step::Send(bytes.as_ref().to_vec())
     }
 
-    /// Creates [`Step::SendSlowly`] from text or bytes: single bytes without a pause.
+    /// Creates [`Step::SendSlowly`] from text or bytes, with no pause between the single bytes.
     pub fn send_bytewise(bytes: impl AsRef<[u8]>) -> Step {
         Step::SendSlowly(bytes.as_ref().to_vec(), Duration::ZERO)
     }
@@ -78,7 +78,8 @@ impl Step {
 /// The steps on one connection, in order.
 pub type Script = Vec<Step>;
 
-/// A running peer. Dropping it stops it from accepting; running scripts end with their connections.
+/// A running scripted peer. Dropping it stops it from accepting connections; running scripts
+/// continue until their connections end.
 pub struct RawPeer(ScriptedPeer<RawScriptState>);
 
 #[derive(Default)]
@@ -89,15 +90,15 @@ struct RawScriptState {
 }
 
 enum AfterLastScript {
-    /// Connections after that of the last script are closed at once.
+    /// Connections for which no script is left are closed at once.
     Close,
-    /// Further connections get the last script again.
+    /// Connections for which no script is left get the last script again.
     Repeat,
 }
 
 impl RawPeer {
-    /// Starts a peer. The first connection gets the first script, the second the second, and so on;
-    /// further ones are closed at once.
+    /// Starts a peer. The first connection gets the first script, the second the second, and so on.
+    /// Connections for which no script is left are closed at once.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -113,8 +114,8 @@ impl RawPeer {
         RawPeer::run(vec![script], AfterLastScript::Repeat, None)
     }
 
-    /// Does the same as [`start`](RawPeer::start) over TLS, with the identity's certificate and
-    /// these ALPN names.
+    /// Starts a peer like [`start`](RawPeer::start), but over TLS, with the identity's certificate
+    /// and these ALPN names.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -141,7 +142,7 @@ impl RawPeer {
         RawPeer(ScriptedPeer::start(accepted, play))
     }
 
-    /// Returns the address.
+    /// Returns the address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.0.addr
     }
@@ -156,25 +157,25 @@ impl RawPeer {
         self.0.shared.lock().received.len()
     }
 
-    /// Returns the bytes that the script read so far on the connection with this number (from 0).
+    /// Returns the bytes read so far on the connection with this number, counted from 0.
     pub fn received(&self, connection: usize) -> Vec<u8> {
         self.0.shared.lock().received.get(connection).cloned().unwrap_or_default()
     }
 
-    /// Lets the next [`Step::Await`] pass.
+    /// Allows one more [`Step::Await`] to pass.
     pub fn release(&self) {
         self.0.shared.change(|state| state.released += 1);
     }
 
-    /// Waits until the scripts of the first `connections` connections have ended; returns `false`
+    /// Waits until the scripts of the first `connections` connections have ended. Returns `false`
     /// if that takes longer than 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
         let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
         self.0.shared.wait(done)
     }
 
-    /// Waits until the client of the connection with this number has sent `needle`; returns `false`
-    /// if that takes longer than 30 seconds.
+    /// Waits until the bytes read on the connection with this number contain `needle`. Returns
+    /// `false` if that takes longer than 30 seconds.
     pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
         self.0.shared.wait(|state| {
             let received = state.received.get(connection);

@@ -1,8 +1,9 @@
 //! A relay on loopback that adds a round-trip time, jitter and a rate limit to connections.
 //!
 //! Every piece of data that arrives is timed and forwarded half a round trip later, so the delay
-//! costs no bandwidth. Jitter delays a piece further, and with it all later pieces in its
-//! direction: nothing is reordered. The TCP handshake is not delayed unless requested.
+//! The relay records when each piece of data arrives, and forwards it half a round trip later, so
+//! the delay costs no bandwidth. Jitter delays a piece further, and with it all later pieces in the
+//! same direction, so that nothing is reordered. The TCP handshake is not delayed unless requested.
 //!
 //! ```
 //! use std::time::Duration;
@@ -36,15 +37,15 @@ use crate::lock::lock;
 use crate::rng::{Rng, mix};
 use timer::Timer;
 
-/// The number of bytes that one direction of a connection may have in flight; worst case of memory
-/// a connection: twice this.
+/// The largest number of bytes that one direction of a connection may have in flight. A connection
+/// uses at most twice this memory.
 const IN_FLIGHT: u32 = 16 << 20;
-/// The data, as a time at the rate, that a link with a rate holds in addition to its round trip:
-/// like a router's queue, not a cache of the whole body.
+/// The data that a link with a rate limit buffers in addition to its round trip, as a time at that
+/// rate. It is like the queue of a router, not a buffer for the whole body.
 const QUEUE: Duration = Duration::from_millis(20);
-/// The largest piece that is read, timed and forwarded at once, in bytes.
+/// The largest piece in bytes that is read and forwarded at once.
 const PIECE: usize = 64 << 10;
-/// The longest delay that a rate-limited sender may make up for by sending faster.
+/// The longest delay for which a rate-limited sender may catch up by sending faster.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].
@@ -71,20 +72,20 @@ impl RelayBuilder {
         self
     }
 
-    /// Sets the round-trip time: half of it is added in each direction. Default: zero.
+    /// Sets the round-trip time. Half of it is added in each direction. Default: zero.
     pub fn rtt(mut self, rtt: Duration) -> RelayBuilder {
         self.link.rtt = rtt;
         self
     }
 
-    /// Sets the jitter: a random time up to this is added to half the round trip of each piece; the
-    /// order is kept. Default: zero.
+    /// Sets the jitter. A random time up to this is added to the delay of each piece, without
+    /// changing the order. Default: zero.
     pub fn jitter(mut self, most: Duration) -> RelayBuilder {
         self.link.jitter = most;
         self
     }
 
-    /// Sets the seed of the jitter; the same seed gives a connection the same delays. Default: 1.
+    /// Sets the seed of the jitter. The same seed gives a connection the same delays. Default: 1.
     pub fn seed(mut self, seed: u64) -> RelayBuilder {
         self.link.seed = seed;
         self
@@ -109,7 +110,7 @@ impl RelayBuilder {
         self
     }
 
-    /// Binds and starts relaying.
+    /// Binds the port and starts to relay.
     ///
     /// # Errors
     /// If the port cannot be bound or a thread cannot be started.
@@ -145,7 +146,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Returns the default settings of a relay to this address.
+    /// Returns the default settings of a relay that connects to this address.
     pub fn to(to: SocketAddr) -> RelayBuilder {
         let link = LinkSettings {
             rtt: Duration::ZERO,
@@ -158,7 +159,7 @@ impl Relay {
         RelayBuilder { listen: (Ipv4Addr::LOCALHOST, 0).into(), to, link }
     }
 
-    /// Returns the address.
+    /// Returns the address on which the relay listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -177,7 +178,7 @@ impl Drop for Relay {
     }
 }
 
-/// The time at which the next byte may be sent at a given rate.
+/// The pace of a rate-limited link: the time at which its next byte may be sent.
 struct LinkPace {
     rate: Option<u64>,
     next: Mutex<Option<Instant>>,
@@ -243,8 +244,8 @@ impl LinkCarrier {
         tokio::join!(up, down);
     }
 
-    /// Relays one direction up to its end or the first error. An error ends only this direction's
-    /// write side; the other direction ends by itself.
+    /// Relays one direction of a connection up to its end or the first error. An error closes only
+    /// the side to which this direction writes; the other direction ends by itself.
     async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &LinkPace, charge: Duration, seed: u64) {
         let room = Semaphore::new(self.link.room() as usize);
         let (sender, receiver) = channel::unbounded_channel();
@@ -302,7 +303,7 @@ impl LinkSettings {
     }
 }
 
-/// The times at which the pieces of one direction are to be forwarded.
+/// Computes the times at which the pieces of one direction are forwarded.
 struct PieceDelays {
     link: LinkSettings,
     rng: Rng,
@@ -310,7 +311,7 @@ struct PieceDelays {
 }
 
 impl PieceDelays {
-    /// Returns the time at which the next piece is to be forwarded; `None` for a link without
+    /// Returns the time at which a piece that arrives now is forwarded; `None` for a link without
     /// delay.
     fn due(&mut self) -> Option<Instant> {
         let LinkSettings { rtt, jitter, .. } = self.link;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// The time for which a read waits for a silent client before the script ends with an error.
+/// The time for which a read waits for a silent client. The script then ends with an error.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The listener of a peer and the state that its connections change.
@@ -26,8 +26,8 @@ pub(crate) struct PeerState<T> {
 }
 
 impl<T: Default + Send + 'static> ScriptedPeer<T> {
-    /// Listens on loopback and plays each connection on a thread of its own. `accepted` is called
-    /// with the number of each connection (from 0) before its thread starts.
+    /// Listens on loopback, and calls `play` for each connection on a separate thread. `accepted`
+    /// is called before that thread starts. Connections are numbered from 0.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -71,14 +71,14 @@ impl<T> PeerState<T> {
         lock(&self.state)
     }
 
-    /// Changes the state and wakes the threads that wait for it.
+    /// Changes the state with `change`, and wakes the threads that wait for a change.
     pub(crate) fn change(&self, change: impl FnOnce(&mut T)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    /// Waits until `done` returns `true` for the state; returns `false` if that takes longer than
-    /// 30 seconds.
+    /// Waits until `done` returns true for the state. Returns `false` if that takes longer than 30
+    /// seconds.
     pub(crate) fn wait(&self, done: impl Fn(&T) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;
         let mut state = self.lock();

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The headings of the last column of tables that name tests.
+/// The headings of table columns that name tests.
 const HEADINGS: [&str; 3] = ["test", "tests", "run by"];
-/// Abbreviations of directories in faults.md.
+/// Abbreviations of directories in `docs/design/faults.md`.
 const DIRECTORIES: [(&str, &str); 5] = [
     ("E/", "crates/engine/tests/"),
     ("C/", "crates/cli/tests/"),
@@ -17,7 +17,7 @@ const DIRECTORIES: [(&str, &str); 5] = [
     ("H/", "crates/proto/tests/"),
     ("Y/", "bindings/python/tests/"),
 ];
-/// Abbreviations of files in trust.md.
+/// Abbreviations of files in `docs/design/trust.md`.
 const FILES: [(&str, &str); 3] = [
     ("P", "crates/policy/tests/advisories.rs"),
     ("E", "crates/engine/tests/suite/advisories.rs"),
@@ -28,8 +28,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Returns the rows of the tables that name tests: the subject of each, and the cell with the
-/// tests.
+/// Returns the rows of the tables that name tests: the subject of each row, and its cell of test
+/// names.
 fn table_rows(document: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let (mut found, mut names_tests, mut in_table) = (Vec::new(), false, false);
@@ -47,13 +47,13 @@ fn table_rows(document: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Returns the path of a file in a directory of tests, or in its `suite` directory.
+/// Returns the path of a test file in a directory, or in its `suite` directory.
 fn in_test_directory(directory: &str, name: &str) -> PathBuf {
     let joined = root().join(directory).join("suite").join(name);
     if joined.exists() { joined } else { root().join(directory).join(name) }
 }
 
-/// Returns the file that a word names, if it names one.
+/// Returns the path of the file that a word names; `None` if it names no file.
 fn named_file(word: &str) -> Option<PathBuf> {
     if !word.ends_with(".rs") && !word.ends_with(".py") {
         return None;
@@ -71,7 +71,7 @@ fn is_test_name(word: &str) -> bool {
         || word.chars().all(|c| c.is_ascii_lowercase())
 }
 
-/// Returns the names of the rows that `faults` runs.
+/// Returns the names of the rows that `faults` can run.
 fn fault_rows() -> BTreeSet<String> {
     let listed = Command::new(env!("CARGO_BIN_EXE_faults")).arg("--list").output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -85,7 +85,7 @@ fn is_fault_row(word: &str, rows: &BTreeSet<String>) -> bool {
     }
 }
 
-/// Checks the tables of a document; returns how many tests it names.
+/// Checks the tables of a document. Returns the number of tests that they name.
 fn check_named_tests(document: &str) -> usize {
     let (rows, mut named, mut current) = (fault_rows(), 0, None::<(PathBuf, String)>);
     let mut missing = Vec::new();
@@ -156,7 +156,7 @@ fn documents() -> Vec<String> {
     found
 }
 
-/// Returns the targets of the links in a text; code blocks are skipped.
+/// Returns the targets of the links in a Markdown text. Code blocks are skipped.
 fn links(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -171,7 +171,7 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-/// Returns the anchors that GitHub makes of the headings of a text.
+/// Returns the anchors that GitHub generates for the headings of a Markdown text.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
     headings
@@ -200,15 +200,15 @@ fn relative_links_lead_to_files_and_headings() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Returns the alternatives of a path with braces: `src/{a,b}.rs` is two paths.
+/// Returns the alternatives of a path with braces: `src/{a,b}.rs` stands for two paths.
 fn expand_braces(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let Some((choices, after)) = rest.split_once('}') else { return vec![path.to_owned()] };
     choices.split(',').flat_map(|choice| expand_braces(&format!("{before}{choice}{after}"))).collect()
 }
 
-/// Returns the paths from the root of the repository that a text names between backquotes. Names
-/// with a part for the reader to fill in (`*`, `DATE`) are skipped.
+/// Returns the paths between backquotes in a text that begin at the root of the repository. Paths
+/// with a placeholder for the reader (`*`, `DATE`) are skipped.
 fn repository_paths(text: &str) -> Vec<String> {
     let is_path = |word: &&str| {
         let roots = ["crates/", "bindings/", "testkit/", "bench/src/", "scripts/", "docs/"];

@@ -1,4 +1,4 @@
-//! Runs `faults` on programs with known flaws: it has to find each flaw.
+//! Runs `faults` on programs with known flaws. It has to find each flaw.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ out=
 while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
 "#;
 
-/// Locked while a program is written, and while a process is started: a process that inherits the
-/// open file would make the program's start fail with ETXTBSY.
+/// Locked while a program is written, and while a process is started. A process that inherits the
+/// open file of another program would make that program's start fail with ETXTBSY.
 static STARTING: Mutex<()> = Mutex::new(());
 
 fn program(dir: &Path, body: &str) -> PathBuf {
@@ -27,8 +27,8 @@ fn program(dir: &Path, body: &str) -> PathBuf {
     program
 }
 
-/// Runs one row of the table on a program with this body; returns the rows' figures, and whether
-/// the runner found no fault.
+/// Runs one row of the table on a shell script with this body. Returns the figures of the rows, and
+/// whether the runner found no fault.
 fn run(body: &str, row: &str) -> (Vec<Value>, bool) {
     let dir = tempfile::tempdir().unwrap();
     let program = program(dir.path(), body);

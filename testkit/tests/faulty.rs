@@ -1,5 +1,5 @@
-//! Tests of the fault origin, with sockets and replies parsed by hand: each fault does what its
-//! documentation says.
+//! Tests of the fault origin: each fault does what its documentation says. The tests use plain
+//! sockets and parse replies themselves.
 
 mod common;
 
@@ -22,7 +22,8 @@ fn small(plan: FaultPlan) -> FaultPlan {
     FaultPlan { size: SIZE, ..plan }
 }
 
-/// Returns `len` bytes of the source from `start` on, of content `version`.
+/// Returns `len` bytes of the source from `start` on. `version` is 0 before the change of the
+/// content, 1 after it.
 fn source(start: u64, len: u64, version: u64) -> Vec<u8> {
     Pattern::new(1 + version).slice(start, len as usize)
 }
@@ -31,7 +32,7 @@ fn range(origin: &FaultyOrigin, path: &str, range: &str) -> PlainReply {
     get(origin.http_addr(), path, &format!("Range: bytes={range}\r\n"))
 }
 
-/// Returns all bytes up to the end of the connection, and whether that was a reset.
+/// Returns all bytes up to the end of the connection, and whether it ended with a reset.
 fn raw(origin: &FaultyOrigin, path: &str, fields: &str) -> (Vec<u8>, bool) {
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").unwrap();
@@ -277,7 +278,7 @@ fn planned_reset_resets_the_connection() {
     assert_eq!(get(origin.http_addr(), &path, "").body.len() as u64, SIZE);
 }
 
-/// Returns the bytes after the head; the reply may be truncated.
+/// Returns the bytes after the head of a reply, which may be truncated.
 fn body_of(bytes: &[u8]) -> &[u8] {
     bytes.windows(4).position(|w| w == b"\r\n\r\n").map_or(&[], |at| &bytes[at + 4..])
 }

@@ -16,12 +16,13 @@ struct H2Response {
     length: Option<u64>,
     range: Option<String>,
     body: Vec<u8>,
-    /// The peer's reason for an early end; the inner `None` means that the connection just closed.
+    /// The reason for an early end: a code from the peer, or `Some(None)` if the connection just
+    /// closed.
     error: Option<Option<Reason>>,
 }
 
-/// Sends requests for `path` on one connection, one after the other. Each has the given Range or
-/// none.
+/// Sends requests for `path` on one connection, one after the other. `ranges` contains the Range
+/// field of each, or `None`.
 fn get(origin: &FaultyOrigin, path: &str, ranges: &[Option<&str>]) -> Vec<H2Response> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

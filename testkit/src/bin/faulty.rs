@@ -1,4 +1,4 @@
-//! The fault origin as a program.
+//! The fault origin, [`testkit::faulty`], as a program.
 //!
 //! ```text
 //! faulty --port 8080 --ca ca.pem

@@ -1,4 +1,4 @@
-//! The embedded origin as a program.
+//! The test server [`testkit::origin`] as a program.
 //!
 //! ```text
 //! origin --port 8080 --cache --ca ca.pem --write-answer answer.txt

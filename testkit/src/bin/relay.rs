@@ -1,4 +1,4 @@
-//! The relay as a program.
+//! The relay, [`testkit::relay`], as a program.
 //!
 //! ```text
 //! relay --to 127.0.0.1:8080 --rtt-ms 20

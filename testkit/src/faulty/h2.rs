@@ -1,8 +1,8 @@
-//! The fault origin over HTTP/2 (RFC 9113): one thread a connection reads frames and sends the
-//! bodies of its streams in turn.
+//! The fault origin over HTTP/2 (RFC 9113). One thread for each connection reads frames and sends
+//! the bodies of its streams in turn.
 //!
-//! Written by hand on [`frames`], since an ordinary server cannot break off at the byte that a plan
-//! names.
+//! It is written by hand on [`frames`], since an ordinary server cannot stop at the byte that a
+//! plan names.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,7 +18,7 @@ use super::serve::FaultyState;
 use crate::frames::{self, Frame};
 use crate::peer_stream::PeerStream;
 
-/// The first line of the client's preface and its empty line; the rest of it is [`PREFACE_END`].
+/// The first line of the client's preface and the empty line after it. [`PREFACE_END`] is the rest.
 pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
 const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
@@ -26,8 +26,8 @@ const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 const MOST: usize = 16 << 10;
 /// The initial size of windows.
 const WINDOW: i64 = 65_535;
-/// The time for which a connection with nothing to send waits for frames before it checks whether
-/// the origin stops.
+/// The time for which a connection with nothing to send waits for frames, before it checks whether
+/// the origin is stopping.
 const GLANCE: Duration = Duration::from_millis(20);
 
 const NO_ERROR: u32 = 0;
@@ -35,10 +35,10 @@ const INTERNAL_ERROR: u32 = 2;
 const REFUSED_STREAM: u32 = 7;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 const MAX_CONCURRENT_STREAMS: u16 = 3;
-/// The flag PRIORITY of HEADERS.
+/// The flag PRIORITY of HEADERS frames.
 const PRIORITY: u8 = 32;
 
-/// Serves a connection after [`PREFACE`], to its end.
+/// Serves a connection to its end, after [`PREFACE`] has been read.
 pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &FaultyState) -> io::Result<()> {
     let mut session = FaultySession {
         wire,
@@ -62,7 +62,7 @@ pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &Faul
     }
 }
 
-/// The end of a connection.
+/// The way in which a connection ends.
 enum FaultyConnectionEnd {
     InOrder,
     Reset,
@@ -70,7 +70,7 @@ enum FaultyConnectionEnd {
 
 struct FaultySession<'a> {
     wire: PeerStream,
-    /// Received bytes that are not a whole frame yet.
+    /// Received bytes that are not a complete frame yet.
     ahead: Vec<u8>,
     number: u64,
     shared: &'a FaultyState,
@@ -79,7 +79,7 @@ struct FaultySession<'a> {
     initial: i64,
     streams: BTreeMap<u32, FaultyStream>,
     highest: u32,
-    /// True until a GOAWAY is sent.
+    /// True until a GOAWAY is sent: new streams are accepted.
     takes_more: bool,
 }
 
@@ -88,12 +88,13 @@ struct FaultyStream {
     resource: Arc<FaultyResource>,
     sending: BodySender,
     window: i64,
-    /// Encoded bytes that may not be sent before the time `from`.
+    /// Encoded bytes of the body that may be sent from the time `from` on.
     ready: Vec<u8>,
     from: Instant,
-    /// The end of a stall: the inner `None` means for ever.
+    /// The end of a stall; the outer `None` means that the body is not stalled, the inner one that
+    /// the stall never ends.
     stalled: Option<Option<Instant>>,
-    /// True if the ready bytes are the last ones.
+    /// True if `ready` contains the last bytes of the body.
     last: bool,
 }
 
@@ -122,8 +123,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Reads the available bytes, or waits this long for some; returns `false` if the client has
-    /// closed.
+    /// Reads the bytes that have arrived, or waits for some, at most for `wait`. Returns `false` if
+    /// the client has closed.
     fn read(&mut self, wait: Option<Duration>) -> io::Result<bool> {
         // A time-out of zero would mean none.
         let at_once = wait == Some(Duration::ZERO);
@@ -142,7 +143,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Returns the time for which nothing can be sent, windows aside.
+    /// Returns the time until a body can be sent, at most [`GLANCE`]. Bodies whose window is used
+    /// up are not considered.
     fn patience(&self) -> Duration {
         let now = Instant::now();
         let next = self.streams.values().filter_map(|stream| match stream.stalled {
@@ -153,7 +155,7 @@ impl FaultySession<'_> {
         next.min().map_or(GLANCE, |next| next.saturating_duration_since(now).min(GLANCE))
     }
 
-    /// Removes and returns the next whole frame of the received bytes.
+    /// Removes and returns the first frame in the received bytes; `None` if no frame is complete.
     fn frame(&mut self) -> Option<Frame> {
         let head = self.ahead.first_chunk::<9>()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -266,7 +268,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Sends one piece of each body that may be sent; returns how the connection ends, if it does.
+    /// Sends one piece of each body that may be sent. Returns how the connection ends, if a break
+    /// ends it.
     fn send(&mut self) -> io::Result<Option<FaultyConnectionEnd>> {
         let now = Instant::now();
         let ids: Vec<u32> = self.streams.keys().copied().collect();
@@ -344,8 +347,8 @@ impl FaultySession<'_> {
     }
 }
 
-/// Returns HEADERS with the fields of an HTTP/1 head, except those for framing, which HTTP/2 does
-/// itself.
+/// Returns a HEADERS frame with the fields of an HTTP/1 head. Framing fields are left out, since
+/// HTTP/2 has its own framing.
 fn head_frame(id: u32, ends: bool, head: &str) -> Vec<u8> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("500").to_owned();

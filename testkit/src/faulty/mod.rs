@@ -1,11 +1,14 @@
 //! An origin of long bodies that answers range requests: correctly, or with a fault requested in
 //! the URL.
 //!
-//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. Its
-//! faults are a [`FaultPlan`]: set by [`FaultyOrigin::serve`], or the query of the first URL that
-//! names it, so that a command line can ask for a fault. Plain sockets and a thread a connection;
-//! over TLS the same on another port. A client with prior knowledge of HTTP/2 gets it on either; by
-//! ALPN it is offered with [`FaultyBuilder::http2`].
+//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, generated while it is sent.
+//! Its faults are a [`FaultPlan`]. A test sets the plan with [`FaultyOrigin::serve`]. Without that,
+//! the plan is the query of the first URL with this name, so that a command line can ask for a
+//! fault.
+//!
+//! The origin uses plain sockets and a thread for each connection. TLS has another port. On both
+//! ports a client with prior knowledge may use HTTP/2; [`FaultyBuilder::http2`] also offers HTTP/2
+//! by ALPN.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -24,8 +27,8 @@
 //! assert_eq!(origin.seen("big").sent(), 10);
 //! ```
 //!
-//! Each name has a state of its own (how often each break happened, what was sent), so each run of
-//! a test uses a new name. `/seen/NAME` returns [`FaultyRecord`] as JSON.
+//! Each name has its own state: how often each break happened, and what was sent. Each run of a
+//! test therefore uses a new name. `/seen/NAME` returns the [`FaultyRecord`] of a name as JSON.
 //!
 //! Left out: wrong bytes under the right Content-Range. No client can detect that without a digest.
 
@@ -60,13 +63,13 @@ pub struct FaultyBuilder {
 }
 
 impl FaultyBuilder {
-    /// Sets the port for plain HTTP. Default: 0, any free one.
+    /// Sets the port for plain HTTP. Default: 0, which means any free port.
     pub fn http_port(mut self, port: u16) -> FaultyBuilder {
         self.http_port = port;
         self
     }
 
-    /// Sets the port for TLS. Default: 0, any free one.
+    /// Sets the port for TLS. Default: 0, which means any free port.
     pub fn https_port(mut self, port: u16) -> FaultyBuilder {
         self.https_port = port;
         self
@@ -138,13 +141,13 @@ impl FaultyOrigin {
         format!("https://localhost:{}{path}", self.https_addr.port())
     }
 
-    /// Returns the CA's certificate, for `--cacert`.
+    /// Returns the certificate of the CA that signed the server's, for `--cacert`.
     pub fn ca_pem(&self) -> &str {
         self.identity.ca_pem()
     }
 
-    /// Stores a plan under a name, with a new state, and returns its path, `/f/NAME`. A query in a
-    /// URL with this name is ignored.
+    /// Stores a plan under a name, resets the name's state, and returns the path, `/f/NAME`. The
+    /// query of a URL with this name is ignored from then on.
     pub fn serve(&self, name: &str, plan: FaultPlan) -> String {
         self.shared.put(name, plan);
         format!("/f/{name}")
@@ -156,7 +159,7 @@ impl FaultyOrigin {
         self.shared.seen(name)
     }
 
-    /// Drops a name's plan and state; bodies already being sent continue.
+    /// Drops the plan and the state of a name. Bodies that are being sent continue.
     pub fn forget(&self, name: &str) {
         self.shared.forget(name);
     }

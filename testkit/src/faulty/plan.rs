@@ -1,4 +1,4 @@
-//! The content served under a name, and its faults.
+//! The fault plan: the body served under a name, and its faults.
 //!
 //! The faults are fields of one plan, not a list of enum values, because they combine: a hostile
 //! peer lies in Content-Range and resets, and most faults of a part occur only after the first
@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-/// A body and its faults; the default is a body of 4 MiB without any.
+/// A body and its faults. The default is a body of 4 MiB without faults.
 ///
 /// Below, *part* means the body of a 206 and *whole* that of a 200. The query syntax is in
 /// `docs/design/testing.md` and in [`parse`](FaultPlan::parse).
@@ -31,53 +31,56 @@ pub struct FaultPlan {
     pub ignore_range: bool,
     /// True to treat every If-Range as matching. Query: `ignore-if-range`.
     pub ignore_if_range: bool,
-    /// The fault in a part's Content-Range. Query: `range-start=±K`, `range-end=±K`,
-    /// `range-total=±K`, `range-unit`, `range-missing`.
+    /// The fault in the Content-Range of parts; `None` if it is right. Query: `range-start=±K`,
+    /// `range-end=±K`, `range-total=±K`, `range-unit`, `range-missing`.
     pub content_range: Option<WrongContentRange>,
-    /// The number of bytes that are missing at the end of a part; the connection ends there too.
-    /// Query: `short`.
+    /// The number of bytes that are left out at the end of a part. The connection then ends. Query:
+    /// `short`.
     pub short: u64,
-    /// The error of a part's Content-Length: below zero, the body is as short as announced; above
-    /// zero, the connection ends before the announced length. Query: `part-length=±K`.
+    /// The error in the Content-Length of parts. If it is negative, the body is cut to the
+    /// announced length. If it is positive, the connection ends before the announced length. Query:
+    /// `part-length=±K`.
     pub part_length: i64,
-    /// The error of a whole body's Content-Length; the body is sent in full, then the connection
-    /// ends. Query: `whole-length=±K`.
+    /// The error in the Content-Length of whole bodies. The body is sent in full, then the
+    /// connection ends. Query: `whole-length=±K`.
     pub whole_length: i64,
-    /// The offset from which a request without Range gets a 206. Default: it gets a 200. Query:
-    /// `unasked-206`.
+    /// The offset from which a request without Range is answered with a 206. Default: such a
+    /// request is answered with a 200. Query: `unasked-206`.
     pub unasked_206: Option<u64>,
     /// True to send parts chunked. Query: `chunked`.
     pub chunked: bool,
     /// True to send parts gzip-coded and chunked, although the client does not accept gzip. Query:
     /// `gzip`.
     pub gzip: bool,
-    /// The number of stray bytes after each body. Query: `garbage`.
+    /// The number of unrelated bytes sent after each body. Query: `garbage`.
     pub garbage: u64,
-    /// The time at which ETag, Last-Modified and content change; a body being sent stays as it was.
-    /// Query: `change-after-bytes`, `change-after-requests`, `change-after-ms`.
+    /// The event at which ETag, Last-Modified and content change; default: they never change. A
+    /// body that is being sent stays unchanged. Query: `change-after-bytes`,
+    /// `change-after-requests`, `change-after-ms`.
     pub change: Option<ContentChange>,
     /// The size after the change in `change`; default: the same. Query: `new-size`.
     pub new_size: Option<u64>,
-    /// The positions at which bodies break. Query: see [`BodyBreak`].
+    /// The offsets at which bodies break, and how. Query: see [`BodyBreak`].
     pub breaks: Vec<BodyBreak>,
-    /// The duration of a stall; default: until the client closes. Query: `stall-ms`.
+    /// The duration of a stall; default: until the client closes the connection. Query: `stall-ms`.
     pub stall: Option<Duration>,
-    /// The rate of each body in bytes a second. Query: `rate`.
+    /// The rate of each body in bytes a second; default: unlimited. Query: `rate`.
     pub rate: Option<u64>,
-    /// The rate of each part in bytes a second, instead of `rate`. Query: `range-rate`.
+    /// The rate of each part in bytes a second; default: `rate`. Query: `range-rate`.
     pub range_rate: Option<u64>,
-    /// The number of requests with Range, from the first one, that get a 503. Query: `unavailable`.
+    /// The number of requests with Range that are answered with a 503, beginning with the first.
+    /// Query: `unavailable`.
     pub unavailable: u64,
-    /// The Retry-After of those 503s, in seconds. Query: `retry-after`.
+    /// The Retry-After of these 503s, in seconds; default: none is sent. Query: `retry-after`.
     pub retry_after: Option<u64>,
-    /// The number of satisfiable requests with Range, from the first one, that get a 416. Query:
-    /// `refuse-416`.
+    /// The number of satisfiable requests with Range that are answered with a 416, beginning with
+    /// the first. Query: `refuse-416`.
     pub refuse_416: u64,
-    /// The limit of concurrent requests: a further one has its connection reset; over HTTP/2 it is
-    /// refused (REFUSED_STREAM). Query: `connections`.
+    /// The largest number of concurrent requests; default: no limit. The connection of a further
+    /// one is reset; over HTTP/2 the stream is refused (REFUSED_STREAM). Query: `connections`.
     pub connections: Option<u64>,
-    /// The number of requests, from the first one, whose connection is reset; over HTTP/2 they are
-    /// refused. Query: `refuse`.
+    /// The number of requests whose connection is reset, beginning with the first; over HTTP/2 the
+    /// stream is refused. Query: `refuse`.
     pub refuse: u64,
 }
 
@@ -115,22 +118,22 @@ impl Default for FaultPlan {
 /// The kind of entity tag (RFC 9110 §8.8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EtagKind {
-    /// Each content has a different tag.
+    /// A strong tag, different for each content.
     Strong,
-    /// The tag is marked weak: not valid for ranges.
+    /// A tag that is marked weak, and so not valid for ranges.
     Weak,
-    /// No tag; Last-Modified is still sent.
+    /// No tag. Last-Modified is still sent.
     None,
 }
 
-/// A wrong Content-Range (RFC 9110 §14.4); the body is right.
+/// A fault in Content-Range (RFC 9110 §14.4), while the body is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongContentRange {
-    /// The first position is wrong by this number.
+    /// This number is added to the first position.
     Start(i64),
-    /// The last position is wrong by this number.
+    /// This number is added to the last position.
     End(i64),
-    /// The complete length is wrong by this number.
+    /// This number is added to the complete length.
     Total(i64),
     /// The unit is not `bytes`.
     Unit,
@@ -138,14 +141,14 @@ pub enum WrongContentRange {
     Missing,
 }
 
-/// The time at which the content changes; checked when a request arrives.
+/// The event at which the content changes. It is checked when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChange {
-    /// After this many body bytes in all replies together.
+    /// The change happens after this many body bytes in all replies together.
     Bytes(u64),
-    /// After this many answered requests.
+    /// The change happens after this many answered requests.
     Requests(u64),
-    /// A duration after the first request.
+    /// The change happens this long after the first request.
     Time(Duration),
 }
 
@@ -160,70 +163,71 @@ pub struct BodyBreak {
     pub how: BreakKind,
     /// The position.
     pub place: BreakOffset,
-    /// The number of bodies affected, from the first one; `None` for all.
+    /// The number of bodies that break, beginning with the first; `None` for all.
     pub times: Option<u64>,
 }
 
-/// The kinds of breaks.
+/// The way in which a body breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakKind {
     /// The connection is reset. Bytes that the socket has not sent yet are lost, so the client may
     /// receive less than was sent.
     Reset,
-    /// The connection is closed properly, over TLS with close_notify: only the length shows that it
-    /// is early.
+    /// The connection is closed properly, over TLS with close_notify. Only the length shows that
+    /// the body is incomplete.
     Close,
     /// The server sends nothing for [`FaultPlan::stall`], then the rest. Other streams of an HTTP/2
     /// connection continue.
     Stall,
-    /// RST_STREAM with INTERNAL_ERROR, after all bytes before the break. Over HTTP/1 this, `GoAway`
-    /// and `GoAwayCut` are a proper close.
+    /// The server sends RST_STREAM with INTERNAL_ERROR, after all bytes before the break. Over
+    /// HTTP/1, this kind and the two GOAWAY kinds close the connection properly.
     Rst,
-    /// GOAWAY with NO_ERROR that names the last stream: all streams continue, and no new ones are
-    /// accepted.
+    /// The server sends GOAWAY with NO_ERROR that names the last stream. Open streams continue, and
+    /// no new ones are accepted.
     GoAway,
-    /// GOAWAY with INTERNAL_ERROR that names the last stream, then the end of the connection.
+    /// The server sends GOAWAY with INTERNAL_ERROR that names the last stream, then closes the
+    /// connection.
     GoAwayCut,
 }
 
-/// The place where a response's body breaks off: an offset in the source, or in the body.
+/// The offset at which a body breaks, counted from the start of the source or of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakOffset {
-    /// An offset of the source.
+    /// The break is at this offset of the source.
     At(u64),
-    /// An offset into the body of a reply.
+    /// The break is after this many bytes of each body.
     After(u64),
 }
 
 impl BodyBreak {
-    /// Creates a reset at an offset of the source.
+    /// Creates a [reset](BreakKind::Reset) at an offset of the source.
     pub fn reset_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Reset, place: BreakOffset::At(offset), times: None }
     }
 
-    /// Creates an early end at an offset of the source.
+    /// Creates an early [close](BreakKind::Close) at an offset of the source.
     pub fn close_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Close, place: BreakOffset::At(offset), times: None }
     }
 
-    /// Creates a stall at an offset of the source.
+    /// Creates a [stall](BreakKind::Stall) at an offset of the source.
     pub fn stall_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Stall, place: BreakOffset::At(offset), times: None }
     }
 
-    /// Creates an RST_STREAM at an offset of the source.
+    /// Creates an [RST_STREAM](BreakKind::Rst) at an offset of the source.
     pub fn rst_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Rst, place: BreakOffset::At(offset), times: None }
     }
 
-    /// Limits the break to the first `times` bodies.
+    /// Returns the break limited to the first `times` bodies.
     pub fn times(mut self, times: u64) -> BodyBreak {
         self.times = Some(times);
         self
     }
 
     /// Returns the offset of the break within a body that covers `start..end` of the source; `None`
-    /// if it is outside.
+    /// if the break is outside.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
             BreakOffset::At(offset) => offset,

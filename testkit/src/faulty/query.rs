@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::plan::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 
-/// A break's name in a query, its kind, and the constructor of its offset.
+/// The name of a break in a query, its kind, and the constructor of its offset.
 type NamedBreak = (&'static str, BreakKind, fn(u64) -> BreakOffset);
 
 const BREAKS: [NamedBreak; 12] = [
@@ -25,8 +25,8 @@ const BREAKS: [NamedBreak; 12] = [
 ];
 
 impl FaultPlan {
-    /// Parses `name=value` pairs joined by `&`; the names are in the documentation of the fields. A
-    /// later pair wins.
+    /// Parses a query: `name=value` pairs joined by `&`. The names are in the documentation of the
+    /// fields. If a name is repeated, the last value counts.
     ///
     /// # Errors
     /// If a pair is malformed; the message names it.
@@ -39,8 +39,8 @@ impl FaultPlan {
         Ok(plan)
     }
 
-    /// Returns the query from which [`parse`](FaultPlan::parse) makes this plan; defaults are left
-    /// out.
+    /// Returns the query that [`parse`](FaultPlan::parse) converts to this plan. Fields with their
+    /// default value are left out.
     pub fn query(&self) -> String {
         let mut out = QueryPairs(String::new());
         let plain = FaultPlan::default();
@@ -149,7 +149,8 @@ fn read<T: FromStr>(value: &str) -> Option<T> {
     value.parse().ok()
 }
 
-/// Parses the value of a flag: none or 1 sets it, 0 does not.
+/// Parses the value of a flag. No value or `1` is true, `0` is false, and any other value gives
+/// `None`.
 fn set(value: &str) -> Option<bool> {
     match value {
         "" | "1" => Some(true),

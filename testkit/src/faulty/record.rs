@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 /// [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultyRecord {
-    /// The number of connections that requested this name.
+    /// The number of connections on which this name was requested.
     pub connections: u64,
     /// The requests, in the order of their arrival.
     pub requests: Vec<AnsweredRequest>,
-    /// The bodies, in the order of their requests; refused requests have none.
+    /// The bodies, in the order of their requests. Refused requests have no body.
     pub bodies: Vec<SentBody>,
 }
 
@@ -22,11 +22,11 @@ pub struct FaultyRecord {
 pub struct AnsweredRequest {
     /// The number of the connection, counted from 0 by the origin.
     pub connection: u64,
-    /// The Range field.
+    /// The value of the Range field; `None` if there was none.
     pub range: Option<String>,
-    /// The If-Range field.
+    /// The value of the If-Range field; `None` if there was none.
     pub if_range: Option<String>,
-    /// The status; 0 if the connection was reset instead of an answer.
+    /// The status of the response; 0 if the connection was reset or the stream refused instead.
     pub status: u16,
 }
 
@@ -35,22 +35,23 @@ pub struct AnsweredRequest {
 pub struct SentBody {
     /// The offset of the body's first byte in the source.
     pub start: u64,
-    /// The number of bytes of the source that were written to the socket; a client that broke off
-    /// received fewer.
+    /// The number of bytes of the source that were written to the socket. If the client closed
+    /// early, it received fewer.
     pub sent: u64,
-    /// The version of the content: 0, or 1 after the change.
+    /// The version of the content: 0 before the change, 1 after it.
     pub version: u8,
     /// True for the body of a 206.
     pub part: bool,
 }
 
 impl FaultyRecord {
-    /// Returns the number of bytes of the source that were sent, repeated ones counted each time.
+    /// Returns the number of bytes of the source that were sent. Bytes sent again are counted
+    /// again.
     pub fn sent(&self) -> u64 {
         self.bodies.iter().map(|body| body.sent).sum()
     }
 
-    /// Returns the number of bytes sent more than once, counted each time after the first; the two
+    /// Returns the number of bytes that were sent again: each time after the first counts. The two
     /// versions of the content are counted separately.
     pub fn twice(&self) -> u64 {
         let mut spans: Vec<_> =
@@ -65,14 +66,14 @@ impl FaultyRecord {
         self.sent() - distinct
     }
 
-    /// Returns the number of bytes sent at these offsets, repeated ones counted each time.
+    /// Returns the number of bytes sent at these offsets. Bytes sent again are counted again.
     pub fn sent_within(&self, offsets: Range<u64>) -> u64 {
         let within =
             |body: &SentBody| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
         self.bodies.iter().map(within).sum()
     }
 
-    /// Returns the JSON that `/seen/NAME` shows.
+    /// Returns the JSON that the server sends for `/seen/NAME`.
     pub(super) fn to_json(&self) -> Value {
         let request = |asking: &AnsweredRequest| {
             json!({
@@ -92,8 +93,8 @@ impl FaultyRecord {
         })
     }
 
-    /// Returns the length of the longest requested range `bytes=A-B`; `None` if all ranges were
-    /// open-ended.
+    /// Returns the length of the longest requested range `bytes=A-B`; `None` if no request had a
+    /// range with an end.
     pub fn longest_part(&self) -> Option<u64> {
         let len = |asking: &AnsweredRequest| {
             let (first, last) = asking.range.as_deref()?.strip_prefix("bytes=")?.split_once('-')?;

@@ -11,11 +11,11 @@ use super::request::RangeRequest;
 use crate::byte_range::RequestedPart;
 use crate::lock::lock;
 
-/// Last-Modified of the first content, in seconds of the epoch: long ago, so that it is a strong
-/// validator (RFC 9110 §8.8.2.2).
+/// The Last-Modified of the first content, in seconds since 1970. It is long ago, so that it counts
+/// as a strong validator (RFC 9110 §8.8.2.2).
 const MODIFIED: u64 = 1_714_550_400;
 
-/// The resource under a name: its plan and its record.
+/// The state of one name: its plan and its record.
 pub(super) struct FaultyResource {
     pub(super) plan: FaultPlan,
     account: Mutex<ResourceHistory>,
@@ -25,15 +25,15 @@ pub(super) struct FaultyResource {
 struct ResourceHistory {
     seen: FaultyRecord,
     connections: Vec<u64>,
-    /// The number of requests with Range so far.
+    /// The number of requests with Range received so far.
     ranged: u64,
-    /// The number of times that each of the plan's breaks happened.
+    /// For each break of the plan, the number of times that it has happened.
     met: Vec<u64>,
     under_way: u64,
     first: Option<Instant>,
 }
 
-/// The answer to a request.
+/// The decision how to answer a request.
 #[derive(Debug)]
 pub(super) enum PlannedReply {
     /// Reset the connection; over HTTP/2, refuse the stream.
@@ -50,21 +50,22 @@ pub(super) struct BodyToSend {
     /// The index of the body in [`FaultyRecord::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
-    /// The number of bytes of the source that are sent if nothing breaks.
+    /// The number of bytes of the source to send if no break happens.
     pub(super) len: u64,
     pub(super) seed: u64,
     pub(super) framing: PlannedFraming,
     pub(super) rate: Option<u64>,
-    /// True if the head announces another length than is sent: the connection must be closed.
+    /// True if the head announces another length than is sent, so that the connection must be
+    /// closed.
     pub(super) close: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlannedFraming {
     Length,
-    /// Sent without a length: over HTTP/1 in chunks.
+    /// The body has no announced length. HTTP/1 sends it in chunks.
     Chunked,
-    /// Sent gzip-coded, without a length.
+    /// The body is gzip-coded and has no announced length.
     Gzip,
 }
 
@@ -186,8 +187,8 @@ impl FaultyResource {
         (status, PlannedReply::Body { head, send })
     }
 
-    /// Returns `true` if the request's If-Range matches this version: by strong comparison, or by
-    /// an exact date (RFC 9110 §13.1.5).
+    /// Returns `true` if the request's If-Range matches this version of the content. Tags are
+    /// compared strongly, dates exactly (RFC 9110 §13.1.5).
     fn still_the_same(&self, request: &RangeRequest, version: u8) -> bool {
         match &request.if_range {
             None => true,
@@ -216,14 +217,14 @@ impl FaultyResource {
         );
     }
 
-    /// Records that this many bytes of the source were sent.
+    /// Records that this many bytes of body `number` were sent.
     pub(super) fn sent(&self, number: usize, len: u64) {
         if let Some(body) = self.account().seen.bodies.get_mut(number) {
             body.sent += len;
         }
     }
 
-    /// Returns `true` if the break with this number in the plan still has to happen; counts it.
+    /// Returns `true` if the break with this number in the plan still has to happen, and counts it.
     pub(super) fn meets(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.account();

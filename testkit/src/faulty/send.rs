@@ -1,5 +1,5 @@
-//! Sends one body: from the pattern, in its framing, at its rate, up to its end or to the offset
-//! where it breaks.
+//! Sends one body: takes bytes from the pattern, frames them, limits the rate, and stops at the end
+//! or at a break.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::plan::BreakKind;
 use super::reply::{BodyToSend, FaultyResource, PlannedFraming};
 use crate::pattern::Pattern;
 
-/// The number of bytes made and sent at once.
+/// The number of bytes generated and sent at a time.
 const PIECE: u64 = 64 << 10;
-/// The longest delay that a rate-limited body may make up for by sending faster.
+/// The longest delay for which a rate-limited body may catch up by sending faster.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// The end of a body.
+/// The way in which the sending of a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyEnd {
     /// All of it was sent.
@@ -29,7 +29,7 @@ pub(super) enum BodyEnd {
     Reset,
 }
 
-/// A body being sent piece by piece, so that one thread can send several at a time.
+/// A body that is sent piece by piece, so that one thread can send several at a time.
 pub(super) struct BodySender {
     resource: Arc<FaultyResource>,
     send: BodyToSend,
@@ -38,8 +38,8 @@ pub(super) struct BodySender {
     pace: Option<BodyPace>,
     at: u64,
     end: u64,
-    /// The numbers of the plan's breaks that this body has not reached; a stall that has ended does
-    /// not happen again.
+    /// The indexes of the plan's breaks that this body has not reached. A stall that has ended is
+    /// removed.
     breaks: Vec<usize>,
     piece: Vec<u8>,
 }
@@ -55,8 +55,8 @@ pub(super) enum SendStep {
 }
 
 impl BodySender {
-    /// Creates a sender. With `chunks`, a body without a length is sent in the chunks of HTTP/1;
-    /// HTTP/2 has its own frames.
+    /// Creates a sender. If `chunks` is true, a body without a length is sent in the chunks of
+    /// HTTP/1; for HTTP/2 it must be false.
     pub(super) fn new(resource: &Arc<FaultyResource>, send: BodyToSend, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
         BodySender {
@@ -72,7 +72,7 @@ impl BodySender {
         }
     }
 
-    /// Appends the next bytes to `out`, or returns the break that happens instead.
+    /// Appends the next bytes to `out`. If a break happens first, returns the break.
     pub(super) fn step(&mut self, out: &mut Vec<u8>) -> SendStep {
         if self.at >= self.end {
             self.coder.finish(out);
@@ -99,15 +99,15 @@ impl BodySender {
         SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.pass(bytes.len())))
     }
 
-    /// Returns the first break that this body has not reached: its offset and its number.
+    /// Returns the offset and the index of the first break that this body has not reached.
     fn next_break(&self) -> Option<(u64, usize)> {
         let place = |number: usize| self.resource.plan.breaks[number].within(self.send.start, self.end);
         self.breaks.iter().filter_map(|&number| Some((place(number)?, number))).min()
     }
 }
 
-/// Sends a body over HTTP/1 to `wire`. `stall` waits as long as the plan says and returns whether
-/// the client is still connected.
+/// Sends a body over HTTP/1 to `wire`. `stall` waits for the duration of a stall, and returns
+/// whether the client is still connected.
 pub(super) fn body<W: Write>(
     wire: &mut W,
     resource: &Arc<FaultyResource>,
@@ -139,7 +139,7 @@ pub(super) fn body<W: Write>(
     }
 }
 
-/// Applies the content coding and the framing.
+/// Applies the content coding and the framing to a body.
 struct BodyCoder {
     gzip: Option<Box<GzEncoder<Vec<u8>>>>,
     chunks: bool,
@@ -172,8 +172,8 @@ impl BodyCoder {
         }
     }
 
-    /// Appends the bytes in their framing. Appends nothing for no bytes, since an empty chunk would
-    /// be the last one.
+    /// Appends the bytes in their framing. If there are no bytes, appends nothing, since an empty
+    /// chunk would be the last one.
     fn frame(&self, bytes: &[u8], out: &mut Vec<u8>) {
         if !self.chunks {
             out.extend(bytes);
@@ -185,7 +185,7 @@ impl BodyCoder {
     }
 }
 
-/// The time at which the next bytes may be sent.
+/// The pace of a rate-limited body: the time at which its next bytes may be sent.
 struct BodyPace {
     rate: u64,
     next: Instant,
@@ -196,7 +196,7 @@ impl BodyPace {
         BodyPace { rate: rate.max(1), next: Instant::now() }
     }
 
-    /// Returns the time at which `len` more bytes may be sent.
+    /// Returns the time at which the next `len` bytes may be sent, and counts them.
     fn pass(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);

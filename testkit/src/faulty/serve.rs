@@ -19,7 +19,7 @@ use super::send::{self, BodyEnd};
 use crate::lock::lock;
 use crate::peer_stream::PeerStream;
 
-/// The longest head that is read.
+/// The longest request head that is read, in bytes.
 const HEAD: usize = 64 << 10;
 /// The interval at which a stall checks whether the client has closed.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ pub(super) struct FaultyState {
     pub(super) accepted: AtomicU64,
     pub(super) limit: Option<usize>,
     pub(super) stop: AtomicBool,
-    /// The sockets of the open connections, by which the origin ends them when it stops.
+    /// The sockets of the open connections. The origin closes them when it stops.
     pub(super) open: Mutex<HashMap<u64, TcpStream>>,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
 struct FaultyConnection<'a> {
     wire: PeerStream,
     number: u64,
-    /// Received bytes after the last answered head.
+    /// Received bytes that follow the last answered request head.
     ahead: Vec<u8>,
     shared: &'a FaultyState,
 }
@@ -200,8 +200,8 @@ impl FaultyConnection<'_> {
     }
 }
 
-/// Waits for `time`, or without a limit; returns `false` if the client closed meanwhile, or the
-/// origin stops.
+/// Waits for `time`, or without a limit if it is `None`. Returns `false` if the client closed
+/// meanwhile, or if the origin stops.
 fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];

@@ -1,4 +1,4 @@
-//! One connection of the scripted peer.
+//! One connection of the scripted HTTP/2 peer.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::scripted_peer::PeerState;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A connection, as the script that serves it sees it.
+/// A connection that a script reads from and writes to.
 pub struct FrameConnection {
     wire: Option<PeerStream>,
     number: usize,
@@ -19,12 +19,12 @@ pub struct FrameConnection {
     decoder: loona_hpack::Decoder<'static>,
 }
 
-/// A received request.
+/// A request that the script has read.
 #[derive(Clone, Debug)]
 pub struct FrameRequest {
-    /// The number of its connection.
+    /// The number of the connection, counted from 0.
     pub connection: usize,
-    /// The stream.
+    /// The stream number.
     pub stream: u32,
     /// All fields in order, including the pseudo-fields.
     pub fields: Vec<(String, String)>,
@@ -38,7 +38,7 @@ impl FrameRequest {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns `:path`, or an empty string.
+    /// Returns the value of `:path`, or an empty string if there is none.
     pub fn path(&self) -> &str {
         self.get(":path").unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl FrameConnection {
         self.send([settings(values), settings_ack()].concat())
     }
 
-    /// Reads the client's preface without answering.
+    /// Reads the client's preface, and sends nothing.
     ///
     /// # Errors
     /// If the socket fails or the client begins differently.
@@ -83,7 +83,8 @@ impl FrameConnection {
         Ok(frame)
     }
 
-    /// Reads up to the next frame of this type; earlier frames are only recorded.
+    /// Reads until a frame of this type arrives, and returns it. Frames of other types are only
+    /// recorded.
     ///
     /// # Errors
     /// If the socket fails or the client has closed.
@@ -96,7 +97,7 @@ impl FrameConnection {
         }
     }
 
-    /// Reads up to the next request; frames before it are only recorded.
+    /// Reads until a request arrives, and returns it. Other frames before it are only recorded.
     ///
     /// # Errors
     /// If the socket fails, the client has closed, or a head cannot be decoded.
@@ -127,7 +128,8 @@ impl FrameConnection {
         wire.flush()
     }
 
-    /// Sends a frame up to `times` times, or until a write fails; returns how often it was sent.
+    /// Sends a frame up to `times` times, or until a write fails. Returns the number of frames
+    /// sent.
     pub fn flood(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8], times: u64) -> u64 {
         let bytes = frame(kind, flags, stream, payload);
         (0..times).take_while(|_| self.send(&bytes).is_ok()).count() as u64
@@ -142,13 +144,13 @@ impl FrameConnection {
         Ok(())
     }
 
-    /// Waits until [`super::FramePeer::release`] was called this many times, so that a test decides
-    /// the order, not a clock.
+    /// Waits until [`super::FramePeer::release`] has been called `count` times. The test thus
+    /// decides the order of events without a clock.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.released >= count);
     }
 
-    /// Closes without close_notify.
+    /// Closes the connection without a TLS close_notify.
     ///
     /// # Errors
     /// If the socket fails.
@@ -156,7 +158,7 @@ impl FrameConnection {
         self.wire.take().map_or(Ok(()), PeerStream::cut)
     }
 
-    /// Closes with a reset.
+    /// Resets the TCP connection.
     ///
     /// # Errors
     /// If the socket fails.

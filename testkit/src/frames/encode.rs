@@ -1,13 +1,13 @@
 //! Encodes frames (RFC 9113 §4.1, §6).
 
-/// A frame.
+/// An HTTP/2 frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The type.
+    /// The type, such as [`Frame::DATA`].
     pub kind: u8,
-    /// The flags.
+    /// The flags, such as [`Frame::END_STREAM`].
     pub flags: u8,
-    /// The stream; 0 for the connection.
+    /// The stream number; 0 for the connection.
     pub stream: u32,
     /// The payload.
     pub payload: Vec<u8>,
@@ -35,14 +35,14 @@ impl Frame {
     /// The type of CONTINUATION frames.
     pub const CONTINUATION: u8 = 9;
 
-    /// The flag END_STREAM of DATA and HEADERS, which in SETTINGS and PING is ACK.
+    /// The flag END_STREAM of DATA and HEADERS. In SETTINGS and PING the same bit is ACK.
     pub const END_STREAM: u8 = 1;
     /// The flag END_HEADERS.
     pub const END_HEADERS: u8 = 4;
     /// The flag PADDED.
     pub const PADDED: u8 = 8;
 
-    /// Returns the error code of RST_STREAM or GOAWAY.
+    /// Returns the error code of a RST_STREAM or GOAWAY frame; `None` for other types.
     pub fn code(&self) -> Option<u32> {
         let at = match self.kind {
             Frame::RST_STREAM => 0,
@@ -53,7 +53,7 @@ impl Frame {
     }
 }
 
-/// Encodes any frame.
+/// Encodes a frame of any type.
 ///
 /// # Panics
 /// If the payload does not fit a frame (16 MiB).
@@ -102,7 +102,7 @@ pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// Encodes HEADERS with a whole block; `ends` ends the stream.
+/// Encodes a HEADERS frame with a complete header block. It ends the stream if `ends` is true.
 ///
 /// # Panics
 /// If a name or value is longer than 16 KiB.
@@ -110,37 +110,37 @@ pub fn headers(stream: u32, ends: bool, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(Frame::HEADERS, Frame::END_HEADERS | u8::from(ends), stream, &block(fields))
 }
 
-/// Encodes HEADERS whose block continues in CONTINUATION.
+/// Encodes a HEADERS frame whose header block continues in CONTINUATION frames.
 pub fn headers_open(stream: u32, block: &[u8]) -> Vec<u8> {
     frame(Frame::HEADERS, 0, stream, block)
 }
 
-/// Encodes CONTINUATION; `last` ends the block.
+/// Encodes a CONTINUATION frame. It ends the header block if `last` is true.
 pub fn continuation(stream: u32, last: bool, block: &[u8]) -> Vec<u8> {
     frame(Frame::CONTINUATION, if last { Frame::END_HEADERS } else { 0 }, stream, block)
 }
 
-/// Encodes DATA.
+/// Encodes a DATA frame. It ends the stream if `ends` is true.
 pub fn data(stream: u32, ends: bool, bytes: &[u8]) -> Vec<u8> {
     frame(Frame::DATA, u8::from(ends), stream, bytes)
 }
 
-/// Encodes RST_STREAM.
+/// Encodes a RST_STREAM frame with this error code.
 pub fn rst(stream: u32, code: u32) -> Vec<u8> {
     frame(Frame::RST_STREAM, 0, stream, &code.to_be_bytes())
 }
 
-/// Encodes GOAWAY.
+/// Encodes a GOAWAY frame with this last stream and error code.
 pub fn goaway(last: u32, code: u32) -> Vec<u8> {
     frame(Frame::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }
 
-/// Encodes PING.
+/// Encodes a PING frame.
 pub fn ping(payload: [u8; 8]) -> Vec<u8> {
     frame(Frame::PING, 0, 0, &payload)
 }
 
-/// Encodes WINDOW_UPDATE.
+/// Encodes a WINDOW_UPDATE frame that adds `by` bytes to the window.
 pub fn window_update(stream: u32, by: u32) -> Vec<u8> {
     frame(Frame::WINDOW_UPDATE, 0, stream, &by.to_be_bytes())
 }

@@ -1,6 +1,6 @@
-//! A scripted HTTP/2 peer on plain threads: it sends exactly the frames of its script and records
-//! those it receives. For frames that no honest server sends, and for frames sent at a moment that
-//! the test chooses.
+//! A scripted HTTP/2 peer on plain threads. It sends exactly the frames of its script and records
+//! those it receives. It serves tests with frames that no honest server sends, or that must be sent
+//! at a moment that the test chooses.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -44,7 +44,8 @@ use crate::identity::Identity;
 use crate::peer_stream::PeerStream;
 use crate::scripted_peer::{PeerState, ScriptedPeer};
 
-/// A running peer. Dropping it stops it from accepting; running scripts end with their connections.
+/// A running scripted peer. Dropping it stops it from accepting connections; running scripts
+/// continue until their connections end.
 pub struct FramePeer(ScriptedPeer<FrameScriptState>);
 
 #[derive(Default)]
@@ -56,9 +57,9 @@ struct FrameScriptState {
 }
 
 impl FramePeer {
-    /// Runs the script `serve` on each connection, with the connection's number (from 0). An error,
-    /// such as a client that disconnects, cuts the connection; at the end of the script it is
-    /// closed properly.
+    /// Starts a peer that runs `serve` on each connection. `serve` receives the connection's
+    /// number, counted from 0. If it returns an error, as after a disconnect, the connection is cut
+    /// without close_notify. At the end of the script the connection is closed properly.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -66,8 +67,9 @@ impl FramePeer {
         FramePeer::run(None, serve)
     }
 
-    /// Does the same as [`start`](FramePeer::start) over TLS, with the identity's certificate. ALPN
-    /// selects the protocol: a client that offers no HTTP/2 gets HTTP/1.1, if the script speaks it.
+    /// Starts a peer like [`start`](FramePeer::start), but over TLS, with the identity's
+    /// certificate. ALPN selects the protocol: a client that does not offer HTTP/2 gets HTTP/1.1,
+    /// if the script speaks it.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -91,7 +93,7 @@ impl FramePeer {
         FramePeer(ScriptedPeer::start(|state: &mut FrameScriptState| state.connections += 1, play))
     }
 
-    /// Returns the address.
+    /// Returns the address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.0.addr
     }
@@ -111,24 +113,24 @@ impl FramePeer {
         self.0.shared.lock().connections
     }
 
-    /// Returns the requests that scripts read so far, of all connections, in order.
+    /// Returns the requests that scripts have read so far, on all connections, in order.
     pub fn requests(&self) -> Vec<FrameRequest> {
         self.0.shared.wait(|state| !state.requests.is_empty());
         self.0.shared.lock().requests.clone()
     }
 
-    /// Returns the frames that scripts read so far, each with the number of its connection.
+    /// Returns the frames that scripts have read so far, each with the number of its connection.
     pub fn frames(&self) -> Vec<(usize, Frame)> {
         self.0.shared.lock().frames.clone()
     }
 
-    /// Waits until a frame arrives for which `wanted` is true; returns `false` if that takes longer
-    /// than 30 seconds.
+    /// Waits until a frame has arrived for which `wanted` returns true. Returns `false` if that
+    /// takes longer than 30 seconds.
     pub fn saw(&self, wanted: impl Fn(usize, &Frame) -> bool) -> bool {
         self.0.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }
 
-    /// Lets the next [`FrameConnection::wait`] pass.
+    /// Allows one more [`FrameConnection::wait`] to return.
     pub fn release(&self) {
         self.0.shared.change(|state| state.released += 1);
     }

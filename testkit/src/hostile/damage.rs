@@ -1,13 +1,13 @@
-//! Damages bytes as bad links, faulty memory and attackers do.
+//! Changes bytes as bad links, faulty memory and attackers do.
 
 use super::draft::{ReplyDraft, one};
 use super::{HostileProtocol, ReplyPiece};
 use crate::rng::Rng;
 
-/// Bytes with a meaning in some syntax.
+/// Bytes with a meaning in the syntax of HTTP, which are inserted.
 const BYTES: &[u8] = b"\0\r\n\t :;,=\"\\-+0159af\x7f\x80\xff";
 
-/// Words with a meaning in HTTP/1.
+/// Texts with a meaning in HTTP/1, which are inserted.
 const WORDS: &[&[u8]] = &[
     b"\r\n",
     b"\r\n\r\n",
@@ -28,7 +28,7 @@ const WORDS: &[&[u8]] = &[
     b"HTTP/2 200\r\n",
 ];
 
-/// Frames with a meaning in HTTP/2: length, type, flags, stream.
+/// HTTP/2 frame headers, which are inserted: length, type, flags, stream.
 const FRAMES: &[&[u8]] = &[
     b"\0\0\0\x04\x01\0\0\0\0",
     b"\0\0\0\0\x01\0\0\0\x01",
@@ -43,7 +43,7 @@ const FRAMES: &[&[u8]] = &[
     b"\0\0\0\xff\0\0\0\0\0",
 ];
 
-/// The largest number of bytes after all damage, not counting repeated ones.
+/// The largest number of bytes of a damaged reply. Repeated pieces are counted once.
 const MOST: usize = 2 << 20;
 
 pub(super) fn damage(draft: &mut ReplyDraft, rng: &mut Rng) {

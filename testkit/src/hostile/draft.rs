@@ -1,10 +1,10 @@
-//! A reply under construction, and what the grammar knows about the validity of its parts so far.
+//! A reply under construction, and whether its parts so far are valid.
 
 use super::{AllowedResult, HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 use crate::pattern::Pattern;
 use crate::rng::Rng;
 
-/// The largest number of writes for one piece.
+/// The largest number of writes into which one piece is split.
 const MOST_CUTS: u64 = 12;
 
 pub(super) struct ReplyDraft {
@@ -12,11 +12,11 @@ pub(super) struct ReplyDraft {
     pub(super) pieces: Vec<ReplyPiece>,
     pub(super) end: ReplyEnd,
     pub(super) body: Vec<u8>,
-    /// True if the head is clearly invalid.
+    /// True if the head is certainly invalid.
     pub(super) head_is_broken: bool,
-    /// True if the body is clearly incomplete. Ignored if there may be no body.
+    /// True if the body is certainly incomplete. Has no meaning for a reply without a body.
     pub(super) body_is_broken: bool,
-    /// True if a client may accept or refuse the reply.
+    /// True if a client may either accept or refuse the reply.
     pub(super) is_unsure: bool,
     /// True if the reply was damaged after the grammar had made it.
     pub(super) is_damaged: bool,
@@ -42,7 +42,7 @@ impl ReplyDraft {
         self.made_of.push(what);
     }
 
-    /// Appends bytes to send.
+    /// Appends a piece: bytes to send in one write.
     pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         match self.pieces.last_mut() {
             Some(ReplyPiece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
@@ -54,7 +54,7 @@ impl ReplyDraft {
         self.pieces.push(ReplyPiece::Repeat(bytes.into(), times));
     }
 
-    /// Chooses how the connection ends, if the reply does not depend on that.
+    /// Chooses at random how the connection ends, unless the reply's framing depends on it.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {

@@ -1,14 +1,15 @@
 //! Response fields with values that may confuse a client.
 //!
-//! None of them changes the body of a 200: the two grammars have those fields.
+//! None of them changes the framing of a 200. The fields that do are in the two grammars, `h1` and
+//! `h2`.
 
 use super::draft::one;
 use crate::rng::Rng;
 
-/// A name in lower case, as HTTP/2 requires, and a value in valid syntax.
+/// A field: a name in lower case, as HTTP/2 requires, and a value in valid syntax.
 pub(super) type Field = (&'static str, String);
 
-/// Names and values.
+/// The names of fields, each with its possible values.
 const FIELDS: &[(&str, &[&str])] = &[
     ("server", &["", "x", "x/1 (y; \"z\\\" ) \u{e9}", "<script>alert(1)</script>", "%s%n%x%00"]),
     ("date", &["", "now", "Thu, 01 Jan 1970 00:00:00 GMT", "Sun, 99 Foo 99999 99:99:99 GMT", "-1"]),
@@ -115,7 +116,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("x-long", &["%LONG%"]),
 ];
 
-/// Returns a few random fields, seldom many.
+/// Returns a few random fields, in rare cases many.
 pub(super) fn some(rng: &mut Rng) -> Vec<Field> {
     let count = match rng.below(20) {
         0 => 300,

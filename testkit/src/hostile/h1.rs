@@ -1,4 +1,4 @@
-//! The grammar of replies over HTTP/1.
+//! The grammar that generates replies over HTTP/1.
 
 use super::draft::{ReplyDraft, body, one};
 use super::fields::{self, Field};
@@ -27,7 +27,7 @@ const BAD_LINES: &[&[u8]] = &[
     b"HTTP/1.1 2\xd9\xa00 OK",
 ];
 
-/// Lines that no head may have (RFC 9112 §5).
+/// Lines that a head must not contain (RFC 9112 §5).
 const BAD_FIELDS: &[&[u8]] = &[
     b"Content-Length : 5",
     b"no colon",
@@ -39,7 +39,7 @@ const BAD_FIELDS: &[&[u8]] = &[
     b"X\r: y",
 ];
 
-/// Framing that cannot be followed (RFC 9112 §6), if there is a body at all.
+/// Framing fields that a client must refuse (RFC 9112 §6), if the response has a body.
 const BAD_FRAMING: &[&str] = &[
     "Content-Length: -1",
     "Content-Length: +5",
@@ -79,7 +79,7 @@ const BAD_CHUNKS: &[&[u8]] = &[
     b"0\r\nA: b\r\n c\r\n\r\n",
 ];
 
-/// Ends of the lines of a chunked body.
+/// The line ends of a chunked body, from which one is chosen.
 const LINE_ENDS: &[&str] = &["\r\n", "\r\n", "\r\n", "\n"];
 
 /// Statuses whose treatment depends on the client's options.
@@ -114,7 +114,7 @@ const STATUSES: &[&str] = &[
     "000 x",
 ];
 
-/// Fields that may or may not change what a response means.
+/// Fields that may change the meaning of a response, depending on the client.
 const UNSURE: &[&str] = &[
     "Location: /next",
     "Location: http://[",
@@ -150,7 +150,7 @@ const UNSURE: &[&str] = &[
     "Proxy-Connection: close",
 ];
 
-/// The number of repetitions in a flood, which is more than any limit allows.
+/// The number of repetitions in a flood. It is more than any limit allows.
 const FLOOD: u32 = 20_000;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {

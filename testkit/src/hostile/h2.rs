@@ -1,4 +1,4 @@
-//! The grammar of sessions over HTTP/2.
+//! The grammar that generates sessions over HTTP/2.
 
 use super::draft::{ReplyDraft, body, one};
 use super::fields::{self, Field};
@@ -8,11 +8,11 @@ use crate::frames::{
 };
 use crate::rng::Rng;
 
-/// A description, and the function that encodes the frame.
+/// A frame's description, and the function that encodes it.
 type NamedFrame = (&'static str, fn() -> Vec<u8>);
 
-/// Frames that a server must not send during a response: each ends the connection or the stream
-/// (RFC 9113 §5, §6).
+/// Frames that a server must not send during a response. Each must make the client end the
+/// connection or the stream (RFC 9113 §5, §6).
 const BREACHES: &[NamedFrame] = &[
     ("a window raised by nothing", || window_update(0, 0)),
     ("a window above 2^31-1", || window_update(0, 0x7fff_ffff)),
@@ -80,7 +80,7 @@ const STATUSES: &[&str] = &[
     "000",
 ];
 
-/// Useless frames, sent often enough to be a flood (RFC 9113 §10.5).
+/// Useless frames. They are sent often enough to be a flood (RFC 9113 §10.5).
 const FLOODS: &[NamedFrame] = &[
     ("flood of PING", || ping([7; 8])),
     ("flood of SETTINGS", || settings(&[(4, 65_535)])),
@@ -95,8 +95,8 @@ const OK: (&str, &str) = (":status", "200");
 
 /// The largest frame that a client accepts unless it announces more.
 const MOST: usize = 16_384;
-/// The number of bytes sent regardless of the client's windows, including padding: no client
-/// announces less.
+/// The number of bytes sent without regard to the client's windows, padding included. No client
+/// announces a smaller window.
 const WINDOW: usize = 16_384;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
@@ -122,7 +122,8 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     draft
 }
 
-/// Adds SETTINGS, the acknowledgement, and frames without consequences (RFC 9113 §3.4, §5.5).
+/// Adds SETTINGS, the acknowledgement of the client's SETTINGS, and frames without an effect (RFC
+/// 9113 §3.4, §5.5).
 fn greeting(draft: &mut ReplyDraft, rng: &mut Rng) {
     if rng.below(20) == 0 {
         draft.head_is_broken = true;
@@ -290,7 +291,8 @@ fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
     }
 }
 
-/// Adds an HPACK bomb: a field of 4,000 bytes in the table, repeated by one byte each.
+/// Adds an HPACK bomb: a field of 4,000 bytes enters the table, and is then repeated by one byte
+/// each.
 fn bomb(draft: &mut ReplyDraft) {
     draft.head_is_broken = true;
     draft.note("HPACK bomb");
@@ -300,7 +302,7 @@ fn bomb(draft: &mut ReplyDraft) {
     draft.send(frame(Frame::HEADERS, Frame::END_HEADERS | Frame::END_STREAM, 1, &bomb));
 }
 
-/// Adds a head that never ends or never arrives.
+/// Adds a head that never ends or is never sent.
 fn endless(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.head_is_broken = true;
     draft.note("endless head");

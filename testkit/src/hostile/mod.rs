@@ -46,12 +46,12 @@ pub enum ReplyPiece {
     Send(Vec<u8>),
     /// Sends these bytes this many times, or until a write fails.
     Repeat(Vec<u8>, u32),
-    /// Waits until the client has sent this many request heads; for any but the first, only a short
-    /// time.
+    /// Waits until the client has sent this many request heads. From the second one on, waits only
+    /// a short time.
     Await(u32),
 }
 
-/// The event after the last piece.
+/// The way in which the connection ends after the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEnd {
     /// The connection is closed properly.
@@ -62,34 +62,34 @@ pub enum ReplyEnd {
     Stall,
 }
 
-/// The allowed results of a client that sends one GET, for all of the content and unconditionally.
+/// The result that is allowed for a client that sends one unconditional GET for all of the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedResult {
-    /// A complete response with this body, whatever else the reply contains.
+    /// Success with this body, whatever else the reply contains.
     Body(Vec<u8>),
-    /// A failure: the reply breaks a rule that must not be overlooked.
+    /// Failure, because the reply breaks a rule that a client must enforce.
     Failure,
-    /// Any result.
+    /// Success or failure: the reply was damaged, or a client may decide either way.
     Nothing,
 }
 
-/// A session of a server.
+/// A generated session of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostileReply {
     /// The protocol.
     pub protocol: HostileProtocol,
-    /// The steps on each connection, in order.
+    /// The steps that the server performs on each connection, in order.
     pub pieces: Vec<ReplyPiece>,
-    /// The event after the last piece.
+    /// The way in which the connection ends after the last step.
     pub end: ReplyEnd,
-    /// The allowed result.
+    /// The result that a client may report.
     pub promise: AllowedResult,
-    /// The rules of the grammar that made the reply, to help with a failure.
+    /// The names of the grammar's rules that made the reply. They help to investigate a failure.
     pub made_of: Vec<&'static str>,
 }
 
 impl HostileReply {
-    /// Returns the reply of this seed, always the same one.
+    /// Generates the reply of this seed. The same seed always gives the same reply.
     pub fn of(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
         let mut draft = if rng.below(2) == 0 { h1::reply(&mut rng) } else { h2::reply(&mut rng) };
@@ -100,8 +100,8 @@ impl HostileReply {
         draft.finish()
     }
 
-    /// Returns `true` if the session may leave the connection open, so that only a time limit ends
-    /// the client's wait.
+    /// Returns `true` if the session may leave the connection open. Only a time limit then ends the
+    /// client's wait.
     pub fn may_stall(&self) -> bool {
         self.end == ReplyEnd::Stall
     }

@@ -1,4 +1,4 @@
-//! A server that plays a reply on each connection.
+//! A server that plays a hostile reply on each connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,14 +12,15 @@ use socket2::SockRef;
 
 use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 
-/// The time for which a reader or a writer waits for an idle client before the session is given up.
+/// The time for which a read or write waits for an idle client, before the session is ended.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The time to wait for a second request: most replies give no reason to send one.
+/// The time to wait for a second request. Most replies give the client no reason to send one.
 const MOMENT: Duration = Duration::from_millis(50);
 /// The length of the preface of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// A running server. Dropping it stops it from accepting; running sessions end with their clients.
+/// A running server. Dropping it stops it from accepting connections; running sessions continue
+/// until their clients close.
 pub struct HostileServer {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -51,7 +52,7 @@ impl HostileServer {
         Ok(server)
     }
 
-    /// Returns the address.
+    /// Returns the address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -139,11 +140,12 @@ fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     }
 }
 
-/// Finds the ends of request heads, however the bytes are cut.
+/// Finds the ends of request heads in a stream, in whatever pieces it arrives.
 enum HeadFinder {
-    /// HTTP/1: the number of bytes received of the empty line.
+    /// HTTP/1: the number of bytes of the empty line that have been received.
     Lines(usize),
-    /// HTTP/2: the number of bytes up to the next frame, and the received part of its header.
+    /// HTTP/2: the number of bytes to skip up to the next frame, and the received part of its
+    /// header.
     Frames { skip: usize, head: Vec<u8> },
 }
 

@@ -11,14 +11,14 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::pattern::Pattern;
 
-/// The number of bytes made at a time.
+/// The number of bytes generated at a time.
 const PIECE: u64 = 64 << 10;
 
-/// A reply's body.
+/// The body of a reply, which is generated while it is sent.
 pub(super) struct ReplyBody {
     source: RouteBodySource,
-    /// True if the reply announces its length; if not, hyper sends chunks, or up to the end of an
-    /// HTTP/1.0 connection.
+    /// True if the reply announces its length. If false, hyper sends chunks, or bytes up to the end
+    /// of an HTTP/1.0 connection.
     sized: bool,
     trailers: Option<HeaderMap>,
 }
@@ -59,7 +59,7 @@ impl ReplyBody {
         ReplyBody { source, sized: true, trailers: None }
     }
 
-    /// Returns the announced length, if there is one.
+    /// Returns the announced length; `None` if none is announced.
     pub(super) fn len(&self) -> Option<u64> {
         self.sized.then(|| self.source.left())
     }

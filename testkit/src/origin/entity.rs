@@ -1,4 +1,4 @@
-//! A resource of known length and validator, and the replies to conditional requests and range
+//! A resource of known length with an entity-tag, and the replies to conditional requests and range
 //! requests for it.
 
 use bytes::Bytes;
@@ -9,10 +9,10 @@ use super::body::{ReplyBody, RouteBodySource};
 use crate::byte_range::RequestedPart;
 use crate::pattern::Pattern;
 
-/// A resource with its whole content.
+/// A resource and its whole content.
 pub(super) struct Entity {
     pub(super) content: EntityContent,
-    /// The entity-tag with its quotes.
+    /// The entity-tag, quotes included.
     pub(super) etag: String,
     pub(super) media_type: &'static str,
 }
@@ -30,7 +30,7 @@ impl Entity {
         }
     }
 
-    /// Returns the reply to a GET or HEAD with these fields.
+    /// Returns the reply to a GET or HEAD with these request fields.
     pub(super) fn reply(self, request: &HeaderMap) -> Response<ReplyBody> {
         let len = self.len();
         let etag = HeaderValue::from_str(&self.etag).expect("a validator of plain ASCII");

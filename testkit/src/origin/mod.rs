@@ -1,8 +1,8 @@
 //! An embedded server that serves a [`Site`] and a set of routes for tests: plain and TLS, HTTP/1.1
 //! and, if enabled, HTTP/2.
 //!
-//! The server runs on its own threads and stops when dropped. It records connections, requests and
-//! bodies.
+//! The server runs on its own threads and stops when it is dropped. It records connections,
+//! requests and their bodies.
 //!
 //! | route | reply |
 //! |---|---|
@@ -73,8 +73,8 @@ pub struct OriginBuilder {
 }
 
 impl OriginBuilder {
-    /// Sets the site to serve. Default: `Site::scaled(1, 30)`. The site's seed is also that of
-    /// `/bytes` and `/text`.
+    /// Sets the site to serve. Default: `Site::scaled(1, 30)`. The seed of the site is also the
+    /// seed of `/bytes` and `/text`.
     pub fn site(mut self, site: Site) -> OriginBuilder {
         self.site = site;
         self
@@ -86,13 +86,13 @@ impl OriginBuilder {
         self
     }
 
-    /// Sets the port for plain HTTP. Default: 0, any free one.
+    /// Sets the port for plain HTTP. Default: 0, which means any free port.
     pub fn http_port(mut self, port: u16) -> OriginBuilder {
         self.http_port = port;
         self
     }
 
-    /// Sets the port for TLS. Default: 0, any free one.
+    /// Sets the port for TLS. Default: 0, which means any free port.
     pub fn https_port(mut self, port: u16) -> OriginBuilder {
         self.https_port = port;
         self
@@ -104,16 +104,16 @@ impl OriginBuilder {
         self
     }
 
-    /// Sets whether to keep hits for each path and a log of requests (the counters are always
-    /// kept). Default: yes; turn it off for millions of requests.
+    /// Sets whether the server counts hits for each path and keeps a log of requests. Default: yes.
+    /// Turn it off for millions of requests. The counters of connections and requests are always
+    /// kept.
     pub fn record(mut self, record: bool) -> OriginBuilder {
         self.record = record;
         self
     }
 
-    /// Enables HTTP/2, with this many concurrent streams on a connection: on the TLS port if ALPN
-    /// selects it, on the plain port with clients that begin with its preface. Default: HTTP/1.1
-    /// only.
+    /// Enables HTTP/2, with this many concurrent streams on a connection. TLS clients select it by
+    /// ALPN, plain clients by sending its preface. Default: HTTP/1.1 only.
     pub fn http2(mut self, max_streams: u32) -> OriginBuilder {
         self.http2 = Some(max_streams);
         self
@@ -171,7 +171,8 @@ struct OriginState {
     site: Site,
     pattern: Pattern,
     record: OriginRecord,
-    /// The limit of concurrent streams on an HTTP/2 connection, if HTTP/2 is enabled.
+    /// The largest number of concurrent streams on an HTTP/2 connection; `None` if HTTP/2 is
+    /// disabled.
     http2: Option<u32>,
 }
 
@@ -210,7 +211,7 @@ impl Origin {
         format!("https://localhost:{}{path}", self.https_addr.port())
     }
 
-    /// Returns the certificate of the authority that signed the server's.
+    /// Returns the certificate of the CA that signed the server's, in PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
@@ -220,13 +221,13 @@ impl Origin {
         &self.state.site
     }
 
-    /// Returns the bytes of `/bytes/N`.
+    /// Returns the pattern whose first N bytes are the body of `/bytes/N`.
     pub fn pattern(&self) -> Pattern {
         self.state.pattern
     }
 
-    /// Returns the number of connections accepted so far, plain and TLS (also those whose handshake
-    /// failed).
+    /// Returns the number of connections accepted so far, plain and TLS. Connections whose
+    /// handshake failed are included.
     pub fn connections(&self) -> u64 {
         self.state.record.connections()
     }
@@ -246,13 +247,13 @@ impl Origin {
         self.state.record.requests()
     }
 
-    /// Returns the largest number of requests that were being answered at once (from the arrival of
-    /// the head to the head of the reply).
+    /// Returns the largest number of requests that were being answered at once. A request counts
+    /// from the arrival of its head until the head of the reply is ready.
     pub fn peak_requests(&self) -> u64 {
         self.state.record.peak_requests()
     }
 
-    /// Returns the number of requests for this path, with any query.
+    /// Returns the number of requests for this path, whatever their query.
     pub fn hits(&self, path: &str) -> u64 {
         self.state.record.hits(path)
     }
@@ -262,7 +263,8 @@ impl Origin {
         self.state.record.log()
     }
 
-    /// Clears the log, the hits and the state of `/flaky` and `/retry-after`; the counters stay.
+    /// Clears the log, the hits and the state of `/flaky` and `/retry-after`. The counters keep
+    /// their values.
     pub fn forget(&self) {
         self.state.record.forget();
     }

@@ -11,7 +11,7 @@ use crate::lock::lock;
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 pub struct LoggedRequest {
-    /// The number of the connection, from 0 in order of acceptance.
+    /// The number of the connection, counted from 0 in the order in which they were accepted.
     pub connection: u64,
     /// True if the connection used TLS.
     pub tls: bool,
@@ -19,22 +19,23 @@ pub struct LoggedRequest {
     pub method: String,
     /// The request target as sent: path and query, or an absolute URL.
     pub target: String,
-    /// Field names (lower case) and values in order; bytes outside UTF-8 are replaced.
+    /// Field names (in lower case) and values, in order. Bytes that are not UTF-8 are replaced.
     pub headers: Vec<(String, String)>,
-    /// The whole body, after the chunked coding.
+    /// The whole body, without the chunked framing.
     pub body: Bytes,
     /// The trailer section, in the form of `headers`.
     pub trailers: Vec<(String, String)>,
 }
 
 impl LoggedRequest {
-    /// Returns the value of the first field of this name, which must be given in lower case.
+    /// Returns the value of the first field of this name; `None` if there is none. `name` must be
+    /// in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 }
 
-/// A current number, and its largest value so far.
+/// A number that rises and falls, and its largest value so far.
 #[derive(Default)]
 struct Gauge {
     now: AtomicU64,
@@ -77,13 +78,13 @@ impl OriginRecord {
         }
     }
 
-    /// Counts a connection as open for as long as the guard lives.
+    /// Counts a connection as open until the returned guard is dropped. Also returns its number.
     pub(super) fn connection(&self) -> (u64, impl Drop + '_) {
         self.open.up();
         (self.connections.fetch_add(1, SeqCst), GaugeGuard(&self.open))
     }
 
-    /// Counts a request as being answered for as long as the guard lives.
+    /// Counts a request as being answered until the returned guard is dropped.
     pub(super) fn request(&self, path: &str) -> impl Drop + '_ {
         self.requests.fetch_add(1, SeqCst);
         self.answering.up();
@@ -101,7 +102,7 @@ impl OriginRecord {
         lock(&self.log).push(request);
     }
 
-    /// Returns the number of requests for `path` that this function counted before.
+    /// Counts a request for `path`. Returns the number of earlier calls for the same path.
     pub(super) fn attempt(&self, path: &str) -> u64 {
         let mut attempts = lock(&self.attempts);
         let count = attempts.entry(path.to_owned()).or_default();

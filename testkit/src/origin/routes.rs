@@ -17,9 +17,9 @@ use super::record::LoggedRequest;
 use crate::coding::{self, ContentCoding};
 use crate::pattern;
 
-/// The longest accepted request body.
+/// The longest accepted request body, in bytes.
 const BODY_LIMIT: usize = 1 << 30;
-/// The longest text or bomb (in MiB) that is made in memory.
+/// The longest text, in bytes, and the largest bomb, in MiB, that is made in memory.
 const TEXT_LIMIT: u64 = 1 << 28;
 const BOMB_LIMIT: u64 = 1 << 20;
 
@@ -90,7 +90,7 @@ pub(super) async fn reply(
     }
 }
 
-/// Returns the reply of a route that does not wait.
+/// Returns the reply of a route that needs no waiting.
 fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
     let number = argument.parse::<u64>().ok();
     let coded = route.parse::<ContentCoding>().ok();
@@ -156,8 +156,8 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
     }
 }
 
-/// Returns a reply whose content is encoded as `?enc=` says: `auto` by Accept-Encoding, `identity`
-/// not at all, else by the named codings in that order.
+/// Returns a reply whose content is encoded as `?enc=` says. `auto` means by Accept-Encoding,
+/// `identity` not at all; names of codings are applied in their order.
 fn negotiated(
     asked: &RouteRequest,
     default: &str,
@@ -245,8 +245,8 @@ fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 impl RouteRequest {
-    /// Returns a value of the query, percent-decoded. The value of `to` extends to the end of the
-    /// query, so that a URL in it may contain an unencoded `&`.
+    /// Returns a value of the query, percent-decoded; `None` if it is missing. The value of `to`
+    /// extends to the end of the query, so that a URL in it may contain an unencoded `&`.
     fn query(&self, name: &str) -> Option<String> {
         let mut query = self.parts.uri.query()?;
         loop {

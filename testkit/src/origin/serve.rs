@@ -1,4 +1,4 @@
-//! Listens, accepts, and serves each connection in a task.
+//! Accepts connections, and serves each in its own task.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -11,7 +11,7 @@ use crate::rng::Rng;
 /// The number of bytes that one digest in a package's header covers.
 pub const BLOCK: usize = 64 << 10;
 
-/// A package: a gzip file whose header holds the digests of its blocks.
+/// A package: a gzip file whose header contains the digests of its blocks.
 #[derive(Debug)]
 pub struct Package {
     /// The file name.
@@ -20,8 +20,8 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// The length of the header, which is the offset of the first block.
     pub header: usize,
-    /// The number of bytes after the header that the reader wants: up to the end of the packing
-    /// list, or all.
+    /// The number of bytes after the header that the reader wants: those up to the end of the
+    /// packing list, or all.
     pub wanted: usize,
 }
 
@@ -45,16 +45,16 @@ impl Package {
         Package { name, bytes, header, wanted: wanted.min(size) }
     }
 
-    /// Creates a package with these bytes, such as signify's `-zS` makes.
+    /// Creates a package from these bytes, which must be in the format of signify's `-zS`.
     pub fn of(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
         Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
     }
 
-    /// Returns the fewest bytes that the reader needs before it can stop: the header, the wanted
-    /// blocks, and one more block, because it notices only when it passes that one on that nobody
-    /// reads any more.
+    /// Returns the fewest bytes that the reader must receive before it can stop: the header, the
+    /// wanted blocks, and one more block. The reader needs the extra block, because it notices only
+    /// when it passes that block on that the unpacker no longer reads.
     pub fn floor(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
@@ -66,8 +66,8 @@ impl Package {
     }
 }
 
-/// The number of bytes of a package that a client will read, as passed to the bench programs: one
-/// line `name length wanted`.
+/// The part of a file that a client will read. The bench programs receive it as one line, `name
+/// length wanted`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedFile {
     /// The file's name; empty for the index.
@@ -79,12 +79,12 @@ pub struct WantedFile {
 }
 
 impl WantedFile {
-    /// Returns the text `name length wanted`.
+    /// Returns the values as one line, `name length wanted`.
     pub fn to_line(&self) -> String {
         format!("{} {} {}", self.name, self.length, self.wanted)
     }
 
-    /// Parses the text of [`WantedFile::to_line`].
+    /// Parses a line of [`WantedFile::to_line`]; `None` if it is malformed.
     pub fn from_line(line: &str) -> Option<WantedFile> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
@@ -92,7 +92,7 @@ impl WantedFile {
     }
 }
 
-/// Returns the line for a block in the header, without its line end.
+/// Returns the digest of a block as a line of the header, without its line end.
 pub(super) fn hex(block: &[u8]) -> String {
     digest(&SHA256, block).as_ref().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -114,7 +114,7 @@ struct CatalogueInner {
 
 /// The approximate length of the index in bytes.
 const INDEX: usize = 2_500_000;
-/// The interval of packages that are read to their end: one of this many.
+/// The reader reads one of this many packages to its end.
 const WHOLE: usize = 20;
 
 impl Catalogue {
@@ -158,7 +158,7 @@ impl Catalogue {
         &self.inner.index
     }
 
-    /// Returns the files to read, in order: the index, then the packages.
+    /// Returns the files that the reader reads, in order: the index, then the packages.
     pub fn wants(&self) -> Vec<WantedFile> {
         let index = WantedFile { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();
@@ -170,7 +170,7 @@ impl Catalogue {
         [index].into_iter().chain(packages).collect()
     }
 
-    /// Returns the package of this name.
+    /// Returns the package of this name; `None` if there is none.
     pub fn find(&self, name: &str) -> Option<&Package> {
         self.inner.packages.iter().find(|package| package.name == name)
     }

@@ -1,5 +1,5 @@
-//! The server of a catalogue: HTTP/1.1 on plain threads, with range requests, and the index gzipped
-//! if the client accepts it. It counts the bytes that it sends.
+//! The server of a catalogue: HTTP/1.1 on plain threads, with range requests. It sends the index
+//! gzipped if the client accepts that. It counts the bytes that it sends.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -20,7 +20,8 @@ use crate::peer_stream::PeerStream;
 
 /// The longest accepted request head in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
-/// The size of one write: the count of bytes sent to a client that has closed is accurate to this.
+/// The size of one write, in bytes. The count of bytes sent to a client that has closed is too high
+/// by at most this.
 const PIECE: usize = 8 << 10;
 
 /// A running mirror. It serves until the process ends: its threads sleep in `accept`.
@@ -40,7 +41,7 @@ struct MirrorState {
 }
 
 impl PackageMirror {
-    /// Serves a catalogue on loopback, over TLS if there is an identity.
+    /// Serves a catalogue on loopback. Uses TLS if there is an identity.
     ///
     /// # Errors
     /// If no port can be bound.
@@ -70,7 +71,7 @@ impl PackageMirror {
         Ok(mirror)
     }
 
-    /// Returns the address.
+    /// Returns the address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -80,7 +81,7 @@ impl PackageMirror {
         self.url_by(self.addr, name)
     }
 
-    /// Returns the URL of a file through a relay at this address.
+    /// Returns the URL of a file that is fetched through a relay at this address.
     pub fn url_by(&self, addr: SocketAddr, name: &str) -> String {
         format!("{}://{addr}/packages/{name}", self.scheme)
     }
@@ -95,8 +96,8 @@ impl PackageMirror {
         self.shared.requests.load(SeqCst)
     }
 
-    /// Returns the number of body bytes written for a file so far. Clients received at most this
-    /// many.
+    /// Returns the number of body bytes of a file that were written to sockets so far. Clients
+    /// received at most this many.
     pub fn sent(&self, name: &str) -> u64 {
         self.shared.sent().get(name).copied().unwrap_or(0)
     }

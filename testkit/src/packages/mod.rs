@@ -6,7 +6,7 @@
 //!  mirror (index 2.5 MB, packages)  ◀── fetcher, one process a file ──▶ pipe ──▶ reader: header, block by block, then it stops
 //! ```
 //!
-//! A package is a gzip file whose header holds the digests of all following blocks of 64 KiB, as
+//! A package is a gzip file whose header contains the digests of all following blocks of 64 KiB, as
 //! signify's `-z` writes it. The reader checks each block before it passes the block on to the
 //! unpacker. It notices that the unpacker has stopped only when it passes on the next block, so at
 //! least the header and two blocks of a package have to be fetched.

@@ -1,5 +1,6 @@
-//! Reads the mirror: one fetch program for each file, with an empty environment. Its output is
-//! checked block by block, and closed when enough was read.
+//! Reads packages from the mirror as pkg_add does. It runs one fetch program for each file, with an
+//! empty environment, checks the output block by block, and closes the pipe when it has read
+//! enough.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -8,19 +9,19 @@ use std::time::{Duration, Instant};
 use super::catalogue::hex;
 use super::{BLOCK, WantedFile};
 
-/// The number of bytes that signify reads from a pipe at a time while it looks for the end of the
+/// The number of bytes that signify reads from a pipe at a time, until it has found the end of the
 /// header.
 const HEADER_READ: usize = 1024;
 
-/// A reader of packages, with the program that fetches files.
+/// A reader of packages, and the program that fetches files for it.
 pub struct PackageReader<'a> {
-    /// The fetch program and its options, as a `FETCH_CMD` split at blanks.
+    /// The fetch program and its options: the value of `FETCH_CMD`, split at blanks.
     pub fetcher: &'a [String],
-    /// The URL of the index; names of packages are appended to it.
+    /// The URL of the index. The names of packages are appended to it.
     pub base: &'a str,
 }
 
-/// The cost of a run.
+/// The cost of reading a list of files.
 #[derive(Debug, Clone, Default)]
 pub struct ReaderRun {
     /// The time from the first start of a fetch program to the end of the last.
@@ -29,16 +30,17 @@ pub struct ReaderRun {
     pub calls: u64,
     /// The number of bytes that the reader read.
     pub read: u64,
-    /// The standard error of the fetch programs.
+    /// The standard error of all fetch programs.
     pub said: String,
 }
 
 impl PackageReader<'_> {
-    /// Reads the index and then the wanted packages, one after the other; of each package, the first
-    /// [`wanted`](WantedFile::wanted) bytes. Each starts after the previous fetch program has exited.
+    /// Reads the wanted files, one after the other: of each package, the first
+    /// [`wanted`](WantedFile::wanted) bytes after the header. Each fetch program starts after the
+    /// previous one has exited.
     ///
     /// # Errors
-    /// If a fetcher cannot be started, or its output is wrong.
+    /// If a fetch program cannot be started, or its output is wrong.
     pub fn run(&self, wants: &[WantedFile]) -> io::Result<ReaderRun> {
         let mut run = ReaderRun::default();
         let began = Instant::now();
@@ -91,7 +93,7 @@ fn read_index(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
     if is_whole { Ok(index.len()) } else { Err(wrong("the index", index.len())) }
 }
 
-/// Reads a package and checks its blocks; returns the number of bytes read.
+/// Reads a package and checks its blocks. Returns the number of bytes read.
 fn read_package(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.

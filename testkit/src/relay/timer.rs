@@ -1,6 +1,7 @@
-//! Forwards pieces on time: one system timer for all connections, on which the runtime waits.
+//! Forwards pieces at their times. All connections share one system timer (timerfd), on which the
+//! runtime waits.
 //!
-//! The runtime's own timers count whole milliseconds and would make 20 ms into 22, and a sleeping
+//! The runtime's own timers count whole milliseconds and would turn 20 ms into 22. A sleeping
 //! thread would have to be woken for each piece.
 
 use std::cmp::{Ordering, Reverse};
@@ -18,7 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::lock::lock;
 
-/// The pieces in flight, and the timer of the first.
+/// The pieces in flight, and a timer for the earliest of them.
 pub(super) struct Timer {
     /// The timer's descriptor. The runtime's pipe readers work with any non-blocking descriptor.
     clock: Receiver,
@@ -31,17 +32,17 @@ struct TimerState {
     arrived: u64,
 }
 
-/// A piece in flight; an empty one marks the end of its direction.
+/// A piece in flight. A piece without bytes marks the end of its direction.
 struct TimedPiece {
     due: Instant,
-    /// The order of arrival, which decides between pieces with the same time.
+    /// The order of arrival. Of two pieces with the same time, the lower number is forwarded first.
     number: u64,
     bytes: Bytes,
     to: UnboundedSender<Bytes>,
 }
 
 impl Timer {
-    /// Creates a timer. Must be called inside a runtime.
+    /// Creates a timer. Call it inside a Tokio runtime.
     pub(super) fn new() -> io::Result<Timer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let clock = Receiver::from_owned_fd_unchecked(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
@@ -58,7 +59,7 @@ impl Timer {
         if is_first { self.set(due) } else { Ok(()) }
     }
 
-    /// Forwards pieces on time for as long as it is polled.
+    /// Forwards pieces at their times until the returned future is dropped.
     pub(super) async fn run(&self) -> io::Result<()> {
         loop {
             self.clock.readable().await?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::rng::{Rng, mix};
 
-/// Returns `count` distinct numbers of one to nine digits, most of them of four to six.
+/// Returns `count` distinct AS numbers of one to nine digits, most of them of four to six.
 pub(super) fn distinct(seed: u64, count: usize) -> Vec<u32> {
     // Of a thousand numbers, how many have 1, 2, … 9 digits.
     const WEIGHTS: [u64; 9] = [1, 4, 25, 220, 450, 270, 10, 10, 10];
@@ -22,10 +22,10 @@ pub(super) fn distinct(seed: u64, count: usize) -> Vec<u32> {
     numbers
 }
 
-/// Returns the exact length of a page in bytes: most are short, a few are long.
+/// Returns the length of an AS page in bytes. Most pages are short, a few are long.
 ///
-/// Computes with whole numbers only: a distribution by `powf` would differ by a byte between maths
-/// libraries.
+/// It is computed with whole numbers only: `powf` differs between maths libraries, which could
+/// change a length by a byte.
 pub(super) fn page_len(seed: u64, number: u32) -> usize {
     const BOUNDS_KIB: [u64; 8] = [12, 24, 48, 96, 192, 384, 768, 892];
     // Mean 49.2 KiB.

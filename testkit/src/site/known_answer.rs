@@ -10,16 +10,16 @@ const LONGEST: usize = 18;
 /// `sort -u`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
-    /// The blocks, one a line, each with a line feed.
+    /// The blocks, one on each line, each with a line feed.
     pub text: Vec<u8>,
     /// The number of blocks.
     pub count: usize,
-    /// SHA-256 of `text`, in lower-case hex.
+    /// The SHA-256 of `text`, in lower-case hex.
     pub sha256: String,
 }
 
-/// Collects blocks. They are padded with NUL, which sorts before every byte of a block, so that
-/// arrays sort in byte order.
+/// Collects CIDR blocks. They are padded with NUL, which sorts before every byte of a block, so
+/// that arrays sort in the same order as their texts.
 #[derive(Default)]
 pub(super) struct BlockCollector {
     blocks: Vec<[u8; LONGEST]>,

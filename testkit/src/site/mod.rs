@@ -1,8 +1,8 @@
 //! The site of the first job of the bench: three index pages that name thousands of pages of
 //! autonomous systems (AS), which hold CIDR blocks in HTML.
 //!
-//! Every page is a pure function of (seed, number), so the site needs no disk and a test knows the
-//! right answer.
+//! Every page is a pure function of the seed and the number of the page. The site therefore needs
+//! no disk, and a test knows the right answer.
 //!
 //! ```
 //! use testkit::site::Site;
@@ -33,7 +33,7 @@ pub const PAGES: usize = 5_703;
 /// The number of index pages, at `/1`, `/2`, `/3`.
 pub const INDEXES: usize = 3;
 
-/// A generated site; clones share it.
+/// A generated site. Clones share its data.
 #[derive(Clone)]
 pub struct Site {
     inner: Arc<SiteInner>,
@@ -57,8 +57,8 @@ impl Site {
         Site::build(seed, pages, false)
     }
 
-    /// Returns the same site with a cache: each page stays in memory from its first use on (about
-    /// 276 MiB for the full site).
+    /// Returns the same site with a cache. Each page stays in memory after its first use (about 276
+    /// MiB for the full site).
     pub fn cached(self) -> Site {
         Site::build(self.inner.seed, self.inner.numbers.len(), true)
     }
@@ -100,7 +100,7 @@ impl Site {
         self.inner.numbers.iter().map(|n| self.page_len(*n) as u64).sum()
     }
 
-    /// Returns the page at `path`, if the site has it.
+    /// Returns the page at `path`; `None` if the site has no such page.
     pub fn page(&self, path: &str) -> Option<Bytes> {
         let slot = self.slot(path)?;
         match &self.inner.cache {
@@ -109,8 +109,8 @@ impl Site {
         }
     }
 
-    /// Returns the sorted distinct CIDR blocks of all AS pages, from the generator's own record of
-    /// what it wrote.
+    /// Returns the sorted distinct CIDR blocks of all AS pages. The generator records them while it
+    /// writes the pages.
     pub fn known_answer(&self) -> KnownAnswer {
         let mut answer = known_answer::BlockCollector::default();
         let mut page = Vec::new();
@@ -134,8 +134,8 @@ impl Site {
         Ok(())
     }
 
-    /// Returns the index of a page in the cache: index pages first, then AS pages. Numbers have one
-    /// spelling: `/AS007` is not a page.
+    /// Returns the index of a page in the cache: index pages first, then AS pages. Each page has
+    /// only one path: `/AS007` is not the page of AS 7.
     fn slot(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix('/')?;
         if let Some(digits) = name.strip_prefix("AS") {

@@ -1,18 +1,18 @@
 //! Renders the HTML of the pages.
 //!
 //! Rows are assembled from ready-made text and a few numbers, at some GB/s, so that the origin is
-//! never the bottleneck. Around the blocks is text of real pages that an inexact regular expression
-//! would match: paths, host names, dates, addresses without a mask, IPv6 prefixes.
+//! never the bottleneck. Around the blocks there is text as in real pages that an inexact regular
+//! expression would match: paths, host names, dates, addresses without a mask, IPv6 prefixes.
 
 use crate::rng::{Rng, mix};
 
-/// The length of the longest row of any kind.
+/// The length of the longest row of any kind, in bytes.
 const LONGEST_ROW: usize = 640;
 const PAD_OPEN: &[u8] = b"<!-- ";
 const PAD_CLOSE: &[u8] = b" -->\n";
 const FOOTER: &[u8] = b"</tbody></table>\n<div id=\"footer\">Updated 21 Nov 2026 06:53 UTC &copy; 2026 \
     <a href=\"/about/\">About</a> <a href=\"/contact/\">Contact</a></div>\n</body></html>\n";
-/// The share of blocks that are drawn from a pool common to all pages: one in this many.
+/// The share of blocks that come from a pool common to all pages: one in this many.
 const SHARED_ONE_IN: u64 = 12;
 const SHARED_POOL: u64 = 4_096;
 
@@ -45,7 +45,7 @@ const NAMES: [&str; 12] = [
     "Institute of Applied Packets",
 ];
 
-/// Renders an index page: the rows of its third of the numbers, some of which name an upstream.
+/// Renders an index page. It lists its third of the AS numbers, some of them with an upstream.
 pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[u32]) {
     let share = numbers.len().div_ceil(super::INDEXES);
     let from = (index * share).min(numbers.len());
@@ -94,7 +94,7 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// Renders an AS page of exactly its length. Calls `wrote` for every block that the job's regular
+/// Renders an AS page of exactly its length. Calls `wrote` with each block that the job's regular
 /// expression matches.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::as_numbers::page_len(seed, number);
@@ -249,8 +249,8 @@ impl CidrBlock {
         &self.text[..self.len]
     }
 
-    /// Sets a random block: one of this page's own, or one of the common pool; the pool's first is
-    /// the default route.
+    /// Sets a random block. It is one of this page alone, or one from the common pool, whose first
+    /// block is the default route.
     fn draw(&mut self, rng: &mut Rng, seed: u64) {
         const MASKS: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 20, 19, 16, 8];
         let mut random = rng.next();

@@ -1,4 +1,4 @@
-//! Compares received bytes with the source: all of them, or a prefix.
+//! Compares received bytes with the source: with all of it, or with its beginning.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,7 +8,8 @@ use aws_lc_rs::digest::{Context, Digest, SHA256};
 use testkit::faulty::FaultPlan;
 use testkit::pattern::Pattern;
 
-/// Compares output, piece by piece, with every version that the source's content ever had.
+/// Compares output, piece by piece, with each content that the source may have had: before and
+/// after a change, and cut off by a wrong length.
 pub(crate) struct ContentChecker {
     contents: Vec<SourceContent>,
     len: u64,
@@ -19,14 +20,14 @@ pub(crate) struct ContentChecker {
 struct SourceContent {
     pattern: Pattern,
     size: u64,
-    /// True if all bytes received so far are a prefix of the source.
+    /// True if all bytes received so far are the beginning of this content.
     prefix: bool,
 }
 
 /// The result of a comparison.
 pub(crate) struct CheckResult {
     pub(crate) sha256: Digest,
-    /// True if the bytes are a prefix of one of the contents, or all of it.
+    /// True if the bytes are the beginning of one of the contents, or all of it.
     pub(crate) prefix: bool,
     /// True if the bytes are all of one of the contents.
     pub(crate) whole: bool,

@@ -1,4 +1,4 @@
-//! The table of faults: the origin's plan and the acceptable results of each.
+//! The table of faults. Each row has the origin's plan and the acceptable results.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use testkit::rng::Rng;
 pub(crate) struct FaultCase {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// Acceptable exit codes besides 0; if there are none, the program must succeed in spite of the
-    /// fault.
+    /// Acceptable exit codes besides 0. If the list is empty, the program must succeed in spite of
+    /// the fault.
     pub(crate) codes: &'static [i32],
-    /// The row's own time limit, if that ends the run; otherwise two thirds of the runner's limit
-    /// apply.
+    /// The time limit of this row, for rows in which a time limit ends the run. `None` means two
+    /// thirds of the runner's limit.
     pub(crate) max_time: Option<Duration>,
     pub(crate) over: HttpVersions,
     pub(crate) make: fn(&mut TryChoices, &mut FaultPlan),
@@ -38,8 +38,8 @@ impl HttpVersions {
 }
 
 impl FaultCase {
-    /// Returns `true` if the exit code is acceptable. Where a failure is, HTTP/2 has two more exit
-    /// codes: for a connection (16) and for a stream (92).
+    /// Returns `true` if the exit code is acceptable. If any failure is, HTTP/2 may also fail with
+    /// the code of a connection error (16) or of a stream error (92).
     pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
         self.codes.contains(&code)
             || http2 && !self.codes.is_empty() && self.max_time.is_none() && [16, 92].contains(&code)
@@ -49,13 +49,13 @@ impl FaultCase {
 /// The random choices of one run.
 pub(crate) struct TryChoices {
     pub(crate) rng: Rng,
-    /// The offset at which this run's body breaks, below the size.
+    /// The offset at which this run's body breaks. It is below the size.
     pub(crate) offset: u64,
 }
 
 impl TryChoices {
-    /// Chooses an offset of the source: half of them anywhere, the others at or next to the offsets
-    /// where programs split.
+    /// Chooses an offset in the source. Half of them are anywhere; the others are at or next to the
+    /// offsets where programs split a body.
     pub(crate) fn new(mut rng: Rng, size: u64) -> TryChoices {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
@@ -80,7 +80,8 @@ impl TryChoices {
         if self.rng.below(2) == 0 { by } else { -by }
     }
 
-    /// Ends the first stream once at the offset, so that even one stream has to request a range.
+    /// Closes the first stream once at the offset, so that even a program with one stream has to
+    /// request a range.
     fn cut(&self, plan: &mut FaultPlan) {
         plan.breaks.push(BodyBreak::close_at(self.offset).times(1));
     }
@@ -341,7 +342,7 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     ),
 ];
 
-/// Prints the rows.
+/// Prints the rows of the table.
 pub(crate) fn list() {
     for fault in FAULTS {
         let codes: Vec<_> = fault.codes.iter().map(i32::to_string).collect();

@@ -10,7 +10,7 @@ use testkit::child::run;
 
 use crate::Result;
 
-/// The program and its settings.
+/// The program under test and its properties.
 pub(crate) struct HaulProgram {
     path: PathBuf,
     home: PathBuf,
@@ -20,23 +20,23 @@ pub(crate) struct HaulProgram {
     pub(crate) splits: bool,
 }
 
-/// A command line.
+/// A command line of the program, and how it is run.
 #[derive(Clone)]
 pub(crate) struct HaulCommand {
     pub(crate) url: String,
-    /// `-o`; without it the body goes to a pipe.
+    /// The value of `-o`; `None` if the body goes to a pipe.
     pub(crate) file: Option<PathBuf>,
-    /// Further URLs with their files, in parallel with the first; files that have their final name
-    /// are skipped.
+    /// Further URLs, each with its file, fetched in parallel with the first. Files that are
+    /// complete already are skipped (`--skip-existing`).
     pub(crate) more: Vec<(String, PathBuf)>,
-    /// HTTP/2 over either scheme: by ALPN, or with prior knowledge.
+    /// True to use HTTP/2: by ALPN over TLS, with prior knowledge over plain HTTP.
     pub(crate) http2: bool,
-    /// `--split 1`.
+    /// True to add `--split 1`.
     pub(crate) one_stream: bool,
     pub(crate) max_time: Duration,
     /// The time after which the program counts as hanging and is killed.
     pub(crate) limit: Duration,
-    /// The rate of the pipe's reader, in bytes a second; `None` for no limit.
+    /// The rate at which the pipe is read, in bytes a second; `None` for no limit.
     pub(crate) reader: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ impl HaulProgram {
         Ok(self.command(job).stderr(Stdio::null()).spawn()?)
     }
 
-    /// Runs the program to its end; `take` gets its output.
+    /// Runs the program to its end. `take` receives its output.
     pub(crate) fn run(&self, job: &HaulCommand, mut take: impl FnMut(&[u8])) -> Result<ChildOutcome> {
         let mut command = self.command(job);
         Ok(run(&mut command, job.limit, |bytes| {

@@ -1,12 +1,13 @@
 //! Kills downloads to files with SIGKILL at random moments, then runs the same command again until
 //! it succeeds.
 //!
-//! Three kinds in turn: one file in parts, one file in one stream, and many files in parallel,
-//! where `--skip-existing` and the checkpoints in unfinished files record which files are complete.
+//! Three kinds of runs are killed in turn: one file in parts, one file in one stream, and many
+//! files in parallel. With many files, `--skip-existing` and the checkpoints in unfinished files
+//! record which files are complete.
 //!
-//! A moment is a number of bytes sent, not a time, so the load of the machine makes no difference.
-//! The origin limits the rate of each connection and is reached through a relay with a round trip:
-//! then little is in flight between the two ends, and the bytes sent are about the bytes fetched.
+//! The moment of a kill is a number of bytes sent, not a time, so the load of the machine makes no
+//! difference. The origin limits the rate of each connection, and a relay adds a round trip. Little
+//! data is then in flight, so the number of bytes sent is about the number of bytes received.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -25,34 +26,35 @@ use crate::{FaultRunner, Result};
 
 /// The largest size of a part in bytes.
 const PART: u64 = 16 << 20;
-/// The largest number of bytes in flight on a connection: sent, but not received by the killed
-/// program.
+/// The largest number of bytes in flight on a connection: sent, but not received before the program
+/// was killed.
 const UNDER_WAY: u64 = 1 << 20;
-/// The interval of checks of the number of bytes sent.
+/// The interval at which the number of bytes sent is checked.
 const GLANCE: Duration = Duration::from_millis(1);
-/// The number of runs after the last kill before giving up.
+/// The largest number of runs after the last kill, before the try counts as failed.
 const MOST_RUNS: u32 = 3;
 /// The kinds of runs that are killed, in turn.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
-/// The number of files of a run of "many files"; together they are as long as one.
+/// The number of files in a run of "many files". Together they are as long as the one file of the
+/// other kinds.
 const MANY: u64 = 8;
 
-/// The results of all kills.
+/// The results of all tries. A try is a command that is killed and run again until it succeeds.
 #[derive(Default)]
 pub(crate) struct KillTally {
     pub(crate) tried: u64,
-    /// The number of tries of each kind, and of those that survived.
+    /// For each kind, the number of tries and the number of those that survived.
     kinds: [(u64, u64); KINDS.len()],
-    /// The number of processes killed; some runs end before that.
+    /// The number of processes killed. Some processes end before the moment of their kill.
     pub(crate) killed: u64,
-    /// The number of tries with the right hash in the end.
+    /// The number of tries whose files had the right hash in the end.
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries that broke the bound: for each connection and kill, at most one part may
-    /// be fetched a second time.
+    /// The number of tries that fetched too many bytes twice: more than one part for each
+    /// connection and kill.
     pub(crate) over_bound: u64,
-    /// The number of connections of the runs that were killed.
+    /// The number of connections of the processes that were killed.
     connections: u64,
     pub(crate) twice: u64,
     most_twice: u64,
@@ -129,7 +131,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<KillTally> {
     Ok(kills.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The files of one try, and the result for each.
+/// The files of one try, each with its result.
 struct KilledFiles<'a> {
     bench: &'a FaultRunner,
     files: Vec<(String, FaultPlan, PathBuf)>,
@@ -231,8 +233,8 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     })
 }
 
-/// Starts the program and kills it once this many bytes were sent; returns `false` if it ended
-/// before.
+/// Starts the program and kills it once this many bytes were sent. Returns `false` if it ended
+/// before that.
 fn kill_at(bench: &FaultRunner, job: &HaulCommand, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
     let mut child = bench.haul.spawn(job)?;
     let end = Instant::now() + job.limit;

@@ -4,9 +4,9 @@
 //! faults --haul target/release/haul --offsets 100 --kills 200 --sizes 1,13M,5G
 //! ```
 //!
-//! It knows haul only by its path. Three parts: *rows* (a fault × HTTP/1 or 2 × plain or TLS × pipe
-//! or file × split or not, at random offsets), *kills* (kill -9 in the middle, then the same
-//! command again) and *sizes* (SHA-256 and peak memory).
+//! The runner knows haul only by its path. It has three parts. *Rows* run a fault × HTTP/1 or 2 ×
+//! plain or TLS × pipe or file × split or not, at random offsets. *Kills* use kill -9 in the
+//! middle, then the same command again. *Sizes* check SHA-256 and peak memory.
 
 mod content_checker;
 mod fault_table;
@@ -25,7 +25,7 @@ use testkit::faulty::FaultyOrigin;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The state shared by all parts.
+/// The state shared by rows, kills and sizes.
 struct FaultRunner {
     options: options::FaultOptions,
     haul: haul::HaulProgram,

@@ -55,7 +55,8 @@ pub(crate) struct FaultOptions {
 }
 
 impl FaultOptions {
-    /// Returns the command line without paths, which are specific to this machine.
+    /// Returns the command line for the report. Paths are left out, since they are specific to this
+    /// machine.
     pub(crate) fn command(&self) -> String {
         let mut words = format!(
             "faults --seed {} --offsets {} --body {} --rate {} --jobs {} --limit {} --kills {} --kill-body {} --kill-rate {} \

@@ -17,17 +17,19 @@ use crate::fault_table::{FAULTS, FaultCase, TryChoices};
 use crate::haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 
-/// The earlier contents of the file, in every second try.
+/// The earlier contents of the output file, which exists in every second try.
 const BEFORE: &[u8] = b"what was there before\n";
-/// Makes the random choices of a row over HTTP/2 differ from those over HTTP/1.
+/// A term of the seed, so that the random choices of a row over HTTP/2 differ from those over
+/// HTTP/1.
 const HTTP2: u64 = 1 << 32;
-/// The number of failures that are shown in full.
+/// The number of failures whose message is kept.
 const SHOWN: usize = 5;
 
-/// A row: a fault and the conditions of its runs.
+/// A row of the report: a fault and the conditions of its runs.
 struct FaultRow {
     fault: &'static FaultCase,
-    /// The index of the fault in the table: random choices do not depend on which rows are run.
+    /// The index of the fault in the table. It is part of the seed, so that random choices do not
+    /// depend on which rows are run.
     number: u64,
     http2: bool,
     tls: bool,
@@ -35,19 +37,20 @@ struct FaultRow {
     one_stream: bool,
 }
 
-/// The results of a row.
+/// The results of one row.
 #[derive(Default)]
 pub(crate) struct RowTally {
     pub(crate) name: String,
     pub(crate) tried: u64,
     /// The number of runs with exit code 0 and the right bytes.
     pub(crate) survived: u64,
-    /// The number of runs with an acceptable error, and a prefix of the source or an unchanged
-    /// file.
+    /// The number of runs with an acceptable error, whose output is the beginning of the source or
+    /// an unchanged file.
     pub(crate) refused: u64,
-    /// The number of runs with exit code 0 and other bytes.
+    /// The number of runs with exit code 0 and wrong bytes.
     pub(crate) false_successes: u64,
-    /// The number of runs with an error, and bytes that are not a prefix, or a changed file.
+    /// The number of runs with an error whose output is not the beginning of the source, or which
+    /// changed the file.
     pub(crate) wrong_bytes: u64,
     /// The number of runs with right bytes and an error that this row does not accept.
     pub(crate) unexpected: u64,
@@ -153,7 +156,8 @@ impl FaultRow {
         format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
-    /// Runs the try with this number: the same for the same seed, whatever else is run.
+    /// Runs the try with this number. The same seed gives the same try, whichever other tries are
+    /// run.
     fn run(&self, bench: &FaultRunner, number: u64) -> Result<RowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
@@ -237,13 +241,13 @@ impl FaultRow {
     }
 }
 
-/// Returns `true` if a plan has only one right content, so that its hash can be compared.
+/// Returns `true` if a plan has only one right content, so that the output's hash can be compared.
 fn one_content(plan: &FaultPlan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
-/// Returns `true` if closed ranges were requested, as for the parts of a split download. (A resumed
-/// stream asks for all the rest.)
+/// Returns `true` if ranges with an end were requested, as for the parts of a split download. (A
+/// resumed stream requests a range without an end.)
 fn overlapped(seen: &testkit::faulty::FaultyRecord) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.

@@ -12,7 +12,7 @@ use crate::{FaultRunner, Result, report};
 
 /// The largest allowed peak memory of a run, in bytes.
 pub(crate) const MOST_RSS: u64 = 32 << 20;
-/// The number of bytes that a slow reader takes in a second.
+/// The rate of a slow reader, in bytes a second.
 const SLOW: u64 = 1_000_000;
 
 /// The result of one run.
@@ -71,7 +71,8 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<SizeRun>> {
     Ok(out)
 }
 
-/// Runs once with these conditions: bit 4 is TLS, 2 a file instead of a pipe, 1 a single stream.
+/// Runs once with the conditions in `bits`: bit 4 is TLS, 2 a file instead of a pipe, 1 a single
+/// stream.
 fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<SizeRun> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));

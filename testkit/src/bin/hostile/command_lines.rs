@@ -1,4 +1,4 @@
-//! The command lines that are run against hostile replies.
+//! The command lines of haul that are run against hostile replies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,23 +6,24 @@ use std::path::{Path, PathBuf};
 use testkit::hostile::HostileProtocol;
 use testkit::rng::Rng;
 
-/// A command line, and where its output goes.
+/// A command line, and the destination of its output.
 pub(crate) struct HostileCommand {
     pub(crate) args: Vec<String>,
     pub(crate) place: BodyPlace,
-    /// True if the command sends more requests than most replies answer.
+    /// True if the command sends more requests than most replies answer, so that it may have to
+    /// wait for its time limit.
     pub(crate) may_stall: bool,
 }
 
-/// The destination of the body, if the command line accepts the reply.
+/// The destination of the body if the command accepts the reply.
 pub(crate) enum BodyPlace {
     Stdout,
     File(PathBuf),
-    /// No known destination: the delivered body depends on other options.
+    /// No known destination, because other options decide where the body goes.
     Nowhere,
 }
 
-/// Options with which a reply is delivered unchanged.
+/// Options with which the body of a reply is delivered unchanged.
 const PLAIN: &[&[&str]] = &[
     &[],
     &[],
@@ -66,8 +67,8 @@ const OTHER: &[&[&str]] = &[
     &["--http0.9"],
 ];
 
-/// Returns a random command line. Files that it reads are written into `dir`, in which it must be
-/// run.
+/// Returns a random command line. Writes the files that it reads into `dir`. The command must be
+/// run in that directory.
 ///
 /// # Errors
 /// If a file cannot be written.

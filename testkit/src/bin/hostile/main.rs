@@ -5,9 +5,10 @@
 //! hostile --haul target/release/haul --replies 10000
 //! ```
 //!
-//! It knows haul only by its path. Each try is a reply of [`testkit::hostile`] and a command line,
-//! both from one seed; there must be no panic, signal or hang, no more memory than allowed, no
-//! success with other bytes than the reply's, and no success if the reply breaks a rule.
+//! The runner knows haul only by its path. Each try is a reply of [`testkit::hostile`] and a
+//! command line, both from one seed. There must be no panic, signal or hang, and no more memory
+//! than allowed. haul must not succeed with other bytes than the reply's, nor succeed if the reply
+//! breaks a rule.
 
 mod command_lines;
 mod options;
@@ -30,8 +31,8 @@ use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// haul's time limit if a reply may end in silence; [`LONG`] applies otherwise and is never
-/// reached.
+/// The `--max-time` of haul if a reply may end in silence. Other replies use [`LONG`], which is
+/// never reached.
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(20);
 
@@ -66,7 +67,7 @@ fn main() -> Result<ExitCode> {
     Ok(if tally.is_right() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs the try with this number: the same for the same seed.
+/// Runs the try with this number. The same seed gives the same try.
 fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
     let reply = HostileReply::of(seed);

@@ -17,7 +17,8 @@ const SHOWN: usize = 40;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyVerdict {
     Survived,
-    /// The command refused a reply whose body has this many bytes and should have been accepted.
+    /// The command refused a reply that it should have accepted. The number is the length of its
+    /// body.
     Refused(usize),
     Panic,
     Signal,
@@ -45,7 +46,7 @@ impl ReplyVerdict {
     }
 }
 
-/// All names of verdicts, so that verdicts that never occurred are printed with 0.
+/// The names of all verdicts. The report prints 0 for those that never occurred.
 const NAMES: [&str; 9] =
     ["survived", "refused", "panics", "signals", "hangs", "over_memory", "wrong_bytes", "false_successes", "escaped"];
 
@@ -58,7 +59,7 @@ pub(crate) struct ReplyTry {
     pub(crate) told: String,
 }
 
-/// The counts of all tries.
+/// The number of tries with each verdict.
 #[derive(Default)]
 pub(crate) struct ReplyTally {
     tried: u64,
@@ -66,7 +67,7 @@ pub(crate) struct ReplyTally {
     kinds: BTreeMap<String, u64>,
     codes: BTreeMap<i32, u64>,
     rss: u64,
-    /// A description of the run with the largest memory.
+    /// A description of the try that used the most memory.
     largest: String,
     failures: Vec<String>,
 }
