@@ -23,7 +23,7 @@ pub(crate) struct BodyFiles {
 }
 
 impl BodyFiles {
-    /// Makes the directory for the bodies of `seed` under `work`.
+    /// Creates the directory for the bodies of `seed` under `work`.
     pub(crate) fn new(work: &Path, seed: u64) -> Result<BodyFiles> {
         let root = work.join(format!("bodies-{seed}"));
         fs::create_dir_all(root.join("bytes"))?;
@@ -35,12 +35,12 @@ impl BodyFiles {
         &self.root
     }
 
-    /// Returns the path, within a URL, of a body of `len` bytes.
+    /// Returns the path of a body of `len` bytes in a URL.
     pub(crate) fn path(len: u64) -> String {
         format!("/bytes/{len}")
     }
 
-    /// Generates the body if it is not on disk yet. Returns its digest.
+    /// Generates the body file if it does not exist yet. Returns the digest of the body.
     pub(crate) fn prepare(&self, len: u64) -> Result<OutputDigest> {
         let file = self.root.join("bytes").join(len.to_string());
         let note = file.with_extension("sha256");
@@ -56,7 +56,7 @@ impl BodyFiles {
         Ok(print)
     }
 
-    /// Creates a sparse file of this length, if there is none. Its contents are not checked.
+    /// Creates a sparse file of this length if it does not exist yet. Its contents are not checked.
     pub(crate) fn prepare_hollow(&self, len: u64) -> Result<()> {
         let file = self.root.join("bytes").join(len.to_string());
         if !file.metadata().is_ok_and(|meta| meta.len() == len) {

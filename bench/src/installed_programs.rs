@@ -1,4 +1,4 @@
-//! The installed peers and their versions.
+//! The installed programs that haul is compared with, and their versions.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,26 +7,27 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// Returns the directory for the peers that scripts/bench-peers.sh builds, and for the haul that
-/// [`install_haul`] copies.
+/// Returns the directory of the programs that scripts/bench-peers.sh builds, and of the haul that
+/// [`install_haul`] copies there.
 fn built() -> PathBuf {
     crate::jobs::home().join("work").join("bin")
 }
 
-/// Returns PATH, with the directory of the programs that were built for the bench at the front.
+/// Returns the PATH for contestants. The directory of the programs that were built for the bench
+/// comes first.
 pub(crate) fn path() -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     Ok(std::env::join_paths(std::iter::once(built()).chain(std::env::split_paths(&path)))?)
 }
 
-/// Returns the haul that was built together with this program, if there is one.
+/// Returns the path of the haul that was built together with this program; `None` if there is none.
 pub(crate) fn haul_beside() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
-/// Copies haul to the directory of the peers. They were copied, too, as installed programs are: the
-/// linker's output is in the page cache in single pages, which makes each start a tenth of a
-/// millisecond slower.
+/// Copies haul to the directory of the peers, because they were copied there too, as installed
+/// programs are. In the linker's own output the page cache has single pages, which makes each start
+/// a tenth of a millisecond slower.
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built().join("haul");
     let _ = fs::remove_file(&installed);
@@ -37,7 +38,7 @@ pub(crate) fn install_haul() -> Result<()> {
     Ok(())
 }
 
-/// Returns the program of this name in [`path`].
+/// Returns the path of a program in [`path`]; `None` if it is not installed.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = path().ok()?;
     // Daemons live outside a user's PATH on some systems.
@@ -45,7 +46,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
-/// Returns the program of this name that was not built for the bench.
+/// Returns the path of an installed program, ignoring those that were built for the bench.
 pub(crate) fn find_installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())

@@ -1,14 +1,14 @@
-//! Guards against gradually growing work: counts the instructions of fixed cases with callgrind,
-//! and compares them with a baseline in the repository (`bench/instructions.json`). Unlike times,
-//! they are the same on a busy machine.
+//! Detects gradually growing work: counts the instructions of fixed cases with callgrind, and
+//! compares them with a baseline in the repository (`bench/instructions.json`). Unlike times, the
+//! counts are the same on a busy machine.
 //!
 //! ```text
 //! bench instructions            compare; more than 3 % above the baseline is a failure
-//! bench instructions --update   what is counted now is the baseline
+//! bench instructions --update   write the present counts as the new baseline
 //! ```
 //!
 //! The cost of one request is the difference between two runs with different numbers of requests.
-//! With another compiler or C library, the counts differ; then they are printed, and nothing fails.
+//! With another compiler or C library the counts differ. They are then printed, and nothing fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,19 +21,20 @@ use crate::jobs::{c_requests, home};
 use crate::server::SiteServer;
 use crate::{Result, installed_programs, tls_files};
 
-/// The maximum excess over the baseline. A saving of the same size is reported.
+/// The largest increase over the baseline that is accepted, as a fraction. A decrease of the same
+/// size is reported.
 const TOLERANCE: f64 = 0.03;
 
-/// The number of runs, of which the smallest count is used: the result of one read from a socket
-/// varies.
+/// The number of runs of each case, of which the smallest count is used. Counts vary, because a
+/// socket may return more or less in one read.
 const RUNS: usize = 3;
 
 /// A case whose instructions are counted.
 struct InstructionCase {
     name: &'static str,
     about: &'static str,
-    /// Returns the command line for a server and a number of requests. The first word is a path, or
-    /// is looked up in PATH.
+    /// Returns the command line for a server and a number of requests. The first word is the path
+    /// of a program, or its name in PATH.
     argv: fn(&SiteServer, usize) -> Vec<String>,
     /// The numbers of requests of the two runs. If the smaller one is 0, all instructions of the
     /// larger run count.
@@ -63,7 +64,7 @@ const CASES: &[InstructionCase] = &[
     InstructionCase { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
 ];
 
-/// The length of the larger body that the haul command fetches.
+/// The length in bytes of the larger body that the haul command fetches.
 const BODY: usize = 8 << 20;
 
 fn version(_: &SiteServer, _: usize) -> Vec<String> {
@@ -78,7 +79,7 @@ fn get_tls(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "-o", "/dev/null", "--cacert", tls_files::CA, &format!("https://{}/small", server.tls)])
 }
 
-/// Returns a command line that uses one thread: with two, the division of the work between them
+/// Returns a command line that uses one thread. With two, the division of the work between them
 /// would vary.
 fn get_many(server: &SiteServer, count: usize) -> Vec<String> {
     let urls = format!("http://{}/small/[1-{count}]", server.addr);
@@ -188,13 +189,13 @@ fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
     }
 }
 
-/// Returns the increase as a fraction of `before`.
+/// Returns the increase from `before` to `now`, as a fraction of `before`.
 fn change(before: u64, now: u64) -> f64 {
     // Not the quotient minus 1, which is more than 0.03 for 1030 and 1000.
     (now as f64 - before as f64) / before as f64
 }
 
-/// Returns the text for a count, and true if it has become worse.
+/// Returns the text for a count, and `true` if it has grown by more than [`TOLERANCE`].
 fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     let Some(before) = before else { return ("new".to_owned(), false) };
     let change = change(before, now);
@@ -208,8 +209,8 @@ fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     }
 }
 
-/// Returns the architecture and the versions of rustc and the C library, on which the counts
-/// depend.
+/// Returns a text with everything that the counts depend on: the architecture, and the versions of
+/// rustc and the C library.
 fn made_by() -> String {
     [
         installed_programs::said("rustc", &["-V"]),
@@ -219,7 +220,7 @@ fn made_by() -> String {
     .join(", ")
 }
 
-/// The counts of an earlier run.
+/// The counts of an earlier run, which are stored in the repository.
 #[derive(Default)]
 struct InstructionBaseline {
     made_by: String,

@@ -10,7 +10,7 @@ use crate::digest::OutputDigest;
 use crate::measure::RunFigures;
 use crate::record::JobGoal;
 
-/// A part of a job, ready to run: the contestants, the rounds, the server and the goals.
+/// A part of a job that is ready to run: the contestants, the rounds, the server and the goals.
 pub(crate) struct JobPart {
     /// The name of the part; empty if the job has only one.
     pub(crate) part: &'static str,
@@ -21,13 +21,13 @@ pub(crate) struct JobPart {
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
-    /// True if a warm-up round that does not count comes first. If false, only the first contestant
-    /// runs once before the rounds.
+    /// True if the first round is a warm-up that does not count. If false, only the first
+    /// contestant runs once before the rounds.
     pub(crate) warm_up: bool,
-    /// True if clients and server take turns, and so share one processor
+    /// True if clients and server run on one processor, because they take turns
     /// ([`OneCore`](crate::one_core::OneCore)).
     pub(crate) one_core: bool,
-    /// True if system calls are counted, in one more run of each contestant.
+    /// True if system calls are counted. Each contestant runs once more for that.
     pub(crate) calls: bool,
     /// The server's name and version.
     pub(crate) server: String,
@@ -42,18 +42,18 @@ pub(crate) enum WorkUnit {
     Requests(usize),
     /// Each run receives this number of body bytes.
     Bytes(u64),
-    /// The runs differ, so results per request would be wrong.
+    /// The runs do different work, so a result for each request would be wrong.
     Run,
 }
 
-/// A contestant: a program, with arguments, that does the work of the part.
+/// A contestant: a program with its arguments that does the work of the part.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) argv: Vec<String>,
     /// True if the output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// The number of starts in a row, for an [`AnswerCheck::Proof`] without a pipe. The results are
-    /// the mean of one start.
+    /// The number of times that the program is started in one run, for an [`AnswerCheck::Proof`]
+    /// without a pipe. The results are the mean of one start.
     pub(crate) times: u32,
     pub(crate) check: AnswerCheck,
 }
@@ -68,8 +68,8 @@ pub(crate) enum ContestantRole {
 }
 
 impl ContestantRole {
-    /// Returns the role for a contestant's name: the names of haul's contestants contain `haul`.
-    /// `limit` is [`JobPart::limit`].
+    /// Returns the role of the contestant with this name. The names of haul's contestants contain
+    /// `haul`; `limit` is [`JobPart::limit`].
     pub(crate) fn of(name: &str, limit: Option<&str>) -> ContestantRole {
         if limit == Some(name) || name.starts_with("limit") {
             ContestantRole::Limit
@@ -83,24 +83,25 @@ impl ContestantRole {
 
 /// The check of a contestant's output.
 pub(crate) enum AnswerCheck {
-    /// The output is checked in every round.
+    /// The output is compared with this digest in every round.
     Output(OutputDigest),
-    /// A file of this name, which the contestant writes, is checked in every round and then
-    /// removed.
+    /// The contestant writes a file of this name, which is compared with the digest and removed in
+    /// every round.
     File(&'static str, OutputDigest),
-    /// The output is discarded. Before the rounds, this shell command, which fetches the same with
-    /// the same options, runs once, and its output is checked.
+    /// The output is discarded. This shell command fetches the same bytes with the same options; it
+    /// runs once before the rounds, and its output is checked.
     Proof(String, OutputDigest),
-    /// Like [`Proof`](AnswerCheck::Proof), but the client also prints the number of received bytes,
-    /// which is checked in every round. Without a command, only that number is checked.
+    /// The output is discarded as with [`Proof`](AnswerCheck::Proof), but the client also prints
+    /// the number of bytes that it received. That number is checked in every round. Without a
+    /// command, nothing else is checked.
     Told(Option<String>, OutputDigest),
-    /// The output is checked in every round, by a reader that also records the time of the first
-    /// byte.
+    /// The output is checked in every round. The reader of the output also records the time of its
+    /// first byte.
     Watched(OutputDigest),
 }
 
 impl AnswerCheck {
-    /// Returns the length of the correct output.
+    /// Returns the length of the correct output in bytes.
     pub(crate) fn len(&self) -> u64 {
         let (AnswerCheck::Output(print)
         | AnswerCheck::File(_, print)
@@ -111,7 +112,7 @@ impl AnswerCheck {
     }
 }
 
-/// A goal: an upper bound on one result of contestant `of`.
+/// A goal: an upper bound on the result `what` of the contestant `of`.
 pub(crate) struct PartGoal {
     pub(crate) what: FigureKind,
     pub(crate) of: &'static str,
@@ -121,19 +122,19 @@ pub(crate) struct PartGoal {
 /// The upper bound of a goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalBound {
-    /// A ratio to the result of this other contestant in the same round.
+    /// The ratio to the result of this other contestant in the same round.
     Of(&'static str, f64),
-    /// An absolute bound: CPU in s/GB, memory in MB, times in s.
+    /// An absolute value: CPU in s/GB, memory in MB, times in s.
     Most(f64),
 }
 
 impl PartGoal {
-    /// Makes a goal: at most `at_most` times the result of `against`.
+    /// Creates the goal that a result is at most `at_most` times the result of `against`.
     pub(crate) fn ratio(what: FigureKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Of(against, at_most) }
     }
 
-    /// Makes a goal: at most this result.
+    /// Creates the goal that a result is at most `at_most`.
     pub(crate) fn most(what: FigureKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Most(at_most) }
     }
@@ -153,10 +154,10 @@ impl PartGoal {
 pub(crate) enum FigureKind {
     #[serde(rename = "wall_s")]
     Wall,
-    /// User and system time of all processes of the contestant.
+    /// The user and system time of all processes of the contestant.
     #[serde(rename = "cpu_s")]
     Cpu,
-    /// CPU time of the client, without that of the program that reads from its pipe.
+    /// The CPU time of the client, without that of the program that reads from its pipe.
     #[serde(rename = "client_cpu_s")]
     Client,
     #[serde(rename = "rss_kib")]
@@ -189,7 +190,7 @@ impl FigureKind {
         }
     }
 
-    /// Converts a result to a readable unit, which is returned with it: CPU per GB if the work is
+    /// Converts a result to a readable unit, and returns both. CPU time becomes s/GB if the work is
     /// counted in bytes.
     pub(crate) fn readable(self, value: f64, unit: WorkUnit) -> (f64, &'static str) {
         match (self, unit) {
@@ -199,7 +200,8 @@ impl FigureKind {
         }
     }
 
-    /// Returns the result and its unit as text: CPU per request if the work is counted in requests.
+    /// Returns a result and its unit as text. CPU time is shown for each request if the work is
+    /// counted in requests.
     pub(crate) fn words(self, value: f64, unit: WorkUnit) -> String {
         if let (FigureKind::Cpu | FigureKind::Client, WorkUnit::Requests(requests @ 2..)) = (self, unit) {
             return format!("{:.1} µs a request", value * 1e6 / requests as f64);

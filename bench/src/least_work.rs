@@ -1,17 +1,17 @@
-//! Programs that do the minimum of work for a transfer. Other results are shown as multiples of
-//! theirs.
+//! Programs that do the minimum of work for a transfer. The results of other programs are shown as
+//! multiples of theirs.
 //!
 //! ```text
-//! bench limit recv URL              receive into one buffer of 256 KiB and forget it
+//! bench limit recv URL              receive into one buffer of 256 KiB, and overwrite it each time
 //! bench limit splice URL            socket → pipe → /dev/null
 //! bench limit splice-pipe URL       socket → standard output, which is a pipe
-//! bench limit splice-file URL FILE  socket → pipe → a new file, its space taken first
-//! bench limit aes BYTES             AES-128-GCM over so many bytes, 16 KiB at a time, no network
+//! bench limit splice-file URL FILE  socket → pipe → a new file, whose space is allocated first
+//! bench limit aes BYTES             AES-128-GCM over this many bytes, 16 KiB at a time, no network
 //! ```
 //!
-//! `recv`, `splice` and `aes` print the length. Their HTTP consists of a request, a search for the
-//! end of the head, and Content-Length. `aes` encrypts instead of decrypting: it is the same work,
-//! and needs no fresh ciphertext.
+//! `recv`, `splice` and `aes` print the length. Their HTTP is a request, a search for the end of
+//! the head, and Content-Length. `aes` encrypts instead of decrypting: it is the same work, and
+//! needs no fresh ciphertext.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -23,11 +23,11 @@ use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use crate::Result;
 
-/// The maximum number of bytes that one receive or splice moves.
+/// The largest number of bytes that one receive or splice moves.
 const PIECE: usize = 256 << 10;
-/// The maximum size of a pipe that an unprivileged process may set.
+/// The largest size of a pipe in bytes that an unprivileged process may set.
 const PIPE: usize = 1 << 20;
-/// The maximum number of payload bytes in a TLS record.
+/// The largest number of payload bytes in a TLS record.
 const RECORD: usize = 16 << 10;
 
 /// Runs `bench limit` with these arguments.
@@ -60,11 +60,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A response whose head has been read.
+/// A response whose head has been read; its body is still in the socket.
 struct ResponseBody {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// The number of body bytes that arrived with the head. They are at the start of `buffer`.
+    /// The number of body bytes that arrived together with the head. They are at the start of
+    /// `buffer`.
     early: usize,
     len: u64,
 }
@@ -185,7 +186,7 @@ mod splice {
 
 #[cfg(not(target_os = "linux"))]
 mod splice {
-    //! Stand-ins for systems other than Linux, which have no `splice`.
+    //! Functions for systems other than Linux, which have no `splice`: they only return an error.
 
     use std::fs::File;
     use std::os::fd::BorrowedFd;

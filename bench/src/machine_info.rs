@@ -2,7 +2,7 @@
 
 use crate::record::MachineInfo;
 
-/// Describes this machine, under `name` or its host name.
+/// Returns the description of this machine. `name` replaces its host name.
 pub(crate) fn this(name: Option<&str>) -> MachineInfo {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
@@ -16,7 +16,7 @@ pub(crate) fn this(name: Option<&str>) -> MachineInfo {
     }
 }
 
-/// Returns the first label of a host name, with only characters that any file system accepts.
+/// Returns the first label of a host name, reduced to characters that any file system accepts.
 fn plain(name: &str) -> String {
     let label = name.split('.').next().unwrap_or_default();
     let plain: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();

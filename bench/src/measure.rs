@@ -7,9 +7,9 @@
 //! bench --measure figures.json 300 times=20 curl -s http://…       the mean of 20 in a row
 //! ```
 //!
-//! Each run goes through a small helper process (this program again, with `--measure`). Measured
-//! straight from the bench, peak memory would be wrong: on exec the kernel starts a child's
-//! `ru_maxrss` at its parent's peak, and the bench has a large amount in memory, perhaps a whole
+//! Each run goes through a small helper process (this program again, with `--measure`). The peak
+//! memory would be wrong if the bench started the command itself: on exec the kernel starts a
+//! child's `ru_maxrss` at its parent's peak, and the bench uses much memory, perhaps for a whole
 //! server.
 
 use std::ffi::OsString;
@@ -30,10 +30,10 @@ use crate::digest::{OutputDigest, OutputDigester};
 use crate::jobs::{JobEnvironment, SYSTEM_CURL};
 use crate::{Result, installed_programs};
 
-/// The maximum time of any contestant.
+/// The longest time that any contestant may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The command that the helper process measures.
+/// The command that the helper process runs and measures.
 pub(crate) struct MeasuredRun {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
@@ -45,9 +45,10 @@ pub(crate) struct MeasuredRun {
 /// The reader of the command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputReader {
-    /// No reader: the output goes to the helper's own standard output, in `times` runs in a row.
+    /// No reader. The output goes to the helper's own standard output. The command runs `times`
+    /// times in a row.
     None { times: u32 },
-    /// `cat >/dev/null`.
+    /// A second process, `cat >/dev/null`.
     Cat,
     /// The helper reads the output, records the time of the first byte, and writes the digest to
     /// this file.
@@ -70,16 +71,19 @@ impl OutputReader {
 /// The destination of a run's output.
 pub(crate) enum RunOutput {
     To(File),
-    /// To this file, in this number of runs in a row. The results are their mean.
+    /// The output goes to this file. The command runs this number of times in a row, and the
+    /// results are the mean.
     InARow(File, u32),
-    /// Through a pipe to `cat >/dev/null`. Its cost is included, and is also known separately.
+    /// The output goes through a pipe to `cat >/dev/null`. The cost of `cat` is included, and is
+    /// also reported separately.
     Cat,
-    /// Through a pipe to the helper process, which writes the digest to this file. Its CPU time is
-    /// not included. For transfers that are slower than the digest.
+    /// The output goes through a pipe to the helper process, which writes its digest to this file.
+    /// The CPU time of the helper is not included. It is for transfers that are slower than the
+    /// digest.
     Watch(PathBuf),
 }
 
-/// The measured cost of a run.
+/// The measured cost of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunFigures {
     /// The time from the start to the end, in seconds.
@@ -94,7 +98,8 @@ pub(crate) struct RunFigures {
     /// Peak memory (resident set size) of the largest process, in KiB.
     #[serde(rename = "rss_kib")]
     pub(crate) rss: f64,
-    /// User and system time in seconds, without that of the `cat` that reads the output.
+    /// User and system time in seconds, without that of the `cat` that reads the output. `None` if
+    /// there is no `cat`.
     #[serde(rename = "client_cpu_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) client: Option<f64>,
     /// The time from the start to the first byte of output, in seconds, if it was recorded.
@@ -109,14 +114,14 @@ impl RunFigures {
     }
 }
 
-/// Runs `argv` in the job's working directory. Returns the cost, or a message why it failed. In a
-/// shell line, haul, curl and this program are `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and
-/// the peers that were built for the bench are in PATH.
+/// Runs `argv` in the job's working directory. Returns the cost, or a message why the command
+/// failed. In a shell command, haul, curl and this program are `$HAUL`, `$CURL`, `$SYSTEM_CURL` and
+/// `$BENCH`, and the peers that were built for the bench are in PATH.
 pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunFigures, String>> {
     run_within(bench, argv, out, LIMIT)
 }
 
-/// Runs `argv` like [`run`], but kills it after `limit`.
+/// Runs `argv` like [`run`], and kills it after `limit`.
 pub(crate) fn run_within(
     bench: &JobEnvironment,
     argv: &[String],
@@ -207,7 +212,8 @@ pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Runs the client once, and kills it after `limit`.
+/// Runs the client once, and kills it after `limit`. Returns its exit status and the resources
+/// used.
 fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsage)> {
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);
@@ -218,8 +224,8 @@ fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsa
     Ok(wait4(pid.as_raw_nonzero().get())?)
 }
 
-/// Returns true if the process ends within the limit. No thread waits for it, since a thread would
-/// compete with it for the one processor that both may have.
+/// Returns `true` if the process ends within the limit. Does not use a thread that waits, since it
+/// would compete with the process for a single processor.
 fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     let limit = limit.try_into().map_err(io::Error::other)?;
@@ -252,8 +258,8 @@ fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
     Ok((Some(came), printer.finish()))
 }
 
-/// The resources that a process and its children have used: seconds, and the peak KiB of the
-/// largest.
+/// The resources that a process and its children have used: CPU times in seconds, and the peak
+/// memory of the largest process in KiB.
 struct ProcessUsage {
     user: f64,
     sys: f64,
@@ -275,8 +281,8 @@ impl ProcessUsage {
     }
 }
 
-/// Waits for a child. Returns its exit status and what it and its own children have used. `std` has
-/// no such call.
+/// Waits for a child. Returns its exit status, and the resources that it and its own children have
+/// used. `std` has no such function.
 fn wait4(id: i32) -> io::Result<(ExitStatus, ProcessUsage)> {
     loop {
         let mut status = 0;

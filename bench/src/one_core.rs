@@ -1,8 +1,8 @@
-//! One processor for a client and a server that take turns.
+//! Runs a client and a server that take turns on one processor.
 //!
-//! When each waits for the other, a second processor is of no use. But whether the scheduler uses
-//! one or two, and the cost of waking the second (in a virtual machine, a call to its host), would
-//! then matter more than the clients, and it differs from process to process.
+//! A second processor is of no use if each waits for the other. The scheduler may still use one or
+//! two, and waking the second has a cost (in a virtual machine, a call to its host). That would
+//! matter more than the clients, and it differs from process to process.
 //!
 //! ```ignore
 //! let _turns = OneCore::hold()?;
@@ -13,14 +13,14 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// A guard: until it is dropped, this thread, and all processes and threads that it starts, run on
-/// one processor.
+/// A guard. Until it is dropped, this thread runs on one processor. So do all processes and threads
+/// that it starts.
 pub(crate) struct OneCore {
     before: CpuSet,
 }
 
 impl OneCore {
-    /// Restricts this thread to the first processor that it may run on.
+    /// Restricts this thread to the first of the processors that it may run on.
     pub(crate) fn hold() -> io::Result<OneCore> {
         let before = sched_getaffinity(None)?;
         let mut one = CpuSet::new();

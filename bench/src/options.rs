@@ -35,39 +35,41 @@ bench instructions [--update]: the instructions of fixed cases against those of 
   --no-save        keep no raw figures
 ";
 
-/// The number of pages in a smoke run.
+/// The number of pages of the site in a smoke run.
 const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
-/// The command that the command line selects.
+/// The action that the command line selects.
 pub(crate) enum BenchCommand {
     Help,
     List,
-    /// Internal: run one command and write its cost; see [`crate::measure`].
+    /// Runs one command and writes its cost. The bench calls itself for this; see
+    /// [`crate::measure`].
     Measure(MeasuredRun),
-    /// Compare instruction counts; see [`crate::instructions`].
+    /// Compares instruction counts with the baseline; see [`crate::instructions`].
     Instructions(Vec<String>),
-    /// Run this program as a minimal contestant; see [`crate::least_work`].
+    /// Runs a program that does the minimum of work; see [`crate::least_work`].
     Limit(Vec<String>),
-    /// Read packages from a mirror; see [`crate::jobs::package_fetcher`].
+    /// Reads packages from a mirror; see [`crate::jobs::package_fetcher`].
     ReadPackages(Vec<String>),
-    /// Make documents from results; see [`crate::scorecard`].
+    /// Generates documents from results; see [`crate::scorecard`].
     Render(Vec<String>),
     Run(BenchOptions),
 }
 
-/// The settings of a run.
+/// The settings of a run of the bench.
 pub(crate) struct BenchOptions {
     pub(crate) jobs: Vec<String>,
     pub(crate) rounds: Option<usize>,
-    /// The time that all jobs together may take.
+    /// The time that all jobs together may take. `None` means the default for `all`, and no limit
+    /// for single jobs.
     pub(crate) budget: Option<Duration>,
-    /// Run haul alone, with tiny sizes.
+    /// True to run haul alone, with tiny sizes.
     pub(crate) smoke: bool,
     pub(crate) haul: Option<PathBuf>,
     pub(crate) curl: Option<PathBuf>,
     pub(crate) pages: usize,
-    /// The size of large bodies; `None` for each job's own.
+    /// The size of large bodies in bytes; `None` for each job's own size.
     pub(crate) size: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) embedded: bool,
@@ -79,7 +81,7 @@ pub(crate) struct BenchOptions {
 }
 
 impl BenchOptions {
-    /// Returns true if the site and the bodies have the sizes of the scorecard.
+    /// Returns `true` if the site and the bodies have the sizes of the scorecard.
     pub(crate) fn is_full(&self) -> bool {
         self.pages == testkit::site::PAGES && self.size.is_none()
     }

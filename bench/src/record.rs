@@ -1,9 +1,9 @@
-//! The results of a run as they are stored, in one JSON file. `results/README.md` documents it for
-//! readers of the files. Tables, charts, documents and the README's figures are all made from it.
+//! The results of a run as they are stored, in one JSON file. `results/README.md` documents the
+//! file. Tables, charts, documents and the README's figures are generated from it.
 //!
-//! Nothing that can be computed is stored: medians and ratios are computed from the runs by the
-//! methods here. The result of a contestant is the median over the rounds. A ratio is the median of
-//! each round's ratio to another contestant in the same round.
+//! The file contains nothing that can be computed from the rest. Medians and ratios are computed
+//! from the runs by the methods here. The result of a contestant is the median over the rounds. A
+//! ratio is the median of each round's ratio to another contestant in the same round.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ use crate::measure::RunFigures;
 /// one.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// The end of the file name of an unfinished run.
+/// The end of the file name of a run that has not finished.
 const UNFINISHED: &str = "-unfinished";
 
 /// The results of one run of the bench: all jobs, or the selected ones.
@@ -62,13 +62,13 @@ pub(crate) struct PartResult {
     pub(crate) about: String,
     pub(crate) server: String,
     pub(crate) unit: WorkUnit,
-    /// The number of rounds that count.
+    /// The number of rounds, without the warm-up round.
     pub(crate) rounds: usize,
     /// True if a warm-up round that does not count came first.
     pub(crate) warm_up: bool,
-    /// The contestant whose results count as 1.00 if there is no peer.
+    /// The contestant whose results are shown as 1.00 if there is no peer.
     pub(crate) baseline: String,
-    /// The contestant that does the minimum of work.
+    /// The contestant that does the minimum of work; `None` if the part has none.
     pub(crate) limit: Option<String>,
     pub(crate) entries: Vec<ContestantRuns>,
     pub(crate) goals: Vec<JobGoal>,
@@ -80,17 +80,19 @@ pub(crate) struct ContestantRuns {
     pub(crate) name: String,
     pub(crate) role: ContestantRole,
     pub(crate) command: Vec<String>,
-    /// The number of system calls, from one more run, which is not timed.
+    /// The number of system calls, from one more run that is not timed; `None` if they were not
+    /// counted.
     pub(crate) system_calls: Option<u64>,
     pub(crate) runs: Vec<CountedRun>,
 }
 
-/// A run that counts. If it failed or its output was wrong, it has no figures.
+/// One run of a contestant in a round that counts. If it failed or its output was wrong, it has no
+/// figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CountedRun {
-    /// True if the output was right, by length and SHA-256, or by the contestant's own check.
+    /// True if the output was right, by length and SHA-256, or by another check of the job.
     pub(crate) right: bool,
-    /// The fault in the output, if there is one.
+    /// The reason why the run failed or its output was wrong; `None` if it was right.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) fault: Option<String>,
     /// The length of the correct output.
@@ -99,8 +101,8 @@ pub(crate) struct CountedRun {
     pub(crate) figures: Option<RunFigures>,
 }
 
-/// A goal of a job: the result of `of` is at most `at_most`. If there is `against`, the ratio to
-/// its result is.
+/// A goal of a job: the result of `of` is at most `at_most`. With `against`, `at_most` bounds the
+/// ratio to the result of `against` instead.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobGoal {
     pub(crate) what: FigureKind,
@@ -121,8 +123,9 @@ impl BenchRecord {
         Ok(record)
     }
 
-    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs only.
-    /// Returns the path. Removes the file of [`write_so_far`](BenchRecord::write_so_far).
+    /// Writes the results to `DATE-HOST.json` in `dir`, or to `DATE-HOST-JOB.json` if only some
+    /// jobs ran. Returns the path. Removes the file that
+    /// [`write_so_far`](BenchRecord::write_so_far) wrote.
     pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
         let path = if self.whole {
             self.path(dir, "")
@@ -153,7 +156,7 @@ impl BenchRecord {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?)
     }
 
-    /// Returns the part with this name, in the form of [`PartResult::name`].
+    /// Returns the part with this [`name`](PartResult::name); `None` if it did not run.
     pub(crate) fn sheet(&self, name: &str) -> Option<&PartResult> {
         self.sheets.iter().find(|sheet| sheet.name() == name)
     }
@@ -169,8 +172,8 @@ impl PartResult {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Returns the peer with the lowest result of this kind. Peers with a failed or wrong run are
-    /// left out.
+    /// Returns the peer with the lowest result of this kind; `None` if there is no peer. Peers with
+    /// a failed or wrong run are left out.
     pub(crate) fn best_peer(&self, what: FigureKind) -> Option<&ContestantRuns> {
         let peers = self.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
         let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
@@ -188,8 +191,8 @@ impl PartResult {
         pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
     }
 
-    /// Returns what a goal is about, a ratio or a result, with its unit; `None` if one of its runs
-    /// was wrong.
+    /// Returns the value that a goal bounds, a ratio or a result, with its unit; `None` if a run
+    /// that it needs was wrong.
     pub(crate) fn reached(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match &aim.against {
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
@@ -205,7 +208,7 @@ impl ContestantRuns {
         figures.and_then(median)
     }
 
-    /// Returns the first fault of any run.
+    /// Returns the fault of the first run that has one; `None` if all runs were right.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.fault.as_deref())
     }
@@ -229,8 +232,8 @@ impl CountedRun {
     }
 }
 
-/// Returns the median of the values, which is the mean of the middle two if their number is even;
-/// `None` if there are none.
+/// Returns the median of the values; `None` if there are none. Of an even number of values, it is
+/// the mean of the middle two.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;

@@ -1,8 +1,8 @@
 //! Runs the rounds of all contestants.
 //!
-//! In each round, all contestants run one after the other, so that their results share the state of
-//! the machine. What counts is the median over the rounds, and the median of each round's ratio to
-//! the baseline.
+//! In each round, all contestants run one after the other, so that the machine is in the same state
+//! for their results. The reported values are the median over the rounds, and the median of each
+//! round's ratio to the baseline.
 
 use std::fs::File;
 use std::io;
@@ -19,28 +19,29 @@ use crate::one_core::OneCore;
 use crate::record::{ContestantRuns, CountedRun, PartResult};
 use crate::{Result, terminal_table};
 
-/// The number of rounds to reach unless that takes too long.
+/// The number of rounds to run even if the time is over, unless they take too long.
 const MIN_ROUNDS: usize = 3;
-/// The time in seconds that a contestant may take in each round even if peers are faster.
+/// The time in seconds that a contestant may take in every round, even if peers are faster.
 const LONG: f64 = 1.0;
-/// The maximum time of a run for its system calls to be counted, since strace makes it many times
-/// slower.
+/// The longest time of a run whose system calls are counted. strace makes a run many times slower.
 const TRACEABLE: Duration = Duration::from_millis(500);
-/// The maximum time of a run under strace.
+/// The longest time of a run under strace.
 const TRACED: Duration = Duration::from_secs(5);
 
-/// The limits on the rounds of a part.
+/// The limits on the rounds of a part, in number and time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeBudget {
     /// The maximum number of rounds that count.
     pub(crate) rounds: usize,
-    /// The time after which no further round begins, unless too few are done.
+    /// The time after which no further round begins, unless fewer than [`MIN_ROUNDS`] are done;
+    /// `None` for no limit.
     pub(crate) until: Option<Instant>,
 }
 
 impl TimeBudget {
-    /// Returns true if another round follows after `done` rounds; `each` is the time of one. The
-    /// first round is always run. Up to [`MIN_ROUNDS`] rounds may exceed the time by half.
+    /// Returns `true` if another round follows after `done` rounds. `each` is the time that one
+    /// round takes. The first round is always run. The first [`MIN_ROUNDS`] rounds may exceed the
+    /// time by half.
     fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < MIN_ROUNDS { until + until.duration_since(start) / 2 } else { until };
@@ -116,8 +117,8 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Re
     Ok(sheet)
 }
 
-/// Runs each contestant once, except those that `rests` excludes. Returns the time that each took.
-/// Without `entries`, the round does not count.
+/// Runs each contestant once, except those for which `rests` is true. Returns the time that each
+/// took. Stores the results in `entries`; without `entries`, the round does not count.
 fn round(
     bench: &JobEnvironment,
     contestants: &[Contestant],
@@ -145,9 +146,9 @@ fn round(
     Ok(took)
 }
 
-/// Returns true for each contestant that runs only one round if time is short: one that takes twice
-/// as long as the fastest peer, and longer than [`LONG`]. The first contestant and the limit always
-/// run.
+/// Returns `true` for each contestant that runs only one round if time is short. Such a contestant
+/// takes twice as long as the fastest peer, and longer than [`LONG`]. The first contestant and the
+/// limit run in every round.
 fn resting(sheet: &PartResult) -> Vec<bool> {
     let wall = |entry: &ContestantRuns| entry.median(FigureKind::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
@@ -203,8 +204,8 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
     }
 }
 
-/// Checks the written file and removes it. The next contestant must not find a file to overwrite,
-/// nor a disk that is busy with this one.
+/// Checks the file that a contestant wrote, and removes it. The next contestant must not find a
+/// file to overwrite, nor a disk that is still busy with this one.
 fn digest_and_remove(
     path: &Path,
     ran: Result<RunFigures, String>,
@@ -220,7 +221,8 @@ fn digest_and_remove(
     }
 }
 
-/// Checks that a client prints the right number of bytes, in one line or in one for each transfer.
+/// Checks that a client printed the right number of bytes, in one line or in a line for each
+/// transfer.
 fn told(said: &str, expected: &OutputDigest) -> Result<(), String> {
     let lines: Result<Vec<u64>, _> = said.lines().map(str::parse).collect();
     match lines {
@@ -230,8 +232,8 @@ fn told(said: &str, expected: &OutputDigest) -> Result<(), String> {
     }
 }
 
-/// Returns the number of system calls of the contestant. `None` without strace, and for a shell
-/// line, since its other programs would count, too.
+/// Returns the number of system calls of the contestant; `None` without strace. Also returns `None`
+/// for a shell command, since its other programs would be counted too.
 fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option<u64>> {
     let [name, arguments @ ..] = contestant.argv.as_slice() else { return Ok(None) };
     let (Some(strace), Some(program)) = (bench.program("strace"), bench.program(name).filter(|_| name != "sh")) else {
@@ -249,7 +251,7 @@ fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option
     Ok(total_calls(&table).filter(|_| ran.is_ok()))
 }
 
-/// Returns the column `calls` from the last line of the output of `strace -c`.
+/// Returns the column `calls` of the last line that `strace -c` prints; `None` if it has none.
 fn total_calls(table: &str) -> Option<u64> {
     let total = table.lines().rfind(|line| line.ends_with(" total"))?;
     total.split_whitespace().nth(3)?.parse().ok()

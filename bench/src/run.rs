@@ -1,8 +1,8 @@
 //! Runs the requested jobs one after the other, and writes the file of their results.
 //!
 //! `all` stands for all jobs of the scorecard. They share the available time: each job gets a share
-//! of what is left when it starts. The time that a fast job does not use is left for later ones,
-//! and a slow job runs fewer rounds.
+//! of the time that remains when it starts. A fast job leaves time for later ones, and a slow job
+//! runs fewer rounds.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -16,10 +16,11 @@ use crate::{Result, installed_programs, machine_info, terminal_table};
 
 /// The name that stands for all jobs.
 pub(crate) const ALL: &str = "all";
-/// The default time for all jobs together. `scripts/bench.sh` sets the time that it has left.
+/// The default time for all jobs together. `scripts/bench.sh` passes the time that remains of its
+/// own.
 const BUDGET: Duration = Duration::from_secs(14 * 60);
 
-/// The approximate time in seconds that some jobs need. For others, [`SHARE`] is enough.
+/// The approximate time in seconds that some jobs need. Jobs that are not listed need [`SHARE`].
 const SHARES: [(&str, f64); 13] = [
     ("site", 60.0),
     ("fetch", 45.0),
@@ -86,7 +87,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     Ok(if haul_is_right(&record.sheets) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns the jobs with these names, each with the requested part.
+/// Returns the requested jobs, each with the requested part; the part is `None` for all parts.
 fn asked(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
     let mut asked = Vec::new();
     for word in words {
@@ -101,8 +102,8 @@ fn asked(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
     Ok(asked)
 }
 
-/// Runs a job. `time` is the time when all jobs must end, and the share that this job gets of the
-/// time until then. The set-up, which may write a whole site once, is not included.
+/// Runs a job. `time` is the time at which all jobs must end, and the share of the remaining time
+/// that this job gets. The set-up, which may write a whole site once, is not limited.
 fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, f64)>) -> Result<Vec<PartResult>> {
     let mut cards = (bench.job.set_up)(bench)?;
     let until = time.map(|(until, share)| {

@@ -1,9 +1,8 @@
-//! The servers that the contestants use: nginx if it is installed, or else testkit's embedded
-//! server.
+//! The server that the contestants use: nginx if it is installed, else testkit's embedded server.
 //!
 //! nginx runs as a child process with one worker, sendfile and no access log. Both servers offer
-//! HTTP/1.1 without and with TLS, and HTTP/2 over TLS on a separate port, since a client that
-//! offers both protocols would get HTTP/2 on any port.
+//! HTTP/1.1 with and without TLS. HTTP/2 over TLS has a separate port, since a client that supports
+//! both protocols would select HTTP/2 on a common port.
 
 use std::fs;
 use std::io;
@@ -18,11 +17,11 @@ use testkit::site::Site;
 
 use crate::{Result, installed_programs, tls_files};
 
-/// The maximum time until nginx listens.
+/// The longest time to wait until nginx listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running server of one site. It stops when it is dropped. Clients must trust the certificate in
-/// the file [`tls_files::CA`] of the working directory.
+/// A running server of one site. Dropping it stops it. Clients must trust the certificate in the
+/// file [`tls_files::CA`] of the working directory.
 pub(crate) struct SiteServer {
     pub(crate) addr: SocketAddr,
     /// The address for HTTP/1.1 over TLS 1.3.
@@ -43,8 +42,8 @@ enum ServerProcess {
 struct NginxProcess(Child);
 
 impl SiteServer {
-    /// Starts a server for the files under `root`, which are those of `site`. Temporary files go to
-    /// `work`.
+    /// Starts a server for the files under `root`, which are the files of `site`. Temporary files
+    /// go to `work`.
     pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<SiteServer> {
         match installed_programs::find("nginx").filter(|_| !embedded) {
             Some(program) => {
@@ -114,8 +113,8 @@ impl Drop for NginxProcess {
     }
 }
 
-/// Returns nginx's configuration. All clients use the same cipher suite: each prefers a different
-/// one, and suites are not compared.
+/// Returns nginx's configuration. It allows a single cipher suite, because each client prefers a
+/// different one and suites are not compared.
 fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
     // As root the worker would run as nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };

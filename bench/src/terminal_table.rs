@@ -7,7 +7,7 @@ use crate::job_part::{Contestant, ContestantRole, FigureKind, WorkUnit};
 use crate::measure::RunFigures;
 use crate::record::{ContestantRuns, JobGoal, PartResult};
 
-/// Shows the progress, if standard error is a terminal.
+/// Shows which contestant has just run, if standard error is a terminal.
 pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunFigures, String>) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -53,27 +53,27 @@ pub(crate) fn print(sheet: &PartResult) {
     println!();
 }
 
-/// Prints for each contestant whether its output was right. Used in smoke runs.
+/// Prints for each contestant whether its output was right, for smoke runs.
 pub(crate) fn print_right(sheet: &PartResult) {
     for entry in &sheet.entries {
         println!("  {}: {}", entry.name, wrong(entry).unwrap_or_else(|| "right".to_owned()));
     }
 }
 
-/// Returns a line about the contestant's first fault, if there is one.
+/// Returns a line about the contestant's first fault; `None` if all runs were right.
 pub(crate) fn wrong(entry: &ContestantRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     Some(format!("WRONG in {} of {}: {fault}", entry.runs.len() - entry.right(), entry.runs.len()))
 }
 
-/// A table of results. A cell without a result is `-`.
+/// A table of results. A cell without a result contains `-`.
 pub(crate) struct ResultTable {
-    /// The columns: each has a title and a cell for each contestant.
+    /// The columns. Each has a title and a cell for each contestant.
     pub(crate) columns: Vec<(String, Vec<String>)>,
 }
 
 impl ResultTable {
-    /// Makes the table of a part. Columns without any result are left out.
+    /// Creates the table of a part. Columns without any result are left out.
     pub(crate) fn of(sheet: &PartResult) -> ResultTable {
         let columns = columns(sheet)
             .into_iter()
@@ -150,7 +150,7 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
     columns
 }
 
-/// Returns the goal as text, and whether it was reached.
+/// Returns a goal as text, and whether it was reached.
 fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
     let bound = match &aim.against {
         Some(against) => format!("{:.2} of {against}", aim.at_most),

@@ -1,6 +1,7 @@
 //! Writes the certificates and keys of the TLS servers to files, which nginx needs.
 //!
-//! testkit's own key stays inside its process, but a server in another process needs one on disk.
+//! The key of testkit's own servers stays in memory, but a server in another process reads it from
+//! disk.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +12,18 @@ use rcgen::{
 
 use crate::Result;
 
-/// The file name of the CA's certificate, for `--cacert`.
+/// The name of the file with the CA's certificate, for `--cacert`.
 pub(crate) const CA: &str = "ca.pem";
-/// The file name of a bundle with all roots of the system and the CA's certificate, for programs
-/// that use the system's bundle.
+/// The name of the file with all root certificates of the system and the CA's certificate. It is
+/// for programs that use the system's bundle.
 pub(crate) const ROOTS: &str = "roots.pem";
-/// The file name of the server's certificate.
+/// The name of the file with the server's certificate.
 pub(crate) const LEAF: &str = "leaf.pem";
-/// The file name of the server's key.
+/// The name of the file with the server's key.
 pub(crate) const KEY: &str = "key.pem";
 
-/// Makes a CA and a server certificate for loopback, and writes [`CA`], [`LEAF`] and [`KEY`] into
-/// `dir`.
+/// Generates a CA and a server certificate for loopback, and writes [`CA`], [`LEAF`] and [`KEY`]
+/// into `dir`.
 pub(crate) fn write_to(dir: &Path) -> Result<()> {
     let ca_key = KeyPair::generate()?;
     let mut ca = CertificateParams::default();
@@ -42,8 +43,8 @@ pub(crate) fn write_to(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes [`ROOTS`] from the system's roots and the [`CA`] in `dir`. If the system has no bundle,
-/// prints that and returns false.
+/// Writes [`ROOTS`] from the system's root certificates and the [`CA`] in `dir`. If the system has
+/// no bundle of them, prints that and returns `false`.
 pub(crate) fn write_roots(dir: &Path) -> Result<bool> {
     const STORE: &str = "/etc/ssl/certs/ca-certificates.crt";
     let Ok(mut roots) = fs::read(STORE) else {

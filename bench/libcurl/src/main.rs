@@ -3,8 +3,8 @@
 //! ```text
 //! easyget URL >body
 //! easyget --discard --say URL               prints the length
-//! easyget --multi --to body. URL URL URL    body.1 body.2 body.3, side by side in this one thread
-//! easyget --parallel 50 --list FILE         so many side by side, until all of the list are there
+//! easyget --multi --to body. URL URL URL    body.1 body.2 body.3, at the same time in this one thread
+//! easyget --parallel 50 --list FILE         50 at a time, until all URLs of the list are fetched
 //! ```
 //!
 //! Everything that a benchmark does not need is left out.
@@ -36,10 +36,10 @@ easyget [options] URL...: GET by libcurl
   --version       print the version of libcurl
 ";
 
-/// The size of the receive buffer, as the curl command sets it (CURLOPT_BUFFERSIZE). The library's
-/// default is 16 KiB.
+/// The size of the receive buffer in bytes, as the curl command sets it (CURLOPT_BUFFERSIZE). The
+/// library's default is 16 KiB.
 const RECEIVE: usize = 100 << 10;
-/// The maximum wait for a socket if libcurl sets no earlier timer.
+/// The longest wait for a socket if libcurl sets no earlier timer.
 const WAIT: Duration = Duration::from_secs(1);
 
 struct TransferArguments {
@@ -59,7 +59,7 @@ enum OutputSink {
     Prefix(String),
 }
 
-/// The destination of one transfer's body, and the number of its bytes.
+/// The destination of one transfer's body, and the number of bytes received.
 struct ReceivedBody {
     out: Option<File>,
     len: u64,
@@ -98,7 +98,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes a handle with the options of all transfers.
+/// Creates a curl handle with the options that all transfers share.
 fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Error>> {
     let mut easy = Easy2::new(ReceivedBody { out: None, len: 0 });
     easy.fail_on_error(true)?;
@@ -112,7 +112,7 @@ fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Erro
     Ok(easy)
 }
 
-/// Prepares the handle for the URL with this index.
+/// Sets the handle's URL and output to those of the URL with this index.
 fn aim(easy: &mut Easy2<ReceivedBody>, asked: &TransferArguments, index: usize) -> Result<(), Box<dyn Error>> {
     easy.url(&asked.urls[index])?;
     easy.get_mut().out = match &asked.sink {
@@ -125,7 +125,7 @@ fn aim(easy: &mut Easy2<ReceivedBody>, asked: &TransferArguments, index: usize) 
     Ok(())
 }
 
-/// Runs the transfers one after another. Returns the length of all bodies together.
+/// Runs the transfers one after another. Returns the total length of all bodies.
 fn in_turn(asked: &TransferArguments) -> Result<u64, Box<dyn Error>> {
     let mut easy = handle(asked)?;
     for index in 0..asked.urls.len() {
@@ -135,8 +135,8 @@ fn in_turn(asked: &TransferArguments) -> Result<u64, Box<dyn Error>> {
     Ok(easy.get_ref().len)
 }
 
-/// Runs up to `parallel` transfers at a time in this thread. A finished handle is used for the next
-/// URL.
+/// Runs up to `parallel` transfers at a time in this thread. A handle whose transfer has finished
+/// is used for the next URL.
 fn together(asked: &TransferArguments, parallel: usize) -> Result<u64, Box<dyn Error>> {
     let mut multi = Multi::new();
     multi.pipelining(false, asked.http2)?;

@@ -21,7 +21,7 @@ pub(super) const JOB: BenchJob =
 const HAUL: &str = "libhaul";
 const CURL: &str = "libcurl";
 const LIMIT: &str = "send + recv";
-/// The length of a large page of the job `site`.
+/// The length in bytes of a large page of the job `site`.
 pub(super) const PAGE: u64 = 335_114;
 pub(crate) const FORM: &str = "user=somebody&password=secret&remember=yes";
 
@@ -69,7 +69,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Returns the command line with which haul sends `count` requests.
+/// Returns the command line with which haul sends `count` requests. With `form`, they are POSTs of
+/// it.
 pub(crate) fn argv(server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     words("haul", server, path, count, form)
 }

@@ -1,7 +1,9 @@
-//! The growth of cost with pages, the length of a body, connections, the round trip, and cores.
+//! Curves: how the cost grows with the number of pages, the length of a body, the number of
+//! connections, the round trip, and the number of cores.
 //!
 //! Each point is a separate part, `CURVE@X`. `bench curves:pages` runs one curve. In every round,
-//! haul and curl print how many bytes they received; the other jobs check the bytes themselves.
+//! haul and curl print how many bytes they received, and only this number is checked. The other
+//! jobs check the bytes themselves.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +20,8 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
-/// The points of the curve over the number of pages; the site's pages are repeated as needed.
+/// The points of the curve over the number of pages. If the site has fewer pages, they are
+/// repeated.
 const PAGES: [(&str, usize); 4] =
     [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
 /// The points of the curve over the number of bytes of one body.
@@ -32,8 +35,8 @@ const BODY: [(&str, u64); 8] = [
     ("body@1000000000", 1_000_000_000),
     ("body@10000000000", 10_000_000_000),
 ];
-/// The maximum length of bodies that are written. Longer ones are sparse files, since ten gigabytes
-/// are too much to write for one point of a curve.
+/// The largest length of bodies that are written to disk. Longer ones are sparse files, since ten
+/// gigabytes are too much to write for one point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
 /// The points of the curve over the number of concurrent connections.
 const PARALLEL: [(&str, usize); 4] =
@@ -82,7 +85,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Makes the part for a point. It has few rounds, since there are many points.
+/// Creates the part for a point of a curve. It has few rounds, since there are many points.
 fn card(
     bench: &JobEnvironment,
     part: &'static str,
@@ -106,12 +109,13 @@ fn card(
     }
 }
 
-/// Makes the check that a client prints this number of bytes in total.
+/// Creates the check that a client prints this number of bytes in total.
 fn said(len: u64) -> AnswerCheck {
     AnswerCheck::Told(None, OutputDigest { len, sha256: String::new() })
 }
 
-/// Returns the paths of `count` pages of the site, repeated as needed, and their total length.
+/// Returns the paths of `count` pages of the site, repeated if it has fewer, and their total
+/// length.
 fn cycled(files: &SiteFiles, count: usize) -> (Vec<String>, u64) {
     let numbers = files.site.as_numbers();
     let chosen = || numbers.iter().cycle().take(count);
@@ -194,7 +198,7 @@ fn of_rtt(
     Ok(card(bench, part, entries, name, WorkUnit::Requests(paths.len())))
 }
 
-/// Makes the part for a number of cores. The work is that of the job `site`.
+/// Creates the part for a number of cores. Its work is that of the job `site`.
 fn of_cores(
     bench: &JobEnvironment,
     files: &SiteFiles,

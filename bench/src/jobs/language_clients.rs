@@ -1,6 +1,6 @@
-//! The common part of the jobs `perl` and `python`. A program in the language sends requests one at
-//! a time with different clients. Its arguments are `WAY HOST PORT PATH COUNT [FORM]`, where WAY is
-//! a client. The C program of `c-requests` shows the lower limit.
+//! Code that the jobs `perl` and `python` share. A program in the language sends requests one at a
+//! time with different clients. Its arguments are `WAY HOST PORT PATH COUNT [FORM]`, where WAY is
+//! the name of a client. The C program of `c-requests` shows the lower limit.
 
 use std::process::{Command, Stdio};
 
@@ -13,25 +13,26 @@ use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, Wo
 use crate::one_core::OneCore;
 use crate::server::SiteServer;
 
-/// A client: the displayed name, its name in the program, and the module that it needs.
+/// A client: the displayed name, its name as an argument of the program, and the module that it
+/// needs.
 pub(super) type LanguageClient = (&'static str, &'static str, &'static str);
 
-/// The displayed name of the lower limit.
+/// The displayed name of the contestant that shows the lower limit.
 const LIMIT: &str = "send + recv, C";
 
-/// The settings of a job that sends requests one at a time from a language.
+/// The settings of a job in which a program of some language sends requests one at a time.
 pub(super) struct OneByOneJob<'a> {
-    /// The interpreter and its program.
+    /// The command: the interpreter and the path of the program.
     pub(super) script: &'a [&'a str],
     /// The installed clients.
     pub(super) clients: &'a [LanguageClient],
-    /// The client that the goals apply to.
+    /// The client to which the goals apply.
     pub(super) haul: &'static str,
-    /// The number of requests, and the maximum CPU time as a multiple of the limit's, for each of
-    /// the parts small, page and post.
+    /// For each of the parts small, page and post: the number of requests, and the goal for the CPU
+    /// time as a multiple of the limit's.
     pub(super) parts: [(usize, f64); 3],
-    /// A client that posts so slowly that it sends a twentieth of the requests, in a separate part
-    /// with haul only.
+    /// A client that posts so slowly that it sends only a twentieth of the requests. It has a
+    /// separate part in which only haul is compared with it.
     pub(super) slow_to_post: Option<&'static str>,
     /// A client that uses haul, the same client without haul, and the maximum ratio of their CPU
     /// times.
@@ -39,7 +40,7 @@ pub(super) struct OneByOneJob<'a> {
 }
 
 impl OneByOneJob<'_> {
-    /// Makes the parts of the job. Their servers run until the job is over.
+    /// Creates the parts of the job. Their servers run until the job is over.
     pub(super) fn cards(&self, bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         c_requests::compile(&bench.work)?;
         let bodies = BodyFiles::new(&home().join("work"), bench.options.seed)?;
@@ -115,8 +116,8 @@ pub(super) fn peers(clients: &[LanguageClient]) -> impl Iterator<Item = &'static
     clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
 }
 
-/// Returns the clients whose module is installed, which the command from `asks` checks. Prints the
-/// others.
+/// Returns the clients whose module is installed, and prints the others. `asks` returns the command
+/// that checks a module.
 pub(super) fn installed(clients: &[LanguageClient], asks: impl Fn(&str) -> Command) -> Vec<LanguageClient> {
     let has = |(name, _, module): &LanguageClient| {
         let found =

@@ -1,4 +1,4 @@
-//! The common part of the jobs with large bodies: a server, and each client's command line.
+//! Code that the jobs with large bodies share: a server, and each client's command line.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use crate::job_part::{AnswerCheck, Contestant};
 use crate::server::SiteServer;
 use crate::tls_files;
 
-/// The names of contestants in goals.
+/// The name of haul's contestant in goals.
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
@@ -21,10 +21,10 @@ pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";
 
-/// The maximum peak memory of haul, however large the body.
+/// The goal for haul's peak memory in MB, however large the body is.
 pub(super) const MEMORY_MB: f64 = 32.0;
 
-/// The name of the file that a client writes.
+/// The name of the file to which a client writes.
 const FILE: &str = "out";
 /// The option with which curl and haul print the size of a transfer.
 const SAY: &str = "%{size_download}";
@@ -69,12 +69,12 @@ impl BodyServer {
     }
 }
 
-/// Returns the length of a body: `len`, or the size from the command line if that is less.
+/// Returns the length of a body: `len`, or the size given on the command line if that is smaller.
 pub(super) fn at_most(bench: &JobEnvironment, len: u64) -> u64 {
     bench.options.size.map_or(len, |size| size.min(len))
 }
 
-/// A body to fetch.
+/// A large body to fetch: its URL, digest and further options.
 pub(super) struct BulkBody {
     pub(super) url: String,
     tls: bool,
@@ -85,7 +85,7 @@ pub(super) struct BulkBody {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkClient {
     Haul,
-    /// haul with one stream, even if more would be faster.
+    /// haul with one stream, even if it would use more by itself.
     HaulOne,
     Curl,
     /// libcurl's easy interface, in the version from bench/libcurl/Cargo.lock.
@@ -106,7 +106,7 @@ pub(super) enum BulkOutput {
 }
 
 impl BulkBody {
-    /// Makes contestants of these clients, with the same destination.
+    /// Creates contestants of these clients. The body goes to the same destination with each.
     pub(super) fn to(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<Contestant> {
         clients.iter().map(|client| self.contestant(*client, sink)).collect()
     }
@@ -127,7 +127,8 @@ impl BulkBody {
         Contestant { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
     }
 
-    /// Returns the shell command whose output is checked for a client.
+    /// Returns the shell command that fetches the body with this client for the check of the
+    /// output.
     fn proof(&self, client: BulkClient) -> String {
         let words = self.words(client, BulkOutput::Pipe).join(" ");
         words.replacen("haul ", "$HAUL ", 1).replacen("curl ", "$CURL ", 1)
@@ -178,7 +179,7 @@ impl BulkClient {
     }
 }
 
-/// Contestants that show what the machine can do; see [`crate::least_work`].
+/// Contestants that do the minimum of work on this machine; see [`crate::least_work`].
 pub(super) mod limits {
     use super::*;
 

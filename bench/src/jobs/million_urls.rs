@@ -1,4 +1,4 @@
-//! Memory for long lists: ten thousand URLs against a million, with tiny bodies, in order.
+//! Memory for long lists: compares ten thousand URLs with a million, with tiny bodies in order.
 
 use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;

@@ -1,4 +1,4 @@
-//! The jobs, one in each file, and the code that they share.
+//! The jobs of the bench, one in each file, and the code that they share.
 
 mod body_prefixes;
 pub(crate) mod c_requests;
@@ -39,7 +39,7 @@ use crate::options::BenchOptions;
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
 
-/// A job of the scorecard, which has one part or several.
+/// A job of the scorecard. It has one part or several.
 pub(crate) struct BenchJob {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -71,13 +71,13 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &curves::JOB,
 ];
 
-/// The peers that scripts/bench-peers.sh builds.
+/// The names of the programs that scripts/bench-peers.sh builds.
 const PEERS: [&str; 2] = ["easyget", "htcat"];
 
-/// The number of starts in a run of a program that takes only milliseconds.
+/// The number of starts in each run of a program that takes only milliseconds.
 const IN_A_ROW: u32 = 20;
 
-/// The length of the responses in the jobs with small responses.
+/// The length in bytes of the responses in the jobs with small responses.
 const SMALL: usize = 300;
 
 /// Returns the directory of this package, which contains `results/` and `work/`.
@@ -85,7 +85,8 @@ pub(crate) fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The environment in which a job runs: its options, its working directory, and its servers.
+/// The environment in which a job runs: the bench's options, the working directory, and the
+/// servers.
 pub(crate) struct JobEnvironment<'a> {
     pub(crate) job: &'static BenchJob,
     pub(crate) options: &'a BenchOptions,
@@ -110,7 +111,7 @@ impl<'a> JobEnvironment<'a> {
         self.held.push(Box::new(server));
     }
 
-    /// Returns the program with this name, if it is installed.
+    /// Returns the path of the program with this name; `None` if it is not installed.
     pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         match name {
             "curl" if self.options.curl.is_some() => self.options.curl.clone(),
@@ -133,12 +134,12 @@ impl<'a> JobEnvironment<'a> {
         all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
     }
 
-    /// Returns the length of a large body: `full`, or the size from the command line.
+    /// Returns the length of a large body: `full`, or the size given on the command line.
     fn length(&self, full: u64) -> u64 {
         self.options.size.unwrap_or(full)
     }
 
-    /// Returns how many of something a job uses: `full`, or only a few in a smoke run.
+    /// Returns the number of requests or files of a job: `full`, or only a few in a smoke run.
     fn count(&self, full: usize) -> usize {
         if self.options.smoke { full.div_ceil(1000).max(20) } else { full }
     }
@@ -153,8 +154,8 @@ impl<'a> JobEnvironment<'a> {
         card
     }
 
-    /// Returns the contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word)
-    /// is installed. Prints the others.
+    /// Returns the contestants whose program is installed, and prints the others. The program is
+    /// `$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word.
     fn entries(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
@@ -185,8 +186,8 @@ impl<'a> JobEnvironment<'a> {
         Ok(file.flush()?)
     }
 
-    /// Writes a URL list, `list`, and config files for curl with the same URLs: `null.cfg` (each
-    /// body to /dev/null) and `stdout.cfg`.
+    /// Writes a URL list, `list`, and two config files for curl with the same URLs: `null.cfg`
+    /// writes each body to /dev/null, `stdout.cfg` to standard output.
     fn write_url_lists(&self, urls: &[String]) -> Result<()> {
         self.write_lines("list", urls.iter().cloned())?;
         self.write_lines("stdout.cfg", urls.iter().map(|url| format!("url = \"{url}\"")))?;
@@ -194,8 +195,8 @@ impl<'a> JobEnvironment<'a> {
     }
 
     /// Calls [`write_url_lists`](JobEnvironment::write_url_lists) for pages of the site. Also
-    /// writes `files.cfg` (each body to a file under `pages/`), and the names of these files to
-    /// `names`.
+    /// writes `files.cfg`, which writes each body to a file under `pages/`, and the names of these
+    /// files to `names`.
     fn write_page_lists(&self, base: &str, paths: &[String]) -> Result<()> {
         let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
         self.write_url_lists(&urls)?;
@@ -205,44 +206,47 @@ impl<'a> JobEnvironment<'a> {
     }
 }
 
-/// Makes a contestant that runs a program directly.
+/// Creates a contestant that runs a program without a shell. `words` is the command line, split at
+/// blanks.
 fn plain(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
-/// Makes a contestant whose program is started [`IN_A_ROW`] times in each run.
+/// Creates a contestant whose program is started [`IN_A_ROW`] times in each run.
 fn in_a_row(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { times: IN_A_ROW, ..plain(name, words, check) }
 }
 
-/// Makes a contestant that runs a line of shell.
+/// Creates a contestant that runs a shell command.
 fn shell(name: &'static str, line: impl Into<String>, check: AnswerCheck) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
-/// Returns a shell line that starts haul's agent at `$dir/a`, runs `calls`, and stops the agent.
-/// The path of a socket must be short, and that of the working directory may be long.
+/// Returns a shell command that starts haul's agent at `$dir/a`, runs `calls`, and stops the agent.
+/// The socket is in `$dir`, because the path of a socket must be short and that of the working
+/// directory may be long.
 fn with_agent(calls: &str) -> String {
     format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
 }
 
-/// The name of the system's curl, if [`JobEnvironment::program`] returns another one that was built
-/// for the bench. The system's starts more slowly.
+/// The name of the contestant for the system's curl. It takes part if [`JobEnvironment::program`]
+/// returns another curl, which was built for the bench. The system's starts more slowly.
 pub(crate) const SYSTEM_CURL: &str = "system-curl";
 
-/// nghttp2's load generator. It discards bodies and checks nothing, and so shows what one
-/// connection can do.
+/// The name of nghttp2's load generator. It discards bodies without a check, and so shows the limit
+/// of one connection.
 const H2LOAD: &str = "h2load";
 
-/// Makes a contestant of h2load with `requests` requests on one connection, 50 at a time. `what` is
-/// a quoted URL, or `-i` and a file of URLs. h2load prints the number of body bytes.
+/// Creates a contestant of h2load with `requests` requests on one connection, 50 at a time. `what`
+/// is a quoted URL, or `-i` and a file of URLs. h2load prints the number of body bytes, which is
+/// checked.
 fn h2load(requests: usize, what: &str, all: OutputDigest) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
     shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), AnswerCheck::Told(None, all))
 }
 
-/// Returns a shell line that runs `fetch`, which writes pages to files in parallel, and prints the
-/// files in the order of the list.
+/// Returns a shell command that runs `fetch`, which writes pages to files in parallel, and then
+/// prints the files in the order of the list.
 fn pages_in_order(fetch: &str) -> String {
     format!("rm -rf pages && mkdir pages && {fetch} && cd pages && xargs cat < ../names && cd .. && rm -r pages")
 }
@@ -255,7 +259,7 @@ struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Writes the site's files to a directory that all jobs share, unless they are there already.
+    /// Writes the site's files to a directory that all jobs share, if they are not there already.
     fn prepare(options: &BenchOptions) -> Result<SiteFiles> {
         let site = Site::scaled(options.seed, options.pages);
         let root = home().join("work").join(format!("site-{}-{}", options.seed, options.pages));

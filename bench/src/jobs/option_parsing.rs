@@ -1,5 +1,5 @@
-//! Option parsing and output set-up: one small plain request with twenty options. The difference to
-//! the job `cold` is the cost of the options.
+//! Option parsing and output set-up: one small plain request with twenty options. The difference
+//! from the job `cold` is the cost of the options.
 
 use super::{BenchJob, JobEnvironment, SiteFiles, in_a_row};
 use crate::Result;

@@ -1,6 +1,6 @@
-//! Requests of a Perl program, one at a time on a warm connection, with HTTP::Haul, LWP with and
-//! without it, other Perl clients, and the lower limit (the C program of `c-requests`). Also all
-//! pages of the site, six at a time, with the clients that can do that.
+//! Requests of a Perl program, one at a time on a warm connection. The clients are HTTP::Haul, LWP
+//! with and without it, other Perl clients, and the lower limit (the C program of `c-requests`).
+//! The clients that support it also fetch all pages of the site, six at a time.
 //!
 //! The programs are in `bench/perl/requests.pl`. They use the HTTP::Haul that `make bindings` has
 //! built in `bindings/perl/blib`.
@@ -58,8 +58,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Makes the part that fetches all pages of the site, six at a time, with HTTP::Haul's `each` and
-/// its counterparts in other clients.
+/// Creates the part that fetches all pages of the site, six at a time. HTTP::Haul uses its method
+/// `each`, the other clients what they have instead.
 fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPart> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

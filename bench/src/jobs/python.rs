@@ -1,9 +1,9 @@
 //! Requests of a Python program: one at a time on a warm connection, and the site's pages
-//! concurrently. The clients are haul, requests with and without it, others, and the lower limit
-//! (the C program of `c-requests`).
+//! concurrently. The clients are haul, requests with and without haul, other clients, and the lower
+//! limit (the C program of `c-requests`).
 //!
 //! The programs are in `bench/python`. They run in the environment that `scripts/bench-python.sh`
-//! makes, with pinned versions of the peers, and haul from `make python`.
+//! creates, with pinned versions of the peers, and haul from `make python`.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -62,7 +62,7 @@ const PAGES: [LanguageClient; 14] = [
 /// The interpreter's path, relative to the working directory of the commands.
 const PYTHON: &str = "environment/bin/python";
 /// The command that runs Python without environment variables. requests reads all of them twice for
-/// each request, which took half of its time with the seventy variables of a CI system.
+/// each request: with the seventy variables of a CI system, that took half of its time.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
@@ -129,7 +129,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     Ok(card)
 }
 
-/// Returns the clients whose module the interpreter has.
+/// Returns the clients whose module this Python can import.
 fn installed(work: &Path, clients: &[LanguageClient]) -> Vec<LanguageClient> {
     language_clients::installed(clients, |module| {
         let mut python = Command::new(PYTHON);

@@ -1,8 +1,8 @@
-//! One GET with a rate limit on each connection, as object stores have: the gain from more
-//! connections.
+//! One GET with a rate limit on each connection, as object stores have. It measures the gain from
+//! more connections.
 //!
-//! nginx's `limit_rate` would limit a request, so a relay limits the connections. It also delays
-//! the TCP handshake by a round trip.
+//! nginx's `limit_rate` would limit each request, so a relay limits the connections instead. The
+//! relay also delays the TCP handshake by a round trip.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const RTT: Duration = Duration::from_millis(20);
 
-/// A part of the job: a link with limited rate.
+/// A part of the job: a link with a limited rate.
 struct LimitedLink {
     part: &'static str,
     tls: bool,

@@ -1,4 +1,5 @@
-//! One GET whose connection already uses the whole link: the cost of trying more connections.
+//! One GET whose connection already uses the whole link. It measures the cost of trying more
+//! connections.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ pub(super) const JOB: BenchJob = BenchJob {
 };
 
 const LEN: u64 = 1 << 30;
-/// The round trip and the rate of a link that all connections share.
+/// The link that all connections share: its round trip, its rate in bytes per second, and the
+/// length of the body to fetch over it.
 const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 300_000_000);
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {

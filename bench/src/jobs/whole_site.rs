@@ -1,9 +1,9 @@
 //! The original task: fetch indexes, extract AS numbers, fetch their pages, extract CIDR blocks,
 //! and print them sorted and unique.
 //!
-//! The recipes are those that people write: one curl with a config of URLs, `xargs -P20`, and the
-//! hybrid of 20 curls with 287 URLs each. The two parallel ones mix up their outputs, so their
-//! result is wrong; they are run to show this.
+//! The shell recipes are those that people write: one curl with a config of URLs, `xargs -P20`, and
+//! both combined: 20 curls with 287 URLs each. The two parallel recipes mix up their outputs, so
+//! their result is wrong. They are run to show this.
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell};
 use crate::Result;

@@ -19,12 +19,12 @@ use crate::terminal_table;
 const WIDTH: u32 = 1000;
 const NAMES: i32 = 270;
 const PANEL: i32 = 360;
-/// The length of the longest bar. The rest of the column is for its number.
+/// The length of the longest bar, in pixels. The rest of the column is for its number.
 const LONGEST: f64 = 200.0;
 const ROW: i32 = 24;
 const HEAD: i32 = 58;
-/// The maximum length of a bar as a multiple of the best one. Longer bars are cut off, or the
-/// others would become too small.
+/// The largest length of a bar as a multiple of the best one's. Longer bars are cut off, since they
+/// would make the others too small.
 const MOST: f64 = 8.0;
 
 /// Draws the results of a job's parts as SVG bar charts, one below the other.
@@ -93,7 +93,7 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     Ok(())
 }
 
-/// Returns the kind of CPU time to compare: only the client's, if the reader of its pipe was
+/// Returns the kind of CPU time to compare. It is the client's alone if the reader of its pipe was
 /// measured, too.
 fn cpu_of(sheet: &PartResult) -> FigureKind {
     if sheet.entries.iter().any(|entry| entry.median(FigureKind::Client).is_some()) {

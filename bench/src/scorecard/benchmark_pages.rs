@@ -39,7 +39,7 @@ pub(super) fn html(record: &BenchRecord, causes: &Causes) -> Result<String> {
     Ok(document::html(&format!("haul: benchmarks, {}", record.date), &blocks))
 }
 
-/// Draws all charts. Returns each with its name.
+/// Draws all charts. Returns the name and the SVG of each.
 pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let mut charts: Vec<(String, String)> = Vec::new();
     charts.extend(overview_chart::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
@@ -95,7 +95,7 @@ fn blocks(record: &BenchRecord, causes: &Causes) -> Result<Vec<DocumentBlock>> {
     Ok(blocks)
 }
 
-/// Makes the README's table, and the text that says where its numbers come from.
+/// Creates the README's table, and the text that says where its numbers come from.
 fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
     let rows = readme_figures::job_rows(record);
@@ -117,7 +117,7 @@ fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// Makes the tables of all jobs, with a row for each contestant.
+/// Creates the tables of all jobs, with a row for each contestant.
 fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
     let mut blocks = vec![DocumentBlock::Paragraph(
         "Figures are medians of the rounds. A ratio is the median of the rounds' ratios, each within its round."
@@ -133,7 +133,7 @@ fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// Makes the description of the measurement, the machine and the programs.
+/// Creates the description of the measurement, the machine and the programs.
 fn method(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
     let mut blocks = vec![DocumentBlock::Heading(2, "How it is measured".to_owned())];
@@ -212,7 +212,7 @@ fn misses(verdicts: &[GoalVerdict], causes: &Causes) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// Makes the table of a part, below its description.
+/// Creates the description and the table of a part.
 fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
     let table = terminal_table::ResultTable::of(sheet);
     let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {

@@ -9,23 +9,23 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub(super) const HAUL: RGBColor = RGBColor(0, 114, 178);
 pub(super) const PEER: RGBColor = RGBColor(230, 159, 0);
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
-/// The colour of haul's second contestant in line charts.
+/// The colour of the second of haul's contestants in line charts.
 pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);
 pub(super) const CUT: RGBColor = RGBColor(178, 60, 0);
 pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-/// The result of drawing, which fails only if a chart has no size.
+/// The result of drawing a chart. It is an error only if the chart has no size.
 pub(super) type DrawResult<T> = Result<T, Box<dyn Error>>;
 
-/// Returns a text style with this height in pixels. The text is centred vertically at its point and
-/// lies on this side of it.
+/// Returns a text style with this height in pixels. The text is centred vertically at its point;
+/// `side` is the side of the text at which the point lies.
 pub(super) fn font(size: u32, colour: RGBColor, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&colour).pos(Pos::new(side, VPos::Center))
 }
 
-/// Returns a bold text style for marks.
+/// Returns a bold text style for emphasised text.
 pub(super) fn marked(size: u32, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().style(FontStyle::Bold).color(&TEXT).pos(Pos::new(side, VPos::Center))
 }

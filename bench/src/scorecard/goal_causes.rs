@@ -1,5 +1,4 @@
-//! The causes of missed goals, by the number of the goal. They are written by hand in
-//! `bench/causes.md`.
+//! The causes of missed goals, by the number of the goal. People write them in `bench/causes.md`.
 //!
 //! ```text
 //! ## 3.7
@@ -9,11 +8,12 @@
 
 use std::collections::BTreeMap;
 
-/// The paragraphs about each goal, by its number.
+/// The paragraphs about each goal, by the goal's number.
 pub(super) struct Causes(BTreeMap<String, Vec<String>>);
 
 impl Causes {
-    /// Parses the file. Text before the first heading is for its editors, and ignored.
+    /// Parses the text of the file. Text before the first heading is for its editors, and is
+    /// ignored.
     pub(super) fn read(text: &str) -> Causes {
         let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for section in format!("\n{text}").split("\n## ").skip(1) {

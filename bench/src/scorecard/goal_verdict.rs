@@ -1,10 +1,10 @@
-//! The comparison of the project's goals with the results of a run.
+//! Compares the project's goals with the results of a run.
 
 use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
 use crate::job_part::{FigureKind, WorkUnit};
 use crate::record::{BenchRecord, ContestantRuns, PartResult, median};
 
-/// A goal and its result, as text for a table.
+/// A goal and its result, as text for a row of a table.
 #[derive(Debug, PartialEq)]
 pub(super) struct GoalVerdict {
     pub(super) id: &'static str,
@@ -18,13 +18,13 @@ pub(super) struct GoalVerdict {
 /// The outcome of a comparison with a goal.
 #[derive(Debug, PartialEq)]
 pub(super) enum GoalStatus {
-    /// The median meets the goal. So do the results of the first number of rounds, out of the
-    /// second.
+    /// The median meets the goal. The first number is that of the rounds that meet it, the second
+    /// that of all rounds.
     Met(usize, usize),
     Missed(usize, usize),
-    /// The tests that show whether the goal is met.
+    /// Tests show whether the goal is met; this text names them.
     Tested(&'static str),
-    /// The run has no such result, for this reason.
+    /// The run has no result for this goal, for this reason.
     Unmeasured(String),
 }
 
@@ -93,7 +93,8 @@ impl GoalVerdict {
     }
 }
 
-/// Returns the result in each round, in the unit of the bound, and the maximum allowed.
+/// Returns the result in each round, and the largest value that the goal allows, in the unit of the
+/// bound.
 fn figures(
     sheet: &PartResult,
     haul: &ContestantRuns,

@@ -1,4 +1,4 @@
-//! Line charts: how wall time, CPU time and memory grow.
+//! Line charts: wall time, CPU time and memory against the values of a curve.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use crate::record::BenchRecord;
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
 
-/// A curve of the job `curves`.
+/// A curve of the job `curves`, with the texts of its chart.
 pub(super) struct Curve {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     axis: &'static str,
-    /// True if the values of X grow by factors, so that the axis is logarithmic.
+    /// True if the values of X grow by factors. The axis is then logarithmic.
     by_factors: bool,
 }
 
-/// All curves.
+/// The curves, in the order of their charts.
 pub(super) const ALL: [Curve; 5] = [
     Curve { name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
     Curve { name: "body", title: "A longer body", axis: "bytes", by_factors: true },
@@ -36,7 +36,7 @@ pub(super) const ALL: [Curve; 5] = [
     Curve { name: "cores", title: "More cores for the client", axis: "cores, the whole first job", by_factors: false },
 ];
 
-/// The points of one contestant.
+/// The line of one contestant: its points.
 struct CurveLine {
     name: String,
     look: LineStyle,
@@ -108,7 +108,7 @@ fn lines(curve: &Curve, record: &BenchRecord, what: FigureKind) -> Vec<CurveLine
     lines
 }
 
-/// An axis with marks that are chosen in this file. plotters' own axes would mark 1.2 cores.
+/// An axis whose marks are chosen here. The axes of the crate `plotters` would mark 1.2 cores.
 struct Axis {
     range: Range<f64>,
     by_factors: bool,
@@ -116,7 +116,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Makes a logarithmic axis that extends beyond the values by the factor `room`. It is marked
+    /// Creates a logarithmic axis that extends beyond the values by the factor `room`. It is marked
     /// at powers of ten, and also at 2 and 5 times these if there are few.
     fn by_factors(values: &[f64], room: f64) -> Axis {
         let (low, high) = (least(values) / room, most(values) * room);
@@ -133,7 +133,7 @@ impl Axis {
         Axis { range, by_factors: true, marks }
     }
 
-    /// Makes a linear axis that is marked at the values, except where labels would overlap.
+    /// Creates a linear axis that is marked at the values, except where labels would overlap.
     fn by_steps(values: &[f64]) -> Axis {
         let span = most(values) - least(values);
         let mut sorted = values.to_vec();
@@ -219,7 +219,7 @@ fn panel(area: &PlotArea<'_>, curve: &Curve, title: &str, lines: &[CurveLine], x
 enum LineStyle {
     Haul,
     Peer,
-    /// The second of haul's contestants.
+    /// The second of haul's contestants in the chart.
     Other,
 }
 

@@ -1,10 +1,10 @@
-//! The files that are made from results: `docs/benchmarks.md` and its charts, the table of every
-//! job (`bench/results/rows.md`), the README's figures, and one HTML page.
+//! The files that are generated from results: `docs/benchmarks.md` and its charts, the table of
+//! every job (`bench/results/rows.md`), the README's figures, and one HTML page.
 //!
 //! ```text
-//! bench scorecard                               of the newest whole run under bench/results
+//! bench scorecard                               from the newest complete run under bench/results
 //! bench scorecard bench/results/2026-….json
-//! bench scorecard --check                       writes nothing; fails if anything in the repository differs
+//! bench scorecard --check                       writes nothing; fails if a file in the repository would change
 //! ```
 //!
 //! The only other input is `bench/causes.md`, in which people explain missed goals.
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the names and contents of the repository's files that are made from results.
+/// Returns the names and contents of the repository's files that are generated from results.
 fn made(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let causes = causes()?;
     let mut made = vec![
@@ -81,7 +81,8 @@ fn causes() -> Result<Causes> {
     Ok(Causes::read(&fs::read_to_string(home().join("causes.md"))?))
 }
 
-/// Fails if a file under `root` differs from its new content. The error names the first such file.
+/// Fails if a file under `root` differs from its generated content. The error names the first such
+/// file.
 fn compare(root: &Path, made: &[(String, String)]) -> Result<()> {
     for (name, text) in made {
         let there = fs::read_to_string(root.join(name)).unwrap_or_default();
@@ -96,7 +97,8 @@ fn root() -> PathBuf {
     home().join("..")
 }
 
-/// Returns the newest file of a whole run: the last one by date, then by name.
+/// Returns the newest results file of a complete run, by date, then by name; `None` if there is
+/// none.
 fn newest(results: &Path) -> Result<Option<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(results)? {

@@ -13,12 +13,12 @@ const NAMES: i32 = 170;
 const PANEL: i32 = 410;
 /// The length of a bar for the ratio 1.00, in pixels.
 const ONE: f64 = 180.0;
-/// The maximum ratio that is drawn. Longer bars are cut off; their number is printed.
+/// The largest ratio that is drawn in full. Longer bars are cut off; their number is printed.
 const MOST: f64 = 1.2;
 const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
-/// Draws the chart of all parts that have a peer; `None` if no part has one.
+/// Draws the chart of all parts that have a peer; `None` if no part has a peer.
 pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     let rows: Vec<(&PartResult, [Option<Ratio>; 2])> = record
         .sheets
@@ -65,14 +65,14 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     Ok(Some(svg))
 }
 
-/// The ratio of haul's result to the best peer's.
+/// The ratio of haul's result to that of the best peer.
 struct Ratio {
     value: f64,
     peer: String,
 }
 
-/// Returns the ratio for haul's first contestant; `None` if outputs of haul or of all peers were
-/// wrong.
+/// Returns the ratio of haul's first contestant to the best peer; `None` if outputs of haul or of
+/// all peers were wrong.
 fn ratio(sheet: &PartResult, what: FigureKind) -> Option<Ratio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.

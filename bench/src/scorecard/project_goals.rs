@@ -1,13 +1,13 @@
-//! The goals of the project, with the result that each is compared with.
+//! The goals of the project, and the result that each is compared with.
 //!
-//! They are separate from the goals of the jobs, which their authors chose. These are the project's
-//! promises, in the original words. Each has a row even if its job does not exist.
+//! The jobs have other goals, which their authors chose. The goals here are the project's promises,
+//! in the original words. Each has a row even if its job does not exist.
 
 use crate::job_part::FigureKind;
 
 /// A goal of the project.
 pub(super) struct ProjectGoal {
-    /// The number of the goal, with that of its section. The causes of a miss are found by it.
+    /// The number of the goal, with that of its section in front. `bench/causes.md` refers to it.
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
     pub(super) proof: GoalProof,
@@ -15,13 +15,13 @@ pub(super) struct ProjectGoal {
 
 /// The proof that a goal is met.
 pub(super) enum GoalProof {
-    /// The result `what` of the contestant `of` in the part `sheet`.
+    /// The goal is about a result: `what` of the contestant `of` in the part `sheet`.
     Figure { sheet: &'static str, of: &'static str, what: FigureKind, bound: ProjectGoalBound },
     /// The goal is proved by tests.
     Tests(&'static str),
 }
 
-/// The bound on a result.
+/// The bound that a goal sets on a result.
 pub(super) enum ProjectGoalBound {
     /// The maximum ratio to the result of this contestant in the same round.
     Of(&'static str, f64),
@@ -31,11 +31,11 @@ pub(super) enum ProjectGoalBound {
     Most(f64),
     /// The maximum number of microseconds per request.
     Micros(f64),
-    /// The minimum rate in MB/s. The result is a wall time.
+    /// The minimum rate in MB/s, while the result is a wall time.
     Speed(f64),
 }
 
-/// The numbers and headings of the sections.
+/// The numbers and headings of the sections of goals.
 pub(super) const SECTIONS: [(&str, &str); 5] = [
     ("1", "Many small pages"),
     ("2", "Requests from a program, one at a time on a warm connection"),
@@ -62,7 +62,7 @@ const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> Pro
 use FigureKind::{Client, Cpu, FirstByte, Rss, Wall};
 use ProjectGoalBound::{Micros, Most, Of, OfBest, Speed};
 
-/// All goals, in their order.
+/// All goals, in the order of their numbers.
 pub(super) const ALL: &[ProjectGoal] = &[
     figure("1.1", "whole job at least 4× as fast as the best right shell way", "site", "haul", Wall, OfBest(0.25)),
     figure("1.2", "then 5×", "site", "haul", Wall, OfBest(0.2)),

@@ -5,8 +5,8 @@ use crate::Result;
 use crate::job_part::FigureKind;
 use crate::record::BenchRecord;
 
-/// Returns the README with the figures of these results. A piece of text stays as it is if the
-/// results lack one of its jobs.
+/// Returns the README with the figures of these results. A generated text stays unchanged if the
+/// results lack a job that it needs.
 pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
@@ -21,7 +21,8 @@ pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
     Ok(text)
 }
 
-/// Returns the ratio of a contestant's result to that of the best peer, and the peer's name.
+/// Returns the ratio of a contestant's result to that of the best peer, and the peer's name; `None`
+/// if the results lack either.
 fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: FigureKind) -> Option<(f64, String)> {
     let sheet = record.sheet(sheet)?;
     let peer = sheet.best_peer(what)?;
@@ -42,7 +43,7 @@ fn site(record: &BenchRecord) -> Option<String> {
     Some(wrapped(&text) + "\n")
 }
 
-/// The rows of the table: description, part, contestant, and kind of result.
+/// The rows of the table: a description, the part, the contestant, and the kind of result.
 const ROWS: [(&str, &str, &str, FigureKind); 12] = [
     ("Thousands of pages, the whole job", "site", "haul", FigureKind::Wall),
     ("Fetching alone", "fetch", "haul --unordered", FigureKind::Cpu),
@@ -58,8 +59,8 @@ const ROWS: [(&str, &str, &str, FigureKind); 12] = [
     ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", FigureKind::Wall),
 ];
 
-/// The head of the table of jobs. The share is the ratio of haul's wall time or CPU time to the
-/// best peer's.
+/// The column titles of the table of jobs. "haul's share" is the ratio of haul's wall time or CPU
+/// time to the best peer's.
 pub(super) const JOB_HEAD: [&str; 5] = ["job", "haul's share", "of", "best peer", "`make bench JOB=`"];
 
 /// Returns the rows of the table of jobs: description, ratio, wall or CPU, best peer, job.
