@@ -44,9 +44,9 @@ pub struct ParsedArgs {
     pub help_first: Vec<Option<String>>,
     /// `--agent-status` or `--agent-stop`, which is carried out instead of transfers.
     pub agent_command: Option<crate::agent::control::AgentCommand>,
-    /// The warnings for the user.
+    /// The warnings for the user, which are printed before the first transfer.
     pub warnings: Vec<String>,
-    /// Notes that are shown only with `-v`.
+    /// The notes of the curl persona, which are printed only with `-v` or a trace.
     pub notes: Vec<String>,
     /// The error that ended the reading of the default config file; `None` if there was none.
     pub curlrc_fault: Option<UsageError>,
@@ -169,11 +169,11 @@ pub struct ParsedStage {
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
-    /// The request settings.
+    /// The settings of the stage's requests, such as the method and the header fields.
     pub request: ParsedRequest,
-    /// The transfer settings.
+    /// The settings of the stage's transfers: limits, retries, connections and TLS.
     pub transfer: TransferArgs,
-    /// The proxy settings.
+    /// The settings of the stage's proxy.
     pub proxy: ParsedProxy,
     /// `-i`: prints header fields before the body.
     pub include: bool,
@@ -199,7 +199,7 @@ pub struct ParsedRequest {
     pub referer: Option<Vec<u8>>,
     /// `-e ';auto'`: sets `Referer` to the URL that redirected.
     pub auto_referer: bool,
-    /// The texts of `-b`, joined.
+    /// `-b TEXT`: the cookies to send. Several texts are joined by `;`.
     pub cookie: Option<Vec<u8>>,
     /// `-u`: the user and password.
     pub user: Option<ParsedUser>,
@@ -215,7 +215,7 @@ pub struct ParsedRequest {
     pub netrc_optional: bool,
     /// `--netrc-file`: the netrc file to read.
     pub netrc_file: Option<PathBuf>,
-    /// `-d` and similar options, in order.
+    /// `-d` and similar options: the pieces of the request content, in order.
     pub data: Vec<ParsedData>,
     /// `-G`: appends the data to the query.
     pub get: bool,

@@ -107,7 +107,7 @@ impl AgentConnection {
     /// Connects to the agent, and starts it if none is running.
     ///
     /// # Errors
-    /// The reason why the agent cannot be used.
+    /// The agent cannot be started, or its socket cannot be trusted.
     pub fn open(args: &AgentArgs) -> Result<Self, AgentRefusal> {
         Ok(Self::over(spawn::connect_or_start(&args.place()?, args.idle)?))
     }

@@ -12,23 +12,23 @@ use super::client::AgentConnection;
 use super::protocol::{AgentMessage, CallMessage};
 use super::socket::{AgentRefusal, SocketPath};
 
-/// Commands for a running agent.
+/// A command to a running agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentCommand {
-    /// `--agent-status`: returns the agent's status.
+    /// `--agent-status`: asks for the agent's status.
     Status,
-    /// `--agent-stop`: ends the agent once its transfers are complete.
+    /// `--agent-stop`: asks the agent to exit once its transfers are complete.
     Stop,
 }
 
-/// The reason why the agent gave no answer.
+/// The reason why a command to the agent failed.
 #[derive(Debug)]
 pub enum AgentControlError {
     /// No agent listens on this socket.
     Nobody(SocketPath),
-    /// The socket is not safe to connect to.
+    /// The agent cannot be used, for example because other users can reach its socket.
     Refused(AgentRefusal),
-    /// The agent did not answer.
+    /// The connection to the agent failed before it answered.
     Silent(std::io::Error),
 }
 

@@ -98,7 +98,7 @@ impl<'a> FrameReader<'a> {
     }
 }
 
-/// A value that a frame can hold.
+/// A value that can be encoded into a frame, and decoded from it.
 pub trait FrameValue: Sized {
     /// Appends the encoding of this value to the frame.
     fn put(&self, writer: &mut FrameWriter);
@@ -213,7 +213,7 @@ pub(crate) trait FrameFields {
     fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)>;
 }
 
-/// Returns the encoding of one value.
+/// Returns the encoding of one value, for tests.
 #[cfg(test)]
 pub(crate) fn encoded(value: &impl FrameValue) -> Vec<u8> {
     let mut writer = FrameWriter::default();

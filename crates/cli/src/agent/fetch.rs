@@ -71,7 +71,7 @@ impl<'a> AgentFetcher<'a> {
     /// limit does not apply to files that the agent writes.
     ///
     /// # Errors
-    /// The reason why the agent cannot be used.
+    /// The agent cannot be started, or its socket cannot be trusted.
     pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentRefusal> {
         if getrlimit(Resource::Fsize).current.is_some() {
             return Ok(Self::alone(client));

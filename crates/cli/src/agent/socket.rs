@@ -40,7 +40,7 @@ const STUCK: Duration = Duration::from_secs(10);
 /// The name of the socket's default directory, which is below `XDG_RUNTIME_DIR`.
 const DIRECTORY: &str = "haul";
 
-/// The reason why the agent is not used.
+/// The reason why a caller does not use the agent, but fetches without it.
 #[derive(Debug)]
 pub enum AgentRefusal {
     /// `XDG_RUNTIME_DIR`, which contains the default directory, is not set.

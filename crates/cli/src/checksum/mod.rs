@@ -21,10 +21,10 @@ pub use list::{ChecksumList, LIST_MAX, NoDigest};
 use std::fmt;
 use std::str::FromStr;
 
-/// The value of `--checksum`.
+/// The value of `--checksum`: a digest, or the place of a list of digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChecksumArg {
-    /// `ALGORITHM:HEX`.
+    /// `ALGORITHM:HEX`: the digest of the body itself.
     Digest(ExpectedDigest),
     /// The URL (http or https) or the file name of a list of checksums, which [`ChecksumList`]
     /// parses.

@@ -91,7 +91,7 @@ impl ParsedForm {
 /// The parsed value of one `-F`. It does not implement `Debug`, because contents may be secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum FormItem {
-    /// A part.
+    /// A part of the form: a field, or files under one field name.
     Part(ParsedPart),
     /// `=(`: begins a nested list. The parts of the next `-F` options belong to it.
     Open(ParsedPart),

@@ -72,12 +72,12 @@ pub struct FetchArgs {
     pub retry_after: Option<Duration>,
 }
 
-/// The destination of the content.
+/// The destination of the downloaded content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FtpOutput {
-    /// `-o -`.
+    /// `-o -`: standard output.
     Stdout,
-    /// `-o FILE`.
+    /// `-o FILE`: the file with this name.
     File(PathBuf),
     /// A file in the working directory, named after the last segment of the URL's path.
     #[default]

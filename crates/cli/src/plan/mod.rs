@@ -54,7 +54,7 @@ pub use transfer::{HttpVersion, ResolveArg, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};
 pub use value_template::{ValueEncoding, ValueTemplate};
 
-/// The plan of one run of the program.
+/// The plan of one run: its operations and settings, with defaults filled in and files read.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     /// The groups of options that `--next` separates; they run one after the other. Never empty.
@@ -175,7 +175,7 @@ impl GlobalArgs {
     }
 }
 
-/// The format of `--stats`.
+/// The format in which `--stats` prints the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatsFormat {
     /// Lines of text.
@@ -346,9 +346,10 @@ pub struct StageArgs {
     pub template: Option<UrlTemplate>,
     /// The settings of the requests. They are not inherited from the previous stage.
     pub request: RequestArgs,
-    /// The transfer settings. Inherited from the previous stage.
+    /// The settings of transfers, such as limits and TLS. They are inherited from the previous
+    /// stage.
     pub transfer: TransferArgs,
-    /// The proxy settings. Inherited from the previous stage.
+    /// The proxy settings. They are inherited from the previous stage.
     pub proxy: ProxyArgs,
     /// The output other than bodies. It is not inherited.
     pub report: ReportArgs,
@@ -475,25 +476,25 @@ pub enum TimeCond {
 pub enum FieldArg {
     /// `Name: value`: adds the field, or replaces the one that haul would send.
     Set {
-        /// The field's name.
+        /// The name of the header field.
         name: String,
-        /// The field's value without surrounding blanks.
+        /// The value of the header field, without surrounding blanks.
         value: Vec<u8>,
     },
     /// `Name:`: leaves out the field that haul would send.
     Remove {
-        /// The field's name.
+        /// The name of the header field.
         name: String,
     },
     /// `Name;`: sends the field without a value.
     Empty {
-        /// The field's name.
+        /// The name of the header field.
         name: String,
     },
 }
 
 impl FieldArg {
-    /// Returns the field's name.
+    /// Returns the name of the header field.
     pub fn name(&self) -> &str {
         match self {
             FieldArg::Set { name, .. } | FieldArg::Remove { name } | FieldArg::Empty { name } => name,

@@ -66,7 +66,7 @@ impl Default for ProxyArgs {
     }
 }
 
-/// The choice of a proxy.
+/// The choice of a proxy: from the environment, from an option, or none.
 #[derive(Clone)]
 pub enum ProxyChoice {
     /// The proxy that the environment variables name for the scheme of the URL, such as

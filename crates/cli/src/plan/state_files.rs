@@ -11,7 +11,8 @@
 
 use std::path::PathBuf;
 
-/// The cookie settings of a stage, without `-b TEXT`.
+/// The cookie files and the cookie jar of a stage. (The cookies of `-b TEXT` are part of the
+/// request.)
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieArgs {
     /// `-b FILE`: files from which cookies are read, in order; `-` is standard input. A missing

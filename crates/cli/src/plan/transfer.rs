@@ -20,7 +20,7 @@ use haul::request::{RedirectRules, RetryRules, SpeedLimit};
 use super::{ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, ProtocolArgs, StateFileArg};
 use crate::persona::Persona;
 
-/// The transfer settings of a stage.
+/// The transfer settings of a stage: limits, retries, connections and TLS.
 #[derive(Clone, Debug)]
 pub struct TransferArgs {
     /// The settings that the engine has in the same form: `--fail`, `--fail-with-body`, the
@@ -31,7 +31,7 @@ pub struct TransferArgs {
     pub options: RequestOptions,
     /// `--proto` and similar options: the schemes that URLs and redirects may have.
     pub redirect: ProtocolArgs,
-    /// The cookie settings, without `-b TEXT`.
+    /// The cookie files and jar. (The cookies of `-b TEXT` are part of the request.)
     pub cookies: CookieArgs,
     /// `--hsts`: the storage of the hosts that must be reached by https (RFC 6797).
     pub hsts: StateFileArg,
@@ -49,7 +49,7 @@ pub struct TransferArgs {
     /// `-Y` and `-y`: the speed in bytes per second, and the time for which a transfer may be
     /// slower. If either is zero, there is no limit: see [`TransferArgs::slowest`].
     pub speed_limit: SpeedLimit,
-    /// The HTTP versions that may be used.
+    /// The HTTP versions that the transfers may use.
     pub http_version: HttpVersion,
     /// `--resolve`: addresses of hosts, in order. A later entry replaces an earlier one for the
     /// same host and port.
@@ -171,7 +171,7 @@ impl Default for TlsArgs {
 pub struct ResolveArg {
     /// The host name in lower case, without brackets; `*` stands for every host.
     pub host: String,
-    /// The port.
+    /// The port of the URLs to which the addresses apply.
     pub port: u16,
     /// The addresses of the host. Empty for `-HOST:PORT`, which removes an earlier entry.
     pub addresses: Vec<IpAddr>,

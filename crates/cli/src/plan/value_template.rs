@@ -10,7 +10,7 @@
 
 use haul_policy::urlencode;
 
-/// The placeholder of the extracted value.
+/// The placeholder, which a value that `--extract` found replaces.
 const PLACEHOLDER: &[u8] = b"{}";
 
 /// The encoding of a value that replaces a placeholder.

@@ -36,7 +36,7 @@ pub struct WriteOut {
     tokens: Vec<FormatToken>,
 }
 
-/// One element of a format.
+/// One element of a format: a text, a variable, or a directive such as `%{stderr}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormatToken {
     /// Literal text.

@@ -2,9 +2,9 @@
 //! stage after `--then`, one after the other, and through the agent.
 //!
 //! A run with the option is compared with a run without it: the exit code, the output, the requests
-//! at the server, and the files. An option that is parsed but not used makes no difference. Options
-//! that need more than a plain HTTP server (TLS, other proxies, time) name the tests that show
-//! their effect. The help of options without an effect says so.
+//! that the server receives, and the files. An option that is parsed but not used makes no
+//! difference. Options that need more than a plain HTTP server (TLS, other proxies, time) name the
+//! tests that show their effect. An option without an effect must say so in its help.
 
 use crate::common;
 

@@ -90,7 +90,7 @@ pub struct ResponseStart {
     pub validator: Option<Validator>,
 }
 
-/// The result of a call.
+/// The result of a call, which the agent sends after the whole body.
 #[derive(Debug)]
 pub struct AgentCallResult {
     /// The sizes, times and addresses of the transfer.

@@ -23,7 +23,7 @@ pub const LIST_MAX: usize = 16 << 20;
 /// The reason why a list gives no digest for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDigest {
-    /// The list contains no checksum that haul knows.
+    /// The text contains no line with a checksum, so that it is no list.
     NotAList,
     /// The list contains only MD5 sums for this file.
     Md5Only,
@@ -195,7 +195,7 @@ fn digest_of(entries: &[ListEntry]) -> Option<Result<ExpectedDigest, NoDigest>> 
     strongest.map(|digest| Ok(digest.clone())).or(has_md5.then_some(Err(NoDigest::Md5Only)))
 }
 
-/// A line that holds a checksum.
+/// A parsed line of a list: a checksum, and the file that it is for.
 struct ChecksumLine<'a> {
     /// The name of the file; `None` for standard input or a digest alone.
     name: Option<Cow<'a, [u8]>>,

@@ -25,7 +25,8 @@ pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Resu
     Ok(())
 }
 
-/// Converts the proxy settings; `None` for direct connections.
+/// Converts the proxy settings of a stage to the engine's. Returns `None` for
+/// [`ProxyChoice::Direct`].
 pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     let (proxy, environment) = match &args.choice {
         ProxyChoice::Direct => return Ok(None),

@@ -4,7 +4,7 @@ use haul::state::auth::{AuthOptions, NetrcText};
 
 use crate::plan::{self, AuthArgs};
 
-/// Converts the credentials of a stage.
+/// Converts the credentials of a stage to the engine's [`AuthOptions`].
 pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
     AuthOptions {
         user: args.user.clone(),

@@ -16,7 +16,7 @@ use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, Operation, OutputArg, ValueEncoding, append_query};
 use crate::run::transfers::output_names::OutputNames;
 
-/// The placeholder of the extracted value.
+/// The placeholder, which a value that `--extract` found replaces.
 const PLACEHOLDER: &[u8] = b"{}";
 
 /// A stage after `--then`. `number` is its index in the stages of the operation, from 1.

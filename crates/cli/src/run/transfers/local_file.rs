@@ -102,7 +102,7 @@ impl LocalFile {
     }
 }
 
-/// The copying of a local file to a sink.
+/// The state of one transfer, which copies a local file to a sink.
 struct LocalFileTransfer<'a> {
     request: &'a RequestOptions,
     reporter: &'a Reporter,
