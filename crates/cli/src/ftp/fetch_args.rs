@@ -1,5 +1,5 @@
-//! The command line of FreeBSD's fetch(1), as the ports system calls it: `fetch -Fpr -S SIZE -o
-//! FILE URL`.
+//! The command line of FreeBSD's fetch(1), as the ports system calls it:
+//! `fetch -Fpr -S SIZE -o FILE URL`.
 //!
 //! ```
 //! use haul_cli::ftp::fetch_args::parse;

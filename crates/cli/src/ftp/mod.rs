@@ -7,8 +7,8 @@
 //!  fetch -Fpr -S SIZE https://mirror/a.tgz   a file: resumed, of that length, with the server's date
 //! ```
 //!
-//! Programs parse the messages on standard error. pkg_add acts on `Redirected to`, on `Error
-//! retrieving` and on `connect: Connection timed out`, and shows its user every line that it does
+//! Programs parse the messages on standard error. pkg_add acts on `Redirected to`, on
+//! `Error retrieving` and on `connect: Connection timed out`, and shows its user every line that it does
 //! not know. So haul prints the messages of ftp. A reader that closes the output early is no error,
 //! and causes no message.
 //!

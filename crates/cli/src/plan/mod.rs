@@ -61,8 +61,8 @@ pub struct RunPlan {
     pub operations: Vec<Operation>,
     /// The settings of the whole run.
     pub global: GlobalArgs,
-    /// The warnings to print before the first transfer, each as a line that begins with `Warning:
-    /// `. `-s` suppresses those after the first `outspoken` ones.
+    /// The warnings, which are printed before the first transfer, one line each. `-s` suppresses
+    /// all but the first [`RunPlan::outspoken`] ones.
     pub warnings: Vec<String>,
     /// The number of warnings at the beginning of `warnings` that are printed even with `-s`.
     pub outspoken: usize,
