@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_from_urls() {
+    fn file_names_come_from_urls() {
         let table = [
             ("http://h/a/b.html?x=/y#z", Some("b.html")),
             ("http://h/dir/", Some("dir")),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_dispositions() {
+    fn file_names_come_from_content_disposition() {
         let table: &[(&[u8], Option<&str>)] = &[
             (b"attachment; filename=a.txt", Some("a.txt")),
             (b"inline; filename='a.txt", Some("a.txt")),

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn body_equals_curls() {
+    fn multipart_body_equals_that_of_curl() {
         let typed = FormPart {
             content_type: Some("x/y".into()),
             ..FormPart::file("f", "q", FormPartContent::Source { index: 3, length: None })

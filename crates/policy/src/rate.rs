@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_gives_nothing() {
+    fn clock_that_goes_backwards_adds_no_tokens() {
         let mut bucket = TokenBucket::new(1_000_000, MonotonicTime(SECOND));
         bucket.take(bucket.burst());
         assert_eq!(bucket.available(MonotonicTime(SECOND + SECOND / 100)), 10_000);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn transient_statuses_are_curls() {
+    fn transient_statuses_equal_those_of_curl() {
         let rules = RetryRules::default();
         let retried: Vec<u16> =
             (0..=999).filter(|s| wait(&rules, AttemptOutcome::Status(*s), 0, true).is_some()).collect();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn idempotent_methods_are_the_rfcs() {
+    fn idempotent_methods_equal_those_of_rfc9110() {
         for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"] {
             assert!(is_idempotent(method));
         }

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn services_keys_are_bound_and_lookalikes_are_not() {
+    fn service_key_fields_are_secret_lookalikes_are_not() {
         for name in ["X-JFrog-Art-Api", "X-Shopify-Access-Token", "DD-API-KEY", "CF-Access-Client-Secret", "X-Token"] {
             assert!(is_secret_field(name) && !may_send(name, SecretHandling::Drop) && is_hidden_field(name), "{name}");
             assert!(may_send_as_curl(name, SecretHandling::Drop), "{name}");

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_templates_take_http_urls_only() {
+    fn template_of_one_placeholder_accepts_http_urls_only() {
         let t = t("{}");
         for good in ["http://h/x?y&amp;z#f", "HTTPS://H:1/", "http://h/../\u{e9}"] {
             assert_eq!(t.expand(good.as_bytes()).as_deref(), Ok(good));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn literal_origins_are_known() {
+    fn origin_without_placeholder_is_returned() {
         let origin = |text: &str| t(text).literal_origin().map(|o| o.to_string());
         assert_eq!(origin("HTTP://u:p@H:80/{}").as_deref(), Some("http://h"));
         assert_eq!(origin("https://h?{}").as_deref(), Some("https://h"));

@@ -127,7 +127,7 @@ fn newest_valid_checkpoint_counts() {
 }
 
 #[test]
-fn too_many_spans_lose_the_smallest() {
+fn smallest_ranges_are_left_out_of_full_checkpoint() {
     let mut done = ByteRanges::new();
     let mut at = 0;
     for index in 0..1000u64 {
@@ -148,7 +148,7 @@ fn too_many_spans_lose_the_smallest() {
 }
 
 #[test]
-fn spans_beyond_the_slot_are_not_claimed() {
+fn ranges_beyond_the_total_are_left_out() {
     let long = Checkpoint { boot: vec![b'b'; MAX_BOOT + 1], ..checkpoint() };
     let (_, read) = decode(&long.encode(1)).unwrap();
     assert_eq!(read, Checkpoint { boot: Vec::new(), ..checkpoint() });

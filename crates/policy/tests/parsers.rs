@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_templates_make_http_urls(matched in urlish()) {
+    fn template_of_one_placeholder_makes_http_urls(matched in urlish()) {
         if let Ok(url) = UrlTemplate::parse("{}").unwrap().expand(matched.as_bytes()) {
             prop_assert_eq!(&url, &matched);
             prop_assert!(Target::parse(&url).unwrap().userinfo().is_none());

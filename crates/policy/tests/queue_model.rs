@@ -261,7 +261,7 @@ fn remembered_pauses_are_bounded() {
 }
 
 #[test]
-fn head_starts_above_the_caps() {
+fn awaited_job_starts_above_the_caps() {
     let mut queue: JobQueue<u64, &str> = JobQueue::new(QueueCaps { total: 3, per_host: 2 });
     for seq in 1..=3 {
         queue.push(&["x", "y"][seq as usize % 2], seq, seq);
@@ -278,7 +278,7 @@ fn head_starts_above_the_caps() {
 }
 
 #[test]
-fn long_list_does_not_keep_all_slots() {
+fn host_with_many_jobs_leaves_room_for_others() {
     let mut queue: JobQueue<(), &str> = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
     for seq in [0, 1, 5, 6] {
         queue.push(&"long", seq, ());

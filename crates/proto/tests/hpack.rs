@@ -37,7 +37,7 @@ fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: Indexing) -> V
 
 /// Checks the examples of RFC 7541, Appendix C.2: single fields.
 #[test]
-fn representations_of_the_rfc() {
+fn single_fields_match_rfc7541_examples() {
     let cases = [
         ("400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572", ("custom-key", "custom-header"), false),
         ("040c 2f73 616d 706c 652f 7061 7468", (":path", "/sample/path"), false),
@@ -86,7 +86,7 @@ fn responses() -> Vec<FieldList> {
 
 /// Checks the examples of RFC 7541, Appendix C.3 (plain) and C.4 (Huffman-coded).
 #[test]
-fn requests_of_the_rfc() {
+fn requests_match_rfc7541_examples() {
     let plain = [
         "8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
         "8286 84be 5808 6e6f 2d63 6163 6865",
@@ -109,7 +109,7 @@ fn requests_of_the_rfc() {
 /// Checks the examples of RFC 7541, Appendix C.5 and C.6: a table of 256 bytes, so that entries are
 /// evicted.
 #[test]
-fn responses_of_the_rfc() {
+fn responses_match_rfc7541_examples() {
     let plain = [
         "4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 3a32 3120 474d
          546e 1768 7474 7073 3a2f 2f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
@@ -163,7 +163,7 @@ fn malformed_blocks_are_refused() {
 
 /// Checks that a smaller size evicts entries from the tables of both ends.
 #[test]
-fn a_smaller_table_is_announced() {
+fn smaller_table_size_is_announced() {
     let list = fields(&[("a", "one"), ("b", "two")]);
     let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
     for limit in [4096, 0, 4096, 60, 40, 100] {
@@ -176,7 +176,7 @@ fn a_smaller_table_is_announced() {
 }
 
 #[test]
-fn secrets_enter_no_table() {
+fn sensitive_fields_enter_no_dynamic_table() {
     let list = fields(&[("authorization", "Basic YTpi"), ("x-token", "abc")]);
     let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
     let first = encode(&mut encoder, &list, Indexing::Never);

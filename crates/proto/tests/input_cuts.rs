@@ -34,7 +34,7 @@ fn session(wire: &[u8], requests: &[RequestHead<'_>], cuts: &[usize]) -> Vec<H1O
 }
 
 #[test]
-fn one_cut_at_every_position() {
+fn cutting_input_once_changes_no_event() {
     for wire in SESSIONS {
         let whole = session(wire, &[get(); 3], &[]);
         for cut in 0..=wire.len() {
@@ -44,7 +44,7 @@ fn one_cut_at_every_position() {
 }
 
 #[test]
-fn cuts_at_every_position_at_once() {
+fn input_byte_by_byte_changes_no_event() {
     for wire in SESSIONS {
         let cuts: Vec<usize> = (0..wire.len()).collect();
         assert_eq!(session(wire, &[get(); 3], &cuts), session(wire, &[get(); 3], &[]), "{}", wire.escape_ascii());
@@ -87,7 +87,7 @@ fn sessions_cover_every_kind_of_framing() {
 }
 
 #[test]
-fn tunnel_cut_at_every_position() {
+fn cutting_a_tunnel_response_changes_no_event() {
     let wire = b"HTTP/1.1 200 Established\r\nVia: x\r\n\r\n\r\nHTTP/1.1 is not read any more";
     let whole = session(wire, &[with_method("CONNECT")], &[]);
     assert!(matches!(&whole[..], [H1Observation::Tunnel(_, _, rest)] if rest.starts_with(b"\r\nHTTP")));

@@ -143,7 +143,7 @@ fn chunked_body_and_trailers_are_framed() {
 }
 
 #[test]
-fn the_output_is_bounded() {
+fn unsent_output_is_bounded() {
     for body in [BodyLength::Known(1 << 20), BodyLength::Chunked] {
         let mut conn = H1Machine::new(H1Config::default());
         conn.enqueue(Timestamp(0), &post(body)).unwrap();
@@ -167,7 +167,7 @@ fn the_output_is_bounded() {
 }
 
 #[test]
-fn a_full_output_takes_nothing() {
+fn full_output_accepts_no_body_bytes() {
     let mut conn = H1Machine::new(H1Config::default());
     conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
     while conn.body_credit() != Some(0) {

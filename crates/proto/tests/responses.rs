@@ -374,7 +374,7 @@ fn direct_body_is_moved_by_the_driver() {
 }
 
 #[test]
-fn only_known_lengths_are_direct() {
+fn direct_body_needs_a_known_length() {
     for wire in [
         &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
         b"HTTP/1.1 200 OK\r\n\r\n",

@@ -118,7 +118,7 @@ fn strongest_allowed_scheme_is_chosen() {
 }
 
 #[test]
-fn basic_and_bearer_values() {
+fn basic_and_bearer_values_are_encoded() {
     let basic = |user: &[u8], password: &[u8]| Credentials::new(user, password).unwrap().basic();
     assert_eq!(basic(b"Aladdin", b"open sesame"), b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     // RFC 7617 §2.1, in UTF-8.
@@ -150,7 +150,7 @@ fn parameter(value: &[u8], name: &str) -> String {
 }
 
 #[test]
-fn rfc7616_section_3_9_1() {
+fn digest_answers_match_rfc7616_section_3_9_1() {
     let me = Credentials::new("Mufasa", "Circle of Life").unwrap();
     let fields = "realm=\"http-auth@example.org\", qop=\"auth, auth-int\", nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
         opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\"";
@@ -174,7 +174,7 @@ fn rfc7616_section_3_9_1() {
 }
 
 #[test]
-fn rfc7616_section_3_9_2_with_its_erratum() {
+fn digest_answer_matches_corrected_rfc7616_example() {
     let me = Credentials::new("J\u{e4}s\u{f8}n Doe", "Secret, or not?").unwrap();
     let field = "Digest realm=\"api@example.org\", qop=\"auth\", algorithm=SHA-512-256, \
         nonce=\"5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK\", opaque=\"HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS\", \
@@ -192,7 +192,7 @@ fn rfc7616_section_3_9_2_with_its_erratum() {
 }
 
 #[test]
-fn rfc2069_and_rfc2617_examples() {
+fn digest_answers_match_rfc2069_and_rfc2617_examples() {
     let me = Credentials::new("Mufasa", "Circle Of Life").unwrap();
     // RFC 2617 §3.5, with and without quality of protection.
     let fields = "Digest realm=\"testrealm@host.com\", nonce=\"dcd98b7102dd2f0e8b11d0f600bfb0c093\", opaque=\"5ccc069c403ebaf9f0171e9517f40e41\"";

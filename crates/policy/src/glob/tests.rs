@@ -5,7 +5,7 @@ fn urls(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn expansions_equal_curls() {
+fn glob_expansions_equal_those_of_curl() {
     let table: &[(&str, &[&str])] = &[
         ("http://h/", &["http://h/"]),
         ("", &[""]),

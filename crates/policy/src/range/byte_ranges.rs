@@ -132,7 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn spans_work_at_the_edges_of_u64() {
+    fn ranges_work_at_the_edges_of_u64() {
         let mut spans = ByteRanges::new();
         spans.insert(u64::MAX - 5..u64::MAX);
         spans.insert(0..1);
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spans_behave_like_a_bitmap(ops in vec((any::<bool>(), 0..SIZE + 4, 0..12u64), 0..40), total in 0..=SIZE) {
+        fn ranges_behave_like_a_bitmap(ops in vec((any::<bool>(), 0..SIZE + 4, 0..12u64), 0..40), total in 0..=SIZE) {
             let mut spans = ByteRanges::new();
             let mut bits = vec![false; SIZE as usize + 20];
             for (add, start, length) in ops {

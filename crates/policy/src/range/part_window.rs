@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_of_an_earlier_run_are_filled() {
+    fn missing_ranges_of_earlier_runs_are_claimed() {
         let mut done = ByteRanges::new();
         done.insert(0..100);
         done.insert(500..800);

@@ -253,7 +253,7 @@ fn userinfo_is_decoded_and_never_printed() {
 }
 
 #[test]
-fn rfc3986_section_5_4_references() {
+fn rfc3986_reference_examples_are_resolved() {
     let base = t("http://a/b/c/d;p?q");
     let table = [
         ("g", "http://a/b/c/g"),

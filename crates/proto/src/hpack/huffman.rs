@@ -207,7 +207,7 @@ mod tests {
 
     /// Compares codes with rows of RFC 7541, Appendix B: the first, the longest, and some between.
     #[test]
-    fn codes_are_those_of_the_rfc() {
+    fn huffman_codes_match_the_rfc7541_table() {
         let rows = [(0, 0x1ff8), (10, 0x3fff_fffc), (48, 0), (97, 3), (58, 0x5c), (92, 0x7fff0), (255, 0x3ff_ffee)];
         for (symbol, code) in rows {
             assert_eq!(TABLES.codes[symbol], code, "{symbol}");

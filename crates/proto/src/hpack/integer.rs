@@ -63,7 +63,7 @@ mod tests {
 
     /// Checks the examples of RFC 7541, Appendix C.1.
     #[test]
-    fn examples_of_the_rfc() {
+    fn integers_match_rfc7541_examples() {
         both(10, 5, &[0x0a]);
         both(1337, 5, &[0x1f, 0x9a, 0x0a]);
         both(42, 8, &[0x2a]);

@@ -287,7 +287,7 @@ proptest! {
 
 /// Sends a thousand responses whose bodies are never released.
 #[test]
-fn stopped_readers_stay_inside_the_budget() {
+fn unreleased_bodies_stay_within_the_window() {
     let total = 4 << 20;
     let config = H2Config { connection_window: total, stream_window: 4_096, ..H2Config::default() };
     let mut model = WindowModel::new(config);

@@ -369,7 +369,7 @@ fn compression_survives_refused_heads() {
 }
 
 #[test]
-fn valid_neighbours_are_accepted() {
+fn input_just_within_the_limits_is_accepted() {
     let mut conn: H2Machine = asked(H2Config::default(), &get(), 3);
     let seen = answer(
         &mut conn,

@@ -73,7 +73,7 @@ fn session(wire: &[u8], cuts: &[usize]) -> (Vec<H2Observation>, Vec<u8>) {
 }
 
 #[test]
-fn one_cut_at_every_position() {
+fn cutting_input_once_changes_no_event() {
     for (number, wire) in sessions().iter().enumerate() {
         let whole = session(wire, &[]);
         for cut in 0..=wire.len() {
@@ -83,7 +83,7 @@ fn one_cut_at_every_position() {
 }
 
 #[test]
-fn cuts_at_every_position_at_once() {
+fn input_byte_by_byte_changes_no_event() {
     for (number, wire) in sessions().iter().enumerate() {
         let cuts: Vec<usize> = (0..wire.len()).collect();
         assert_eq!(session(wire, &cuts), session(wire, &[]), "session {number}");

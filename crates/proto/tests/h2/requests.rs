@@ -168,7 +168,7 @@ fn unknown_length_body_ends_with_trailers() {
 }
 
 #[test]
-fn windows_bound_a_body() {
+fn peer_windows_bound_a_request_body() {
     let mut conn = asked(H2Config::default(), &get(), 0);
     let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(200_000))).expect("valid");
     assert_eq!(conn.send_body(id, &[0; 100_000]).map(|taken| taken > 60_000), Ok(true), "64 KiB wait at most");

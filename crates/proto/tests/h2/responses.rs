@@ -149,7 +149,7 @@ fn refused_and_reset_requests_are_reported() {
 }
 
 #[test]
-fn go_away_lets_the_earlier_ones_end() {
+fn goaway_lets_earlier_requests_finish() {
     let mut conn = asked(H2Config::default(), &get(), 4);
     let last = 0x7fff_ffff;
     let seen = answer(&mut conn, &[headers(1, 0, OK), go_away(last, ErrorCode::NO_ERROR)]);
@@ -167,7 +167,7 @@ fn go_away_lets_the_earlier_ones_end() {
 }
 
 #[test]
-fn local_go_away_lets_requests_end() {
+fn sent_goaway_lets_requests_finish() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     conn.go_away();
     conn.go_away();

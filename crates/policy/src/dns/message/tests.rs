@@ -99,7 +99,7 @@ fn error_without_a_question_is_a_response() {
 }
 
 #[test]
-fn negative_answers_live_as_the_zone_says() {
+fn negative_answer_lifetime_follows_the_soa_record() {
     let mut answer = answer_to(QUERY, Rcode::NXDOMAIN).authority();
     let seconds = Ttl::from_secs;
     let soa = Soa::new(name("ns"), name("mail"), 1.into(), seconds(1), seconds(1), seconds(1), seconds(40));
@@ -127,7 +127,7 @@ fn truncated_and_rejected_queries_are_told_apart() {
 }
 
 #[test]
-fn every_cut_of_a_response_is_survived() {
+fn truncated_responses_never_panic() {
     let mut answer = answer_to(QUERY, Rcode::NOERROR);
     alias(&mut answer, "www.example", "b.example");
     address(&mut answer, "b.example", [1, 1, 1, 1], 60);
@@ -140,7 +140,7 @@ fn every_cut_of_a_response_is_survived() {
 
 proptest::proptest! {
     #[test]
-    fn arbitrary_messages_are_survived(bytes: Vec<u8>, rest: Vec<u8>) {
+    fn arbitrary_messages_never_panic(bytes: Vec<u8>, rest: Vec<u8>) {
         let _ = QUERY.parse_response(&bytes);
         let mut message = answer_to(QUERY, Rcode::NOERROR).finish();
         message[7] = 3;
