@@ -43,7 +43,7 @@ fn is_slow(place: *const u8) -> bool {
 
 const PAGE: usize = 4096;
 
-/// The alignment of buffers, in bytes.
+/// The alignment of the start of each buffer, in bytes.
 const ALIGNMENT: usize = 64;
 
 /// A store for unused buffers of one size.
@@ -137,7 +137,7 @@ impl<'a> Lease<'a> {
         Self { range: 0..bytes.len(), held: LeasedBytes::Part(bytes) }
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes of the lease.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.held {
@@ -161,17 +161,17 @@ impl<'a> Lease<'a> {
     }
 }
 
-/// Body bytes that a sink keeps.
+/// Body bytes that a sink keeps beyond the call in which it got them.
 #[derive(Debug)]
 pub enum Chunk {
     /// A range of a read buffer that the sink has taken.
     Buffer(Buffer, Range<usize>),
-    /// A copy.
+    /// A copy of the bytes.
     Copied(Vec<u8>),
 }
 
 impl Chunk {
-    /// Returns the bytes.
+    /// Returns the kept bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {

@@ -43,9 +43,9 @@ struct ErrorDetails {
 pub(crate) enum ErrorStage {
     /// The stage is not known. As far as haul knows, no request was sent.
     Unknown,
-    /// A connection was being made.
+    /// The failure occurred while a connection was being made.
     Connecting,
-    /// A request was sent.
+    /// The failure occurred after a request was sent.
     Sent,
     /// The request was redirected, and the redirect cannot be followed.
     Redirected,
@@ -280,7 +280,7 @@ impl Error {
         again.at(*stage)
     }
 
-    /// Returns the kind of failure.
+    /// Returns the kind of the failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.details.kind

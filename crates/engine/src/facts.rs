@@ -14,13 +14,13 @@ pub struct Facts {
     pub method: Option<Box<str>>,
     /// The `Referer` field of the last request, if a redirect has set it; otherwise `None`.
     pub referer: Option<Box<str>>,
-    /// The time when the transfer started.
+    /// The time when the transfer started, from which the other times are measured.
     pub started: Instant,
     /// The status of the final response; 0 without a response.
     pub status: u16,
     /// The status of the last response of a proxy to CONNECT; 0 without one.
     pub connect_status: u16,
-    /// The protocol version of the final response.
+    /// The protocol version of the final response; `None` without a response.
     pub version: Option<ProtocolVersion>,
     /// The number of bytes of all requests sent. Heads count in their HTTP/1.1 form.
     pub request_bytes: u64,
@@ -38,11 +38,11 @@ pub struct Facts {
     pub body_bytes: u64,
     /// The number of bytes of the body after decoding; `None` if it had no content coding.
     pub decoded_bytes: Option<u64>,
-    /// The number of redirects followed.
+    /// The number of redirects followed in the last attempt.
     pub redirects: u32,
-    /// The number of retries.
+    /// The number of retries of the transfer.
     pub retries: u32,
-    /// The number of requests sent.
+    /// The number of requests sent for the transfer.
     pub requests: u32,
     /// The number of connections opened for the transfer.
     pub connects: u32,
@@ -84,17 +84,17 @@ pub struct Facts {
 /// The time that a transfer spent in each phase, summed over all its exchanges.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Time spent on name lookups.
+    /// The time spent on name lookups.
     pub resolve: Duration,
-    /// Time spent on connection setup.
+    /// The time spent on connection setup.
     pub connect: Duration,
-    /// Time spent on TLS handshakes and on the setup of tunnels.
+    /// The time spent on TLS handshakes and on the setup of tunnels.
     pub tls: Duration,
-    /// Time spent waiting for responses, from a request to the first byte of its response.
+    /// The time spent waiting for responses, from a request to the first byte of its response.
     pub wait: Duration,
-    /// Time spent receiving responses, from their first bytes to their ends.
+    /// The time spent receiving responses, from their first bytes to their ends.
     pub receive: Duration,
-    /// Time spent on pauses before retries.
+    /// The time spent on pauses before retries.
     pub pause: Duration,
 }
 
@@ -112,13 +112,13 @@ impl PhaseTimes {
 /// Counts of the attempts before the last one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempts {
-    /// The number of connections opened.
+    /// The number of connections that the earlier attempts opened.
     pub connects: u32,
-    /// The number of redirects followed.
+    /// The number of redirects that the earlier attempts followed.
     pub redirects: u32,
 }
 
-/// A phase of a transfer.
+/// A phase of a transfer, whose duration is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferPhase {
     /// Waiting for a connection, or for the next exchange to begin.
@@ -178,7 +178,7 @@ impl Facts {
         }
     }
 
-    /// Begins another phase.
+    /// Begins another phase, and adds the time of the last one to [`PhaseTimes`].
     pub(crate) fn enter(&mut self, phase: TransferPhase, now: Instant) {
         self.end_phase(now);
         self.phase = phase;
@@ -212,7 +212,7 @@ impl Facts {
         Self { retries, requests, phase_times, earlier, phase, phase_began, ..Self::new(at) }
     }
 
-    /// Records that a request was sent.
+    /// Records that a request was sent, and the time.
     pub(crate) fn on_request(&mut self, now: Instant) {
         self.enter(TransferPhase::Wait, now);
         self.sent = now.saturating_duration_since(self.started);

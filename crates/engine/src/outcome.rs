@@ -8,7 +8,7 @@ use haul_proto::head::{Fields, ResponseHead};
 use crate::facts::Facts;
 use crate::{Error, Result};
 
-/// The outcome of a finished transfer.
+/// The outcome of a finished transfer: its result, the last response's head, and the facts.
 #[derive(Debug)]
 pub struct TransferOutcome {
     /// `Ok` if the body was delivered completely, otherwise the error that ended the transfer.
@@ -42,6 +42,6 @@ impl TransferOutcome {
 pub struct FollowedRedirect {
     /// The target of the request that was redirected.
     pub target: Target,
-    /// The head of the redirect response.
+    /// The head of the response that redirected.
     pub head: ResponseHead,
 }

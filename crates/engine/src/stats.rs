@@ -58,13 +58,13 @@ pub struct WireTraffic {
 }
 
 impl ClientStats {
-    /// Returns the totals so far.
+    /// Returns a copy of the totals so far.
     #[must_use]
     pub fn totals(&self) -> TransferTotals {
         self.totals.lock().ignore_poison().clone()
     }
 
-    /// Adds the totals of a worker.
+    /// Adds the totals of a worker to those of the client.
     pub(crate) fn add(&self, other: &TransferTotals) {
         let mut totals = self.totals.lock().ignore_poison();
         totals.add(other);

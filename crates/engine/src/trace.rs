@@ -28,7 +28,7 @@ use haul_proto::request::RequestHead;
 use crate::Error;
 use crate::outcome::TransferOutcome;
 
-/// An event of a transfer.
+/// An event of a transfer that an observer may report.
 #[derive(Debug, Clone)]
 pub enum TraceEvent<'a> {
     /// A message for the user, without a defined format.
@@ -36,7 +36,7 @@ pub enum TraceEvent<'a> {
     /// A request is being sent. Values of [fields that may hold
     /// secrets](haul_policy::secrets::is_hidden_field) are replaced.
     Request {
-        /// The request's head.
+        /// The head of the request, as it is sent.
         head: Cow<'a, str>,
     },
     /// The head of a response was received.
@@ -61,7 +61,7 @@ pub enum TraceEvent<'a> {
     },
     /// The last attempt failed, and another follows after a wait.
     Retry {
-        /// The reason why the last attempt failed.
+        /// The result of the last attempt, which is the reason for the retry.
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
@@ -80,7 +80,7 @@ pub enum TraceEvent<'a> {
 
 /// An observer of transfers, called on any worker's thread.
 pub trait TransferObserver: Send + Sync + fmt::Debug {
-    /// Reports an event.
+    /// Reports an event of a transfer.
     fn event(&self, event: &TraceEvent<'_>);
 
     /// Returns true if [`TraceEvent::Sent`] and [`TraceEvent::Received`] must be reported. Then the

@@ -24,7 +24,7 @@ use crate::transfer::TransferOutcome;
 /// The longest time for which the event loop gathers results before it notifies the program.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
-/// The queue of a batch's finished requests.
+/// The queue of a batch's finished requests, from which the program takes the results.
 pub(super) struct CompletionQueue {
     pub(super) budget: Arc<MemoryBudget>,
     order: BatchOrder,
@@ -38,7 +38,7 @@ pub(super) struct CompletionState {
     /// Results that finished before the result of an earlier request did, by the request's number.
     /// Used only with `BatchOrder::Input`.
     out_of_order: BTreeMap<u64, FinishedRequest>,
-    /// Results that the program can take.
+    /// Results that the program can take now, in order.
     ready: VecDeque<FinishedRequest>,
     /// The number of the request whose result is returned next, with `BatchOrder::Input`.
     next: u64,
@@ -134,7 +134,8 @@ impl CompletionQueue {
         state
     }
 
-    /// Returns the descriptor for [`Batch::fd`](super::Batch::fd).
+    /// Returns the descriptor for [`Batch::fd`](super::Batch::fd), which is readable while there
+    /// are results.
     pub(super) fn fd(&self) -> io::Result<OwnedFd> {
         let mut state = self.lock();
         if state.notifier.is_none() {

@@ -20,10 +20,10 @@ use crate::sink::{BodyInfo, PartialContent, Sink, TransferWaker};
 
 /// The value of `first` and `head` if there is no such request.
 const NONE: u64 = u64::MAX;
-/// The minimum budget, in bytes.
+/// The minimum budget, in bytes: a smaller one is raised to it.
 const LEAST: u64 = 16 << 10;
 
-/// The memory budget of a batch.
+/// The memory budget for the bodies of a batch.
 pub(super) struct MemoryBudget {
     most: u64,
     held: AtomicU64,

@@ -56,7 +56,7 @@ pub enum BatchOrder {
     /// In the order of the requests. The default.
     #[default]
     Input,
-    /// In the order of completion.
+    /// In the order in which the requests are completed.
     Completion,
 }
 
@@ -75,7 +75,7 @@ pub struct BatchOptions {
     /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
     pub pipeline: usize,
-    /// The order of the responses.
+    /// The order in which the responses are returned. Default: that of the requests.
     pub order: BatchOrder,
     /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
     /// yet. One body may exceed it. Default 64 MiB.
@@ -103,7 +103,7 @@ pub struct Batch {
     generation: u32,
 }
 
-/// A finished request of a [`Batch`].
+/// A finished request of a [`Batch`], with its outcome and its sink.
 pub struct FinishedRequest {
     id: u64,
     outcome: TransferOutcome,
@@ -118,7 +118,7 @@ impl FinishedRequest {
         self.id
     }
 
-    /// Returns the outcome of the request.
+    /// Returns the outcome of the request: its result, the head of its response, and the facts.
     #[must_use]
     pub fn outcome(&self) -> &TransferOutcome {
         &self.outcome

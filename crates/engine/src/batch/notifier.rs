@@ -30,7 +30,7 @@ impl Notifier {
         Ok(Self { read, write, is_readable: false })
     }
 
-    /// Returns true if the descriptor is readable.
+    /// Returns true if the descriptor is readable at present.
     pub(super) fn is_readable(&self) -> bool {
         self.is_readable
     }

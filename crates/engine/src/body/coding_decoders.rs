@@ -20,7 +20,7 @@ pub(super) struct DecodeStep {
     pub(super) produced: usize,
 }
 
-/// The decoder of one coding.
+/// A decoder of one content coding, such as gzip.
 pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     /// Decodes some input into `out`. If all input is consumed and `out` is not full, the decoder
     /// holds no further output.
@@ -30,7 +30,7 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     /// end after them.
     fn is_complete(&self) -> bool;
 
-    /// Returns the coding's name.
+    /// Returns the coding's name for error messages.
     fn name(&self) -> &'static str;
 
     /// Returns the size of the decoder's window: the decoded bytes that it keeps for back
@@ -52,7 +52,7 @@ enum KnownCoding {
     Deflate,
     Brotli,
     Zstd,
-    /// No coding: no decoder is needed.
+    /// No coding (`identity`): no decoder is needed.
     Identity,
 }
 
@@ -344,7 +344,7 @@ struct ZstdDecoder {
     progress: DecodeState,
     /// The largest window that is accepted, in bytes.
     most: u64,
-    /// The largest window so far, in bytes.
+    /// The largest window that the body has used so far, in bytes.
     window: u64,
     /// The first bytes of the current frame, collected until its header is complete.
     header: Vec<u8>,

@@ -49,7 +49,7 @@ impl DecoderMemory {
         Self { limit, ..Self::default() }
     }
 
-    /// Returns the number of bytes in use.
+    /// Returns the number of bytes that all decoders use at present.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

@@ -70,7 +70,7 @@ impl BodyDelivery {
         self
     }
 
-    /// Returns the sink.
+    /// Returns the sink that gets the delivered bytes.
     #[must_use]
     pub fn sink(&self) -> &dyn Sink {
         &*self.sink
@@ -329,7 +329,7 @@ pub enum SearchInput {
     Bytes,
 }
 
-/// The search for values in a body.
+/// The search for values in a body: the extractor and, for text, the converter to UTF-8.
 struct BodySearch {
     extractor: Extractor,
     search_in: SearchInput,

@@ -170,7 +170,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Makes the client.
+    /// Makes a client with these settings.
     #[must_use]
     pub fn build(self) -> Client {
         let Self { options, resolver, limits, max_requests } = self;

@@ -101,7 +101,7 @@ struct ProcessState {
     executor: OnceLock<Arc<Executor>>,
     /// The inboxes of the event loops that have the client's connections.
     inboxes: Mutex<Vec<Weak<WorkerInbox>>>,
-    /// The number of calls of [`Client::close_idle`].
+    /// The number of calls of [`Client::close_idle`], by which event loops notice a new call.
     close_count: AtomicU32,
     /// The state for a forked child of this process.
     child: OnceLock<Box<ProcessState>>,
@@ -224,12 +224,12 @@ impl Client {
         self.request("HEAD", url)
     }
 
-    /// Starts a POST request.
+    /// Starts a POST request (RFC 9110 section 9.3.3).
     pub fn post(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("POST", url)
     }
 
-    /// Starts a PUT request.
+    /// Starts a PUT request (RFC 9110 section 9.3.4).
     pub fn put(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("PUT", url)
     }
@@ -239,7 +239,7 @@ impl Client {
         self.request("PATCH", url)
     }
 
-    /// Starts a DELETE request.
+    /// Starts a DELETE request (RFC 9110 section 9.3.5).
     pub fn delete(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("DELETE", url)
     }
@@ -398,7 +398,8 @@ impl Client {
         inboxes.push(Arc::downgrade(inbox));
     }
 
-    /// Returns the number of calls of [`Client::close_idle`].
+    /// Returns the number of calls of [`Client::close_idle`], by which event loops notice a new
+    /// call.
     pub(crate) fn close_count(&self) -> u32 {
         self.parts().close_count.load(Ordering::Acquire)
     }

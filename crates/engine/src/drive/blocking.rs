@@ -48,7 +48,7 @@ const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 
 /// The number of remaining body bytes from which on the driver waits in `poll`.
 const WORTH_POLLING: u64 = 1 << 20;
 
-/// Runs a transfer to its end.
+/// Runs a transfer to its end on the calling thread, and returns its outcome.
 pub fn run(client: &Client, transfer: Box<Transfer>) -> TransferOutcome {
     run_to_end(client, transfer).into_outcome().0
 }
@@ -77,7 +77,7 @@ enum BlockingState {
     /// No exchange is in progress. The fields say how the next one starts: its transfer, the source
     /// of its connection, and the current time if it has just been read.
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
-    /// An exchange is in progress.
+    /// An exchange is in progress on a connection.
     Live(ActiveExchange),
     /// The transfer is over, and its outcome has been returned to the caller.
     Over,
@@ -86,7 +86,7 @@ enum BlockingState {
 /// The source of the connection for the next exchange.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConnectionSource {
-    /// The client's pool.
+    /// An idle connection from the client's pool, or a new one if there is none.
     Pool,
     /// A new connection: the last one broke, so idle ones of the same age may be broken, too.
     Fresh,
@@ -102,7 +102,7 @@ enum WaitMode {
     InPoll,
 }
 
-/// An exchange in progress.
+/// An exchange in progress: its connection, and the state of the driver.
 struct ActiveExchange {
     connection: HttpConnection,
     /// The time when the exchange began, until [`ActiveExchange::drive`] first uses it; then
@@ -115,11 +115,11 @@ struct ActiveExchange {
     send_error: Option<io::Error>,
 }
 
-/// The reason why an exchange stopped.
+/// The reason why [`ActiveExchange::drive`] returned.
 enum ExchangeStop {
     /// The connection has added its transfer to the finished ones.
     Finished,
-    /// The caller's `is_enough` returned true.
+    /// The caller's function `is_enough` returned true.
     Enough,
     /// The body is to be split into parts.
     WorthSplitting,
@@ -517,7 +517,7 @@ fn timed_out() -> Error {
     Error::new(ErrorKind::Timeout, "the operation timed out")
 }
 
-/// Opens a connection for the next exchange.
+/// Opens a connection for the transfer's next exchange.
 fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer) -> Result<HttpConnection> {
     let key = ConnectionKey::new(transfer.target(), transfer.options());
     transfer.set_route(&key);

@@ -62,11 +62,11 @@ pub(crate) struct ConnectionSlot {
     max_depth: usize,
 }
 
-/// The state of a slot's connection.
+/// The state of a slot's connection: being made, or open.
 pub(crate) enum ConnectionState {
     /// The connection is being made.
     Connecting(Box<Connecting>),
-    /// Requests can be sent.
+    /// The connection is open: requests can be sent.
     Open(Box<HttpConnection>),
 }
 
@@ -84,13 +84,13 @@ pub(crate) enum SlotProgress {
 
 /// The parts of a worker that [`ConnectionSlot::advance`] uses.
 pub(crate) struct SlotContext<'a> {
-    /// The client.
+    /// The client whose transfers the worker runs.
     pub(crate) client: &'a Client,
     /// The registry of the event loop, in which sockets are registered.
     pub(crate) registry: &'a Registry,
-    /// The worker's inbox.
+    /// The worker's inbox, to which other threads send messages for this slot.
     pub(crate) inbox: &'a Arc<WorkerInbox>,
-    /// The worker's read buffer.
+    /// The worker's read buffer, into which the slot may receive.
     pub(crate) buffer: &'a mut Buffer,
     /// The current time.
     pub(crate) now: Instant,
@@ -119,7 +119,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Makes a slot for an open connection.
+    /// Makes a slot for a connection that is already open.
     #[must_use]
     pub(crate) fn open(connection: HttpConnection, depth: usize, now: Instant) -> Self {
         let key = Arc::clone(connection.key());

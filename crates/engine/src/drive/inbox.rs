@@ -13,7 +13,7 @@ use mio::{Registry, Token};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// A message to a worker.
+/// A message to a worker from another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerMessage {
     /// The sink of a transfer on this connection slot has room again.
@@ -22,7 +22,7 @@ pub enum WorkerMessage {
     Resolved(usize),
     /// New transfers may be ready, or the run may be over.
     CheckWork,
-    /// The transfer with this tag is cancelled.
+    /// The transfer with this tag was cancelled, and must be ended.
     Cancel(u64),
     /// The output is full. The worker must wait until it is writable.
     WatchOutput,
@@ -59,7 +59,7 @@ impl WorkerInbox {
         }
     }
 
-    /// Returns true if the worker sleeps.
+    /// Returns true if the worker sleeps, so that a message must wake it.
     #[must_use]
     pub fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)

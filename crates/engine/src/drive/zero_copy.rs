@@ -63,7 +63,7 @@ pub enum ZeroCopyStop {
     /// The system cannot move these bytes, or the stream may have ended. Receive and write the rest
     /// in the ordinary way, which also finds the end.
     Refused,
-    /// The connection broke.
+    /// Receiving from the socket failed: the connection broke.
     Socket(io::Error),
     /// Writing to the sink's descriptor failed.
     Output(io::Error),
@@ -210,7 +210,7 @@ mod sys {
         untouched: Vec<u8>,
     }
 
-    /// An intermediate pipe, empty between two steps.
+    /// An intermediate pipe between the socket and a file. It is empty between two steps.
     #[derive(Debug)]
     struct SplicePipe {
         read: OwnedFd,

@@ -36,7 +36,7 @@ const MAX_STAGE_BACKLOG: usize = 4096;
 pub enum BodyDestination {
     /// The output of the fleet, in the order of the transfers.
     Output,
-    /// A separate file for this transfer.
+    /// A file for this body alone.
     File {
         /// The path of the file.
         path: PathBuf,
@@ -45,10 +45,10 @@ pub enum BodyDestination {
     },
 }
 
-/// A transfer of a fleet.
+/// A transfer of a fleet: what is fetched, and its place in the order.
 #[derive(Debug, Clone)]
 pub struct FleetJob {
-    /// The URL, as given to the stage.
+    /// The URL, as the user gave it or a stage made it.
     pub url: String,
     /// The number of the transfer in its stage, from 0.
     pub number: u64,

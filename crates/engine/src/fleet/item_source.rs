@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result, threads};
 pub struct FleetItem {
     /// The URL, as the user wrote it.
     pub url: String,
-    /// The destination of the body.
+    /// The destination of the body: the fleet's output, or a file.
     pub destination: BodyDestination,
 }
 
@@ -24,7 +24,7 @@ pub struct FleetItem {
 /// transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
-/// The result of [`ItemSource::pull`].
+/// The result of [`ItemSource::pull`], which asks for the next item without waiting.
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
     /// No item is ready at present. The source wakes the fleet when it has one.

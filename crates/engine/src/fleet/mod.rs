@@ -57,7 +57,7 @@ use crate::{Client, Error, Result};
 /// A stage of a fleet: how it requests pages, and which values it extracts from them.
 #[derive(Clone, Default)]
 pub struct FleetStage {
-    /// The options for requesting pages.
+    /// The options with which the stage requests its pages.
     pub options: Arc<RequestOptions>,
     /// The pattern whose matches are extracted from pages. Without it, a stage outputs the pages
     /// themselves. Every stage but the last needs one.
@@ -138,7 +138,7 @@ pub trait TransferReporter: Send + Sync {
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>>;
 }
 
-/// A reporter that does nothing.
+/// A [`TransferReporter`] that does nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct NoReport;
 
@@ -162,7 +162,7 @@ pub struct FleetSummary {
     pub causes: Vec<(u8, u64)>,
 }
 
-/// A fleet that is ready to run.
+/// A fleet that is ready to run: its stages and options.
 pub struct Fleet {
     stages: Vec<FleetStage>,
     options: FleetOptions,

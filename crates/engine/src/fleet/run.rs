@@ -73,9 +73,9 @@ struct FleetTally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
-    /// The error that ended the whole fleet.
+    /// The error that ended the whole fleet, if one did.
     fatal: Option<Error>,
-    /// The number of stages that have ended.
+    /// The number of stages that have ended, beginning with the first.
     ended: usize,
 }
 

@@ -129,7 +129,7 @@ impl StageSink for UniqueSortSink {
 
 /// The values that a stage passes to the next one only at its end.
 pub(super) enum FinalValues {
-    /// All values, sorted.
+    /// All values of a stage, in bytewise order.
     Sorted(SortedValues),
     /// The values that did not fit into memory, in the order in which they were first seen.
     Deferred(DeferredValues),
@@ -147,7 +147,7 @@ impl FinalValues {
 /// A sink that makes a transfer of the next stage from each value.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
-    /// The next stage.
+    /// The stage that the values feed.
     pub(super) stage: FleetStage,
     pub(super) window: Arc<OrderedWindow>,
     /// The index of the next stage.

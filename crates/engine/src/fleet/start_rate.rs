@@ -40,7 +40,7 @@ impl StartRate {
         self.lock().filter(|next| *next > now)
     }
 
-    /// Notes that a transfer starts.
+    /// Notes that a transfer starts at the time `now`.
     pub fn begin(&self, now: Instant) {
         *self.lock() = Some(now + self.interval.min(LONGEST));
     }

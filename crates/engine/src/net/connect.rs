@@ -134,7 +134,7 @@ impl ConnectOptions {
 /// The delay before another attempt to connect to a Unix socket whose backlog is full.
 const LOCAL_RETRY: Duration = Duration::from_millis(10);
 
-/// The result of [`ConnectRace::step`].
+/// The result of [`ConnectRace::step`]: whether a connection was made.
 #[derive(Debug)]
 pub enum RaceStatus {
     /// No attempt has succeeded yet: wait for a socket to become writable, or for
@@ -144,7 +144,7 @@ pub enum RaceStatus {
     Done {
         /// The connected socket.
         socket: Socket,
-        /// The address of the peer.
+        /// The address and port of the peer.
         peer: SocketAddr,
     },
     /// A connected Unix socket, which is still non-blocking.
@@ -206,7 +206,7 @@ impl ConnectRace {
         }
     }
 
-    /// Reports each attempt to this observer.
+    /// Makes the race report each connection attempt to this observer.
     #[must_use]
     pub fn watched(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
         Self { trace, ..self }
@@ -226,7 +226,7 @@ impl ConnectRace {
         self.tell(|| format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), system_words(error)));
     }
 
-    /// Binds all sockets to this local address.
+    /// Makes the race bind all sockets to this local address.
     #[must_use]
     pub fn from(self, bind: LocalBinding) -> Self {
         Self { bind, ..self }

@@ -24,7 +24,7 @@ const WINDOW: u32 = 4 << 20;
 /// [`Http2Tunnel::send`] refuses more.
 const AHEAD: usize = 64 << 10;
 
-/// An open tunnel.
+/// An open tunnel through a proxy that speaks HTTP/2.
 #[derive(Debug)]
 pub(super) struct Http2Tunnel {
     conn: Box<H2Machine>,

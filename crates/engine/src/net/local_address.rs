@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind, Result};
 /// The local interface or address of connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LocalInterface {
-    /// The name of a network interface.
+    /// The name of a network interface, such as `eth0`.
     pub device: Option<String>,
     /// An IP address, or a name that resolves to one.
     pub host: Option<String>,
@@ -66,9 +66,9 @@ fn no_interface() -> Error {
 /// A range of local ports, which are tried from the first on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PortRange {
-    /// The first port.
+    /// The first port of the range.
     pub first: u16,
-    /// The last port.
+    /// The last port of the range.
     pub last: u16,
 }
 
@@ -90,11 +90,11 @@ impl PortRange {
 /// The local settings of a socket: the address and ports to bind to, and the marks of its packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalBinding {
-    /// The name of the interface.
+    /// The name of the network interface to bind to.
     pub device: Option<String>,
     /// The local addresses. A socket uses one of the same family as its peer's address.
     pub addresses: Option<Vec<IpAddr>>,
-    /// The local ports.
+    /// The local ports, of which the first free one is used.
     pub ports: Option<PortRange>,
     /// The type of service; see [`ConnectOptions::type_of_service`].
     pub type_of_service: Option<u8>,
@@ -220,10 +220,10 @@ fn addresses_of(device: &str) -> impl Iterator<Item = IpAddr> {
     all.filter(move |interface| interface.name == device).map(|interface| interface.ip())
 }
 
-/// The address of a Unix socket.
+/// The address of a Unix socket: a path, or a name in the abstract namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum UnixSocketAddress {
-    /// A path (`--unix-socket`).
+    /// A path in the file system (`--unix-socket`).
     Path(PathBuf),
     /// A name in Linux's abstract namespace (`--abstract-unix-socket`), without the leading NUL.
     Abstract(Vec<u8>),
@@ -240,7 +240,7 @@ impl UnixSocketAddress {
         }
     }
 
-    /// Connects to the socket.
+    /// Connects to the Unix socket. The new socket is non-blocking if `nonblocking` is true.
     pub(super) fn connect(&self, nonblocking: bool) -> io::Result<Socket> {
         let address = self.address()?;
         let socket = Socket::open_local(nonblocking)?;

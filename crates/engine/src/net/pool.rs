@@ -146,7 +146,7 @@ impl Default for PoolLimits {
     }
 }
 
-/// An idle connection.
+/// An idle connection in the pool.
 #[derive(Debug)]
 struct IdleConnection<C> {
     /// A hash of host and port, which excludes most other connections without comparing keys.
@@ -171,13 +171,13 @@ impl<C> Default for ConnectionPool<C> {
 }
 
 impl<C> ConnectionPool<C> {
-    /// Makes an empty pool.
+    /// Makes an empty pool with these limits.
     #[must_use]
     pub fn new(limits: PoolLimits) -> Self {
         Self { idle: Mutex::default(), limits }
     }
 
-    /// Removes and returns all connections.
+    /// Removes all connections from the pool and returns them.
     pub fn drain(&self) -> Vec<C> {
         self.lock().drain(..).map(|idle| idle.connection).collect()
     }

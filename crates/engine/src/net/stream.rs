@@ -17,7 +17,7 @@ use super::tls::{HandshakeStatus, TlsConnection};
 use super::transport::{TlsLayer, Transport};
 use crate::{Error, ErrorKind, Result, fork};
 
-/// A connection's byte stream.
+/// The byte stream of a connection: a socket, with TLS or a tunnel if the route needs them.
 #[derive(Debug)]
 pub struct ConnectionStream {
     transport: Transport,
@@ -33,28 +33,28 @@ pub struct ConnectionStream {
     generation: u32,
 }
 
-/// The number of streams made so far.
+/// The number of streams that this process has made so far.
 static STREAMS: AtomicU64 = AtomicU64::new(0);
 
-/// The result of [`ConnectionStream::receive`].
+/// The result of [`ConnectionStream::receive`]: bytes, or why there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveOutcome {
     /// Bytes were received. They are at the start of the buffer: pass them to
     /// [`ConnectionStream::open`].
     Bytes {
-        /// The number of bytes.
+        /// The number of bytes at the start of the buffer.
         filled: usize,
         /// True if the buffer is full, so there may be more to receive.
         more: bool,
     },
     /// No bytes are available (on a blocking socket, none arrived before its timeout).
     WouldBlock,
-    /// The peer has closed its direction.
+    /// The peer has closed its direction of the connection.
     End,
 }
 
 impl ConnectionStream {
-    /// Makes a stream without TLS.
+    /// Makes a stream over a connected socket, without TLS.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
         let number = STREAMS.fetch_add(1, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl ConnectionStream {
         self.transport.nest(self.tls.take(), ahead, tunnel);
     }
 
-    /// Returns the socket.
+    /// Returns the socket that carries the stream.
     #[must_use]
     pub fn socket(&self) -> &Socket {
         &self.transport.socket

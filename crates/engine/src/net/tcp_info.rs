@@ -32,9 +32,9 @@ pub struct TcpCounters {
     pub data_segs_out: u32,
     /// Segments with payload received (Linux 4.6).
     pub data_segs_in: u32,
-    /// Segments retransmitted.
+    /// Segments sent again, because the peer did not acknowledge them in time.
     pub retransmits: u32,
-    /// The smoothed round-trip time.
+    /// The smoothed round-trip time, as the kernel measures it.
     pub rtt: Duration,
     /// The smallest round-trip time so far (Linux 4.6).
     pub min_rtt: Duration,

@@ -20,7 +20,7 @@ use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 /// The number of bytes of ciphertext that one read requests from an https proxy.
 const WIRE: usize = 4 * MAX_RECORD;
 
-/// A TLS connection and its buffered ciphertext.
+/// A layer of TLS: the connection state, and its buffered ciphertext.
 #[derive(Debug)]
 pub(super) struct TlsLayer {
     pub(super) tls: TlsConnection,
@@ -81,7 +81,7 @@ pub(super) struct Transport {
 #[derive(Debug)]
 struct ProxyTls {
     secured: TlsLayer,
-    /// The tunnel, if the proxy speaks HTTP/2.
+    /// The tunnel, if there is a proxy that speaks HTTP/2.
     tunnel: Option<Http2Tunnel>,
     wire: Box<[u8]>,
     /// The range of received ciphertext that is not decrypted yet.
@@ -165,7 +165,7 @@ impl Transport {
         })
     }
 
-    /// Receives bytes; 0 means the end.
+    /// Receives bytes for the layer above, and returns their number; 0 means the end.
     pub(super) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.is_drained = false;
         let (bytes, taken) = &mut self.ahead;

@@ -21,7 +21,7 @@ use crate::Result;
 pub enum DistinctResult {
     /// The value has not occurred before. It can be passed on at once.
     New,
-    /// The value is a repetition.
+    /// The value has occurred before, and is dropped.
     Old,
     /// The memory is full. If the value is new, [`Distinct::finish`] returns it.
     Deferred,
@@ -43,7 +43,7 @@ pub struct Distinct {
     keys: [RandomState; 2],
     memory: u64,
     deferred: Option<Sorter>,
-    /// The number of deferred values.
+    /// The number of deferred values so far.
     count: u64,
     dir: PathBuf,
     record: Vec<u8>,

@@ -66,7 +66,7 @@ impl ExtractPattern {
         Ok(Self { inner: inner.collect::<Result<_>>()? })
     }
 
-    /// Returns the expressions as they were given.
+    /// Returns the texts of the expressions, as they were given.
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         self.inner.iter().map(|inner| &*inner.source)
     }
@@ -123,7 +123,7 @@ struct ExtractedValue {
 }
 
 impl Extractor {
-    /// Makes an extractor for a new body.
+    /// Makes an extractor that searches a new body for this pattern.
     #[must_use]
     pub fn new(pattern: ExtractPattern) -> Self {
         let searches = (0..pattern.inner.len()).map(|index| ExpressionSearch::new(pattern.clone(), index)).collect();

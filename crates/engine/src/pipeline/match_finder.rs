@@ -82,7 +82,7 @@ impl MatchFinder {
         Self { regex, grouped, method }
     }
 
-    /// Returns the name of group 1.
+    /// Returns the name that the expression gives to group 1, if it gives one.
     pub(super) fn value_name(&self) -> Option<&str> {
         self.regex.group_info().to_name(PatternID::ZERO, 1)
     }

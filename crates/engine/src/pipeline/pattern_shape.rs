@@ -24,7 +24,7 @@ pub(super) struct PatternShape {
     pub(super) has_assertions: bool,
 }
 
-/// A piece of a [`PatternShape`].
+/// A piece of a [`PatternShape`]: a run of one character class, or anything else.
 #[derive(Debug, Clone)]
 pub(super) enum ShapePiece {
     Run(ClassRun),

@@ -41,7 +41,7 @@ pub(super) struct RunMatcher {
     value: (usize, usize),
 }
 
-/// The result of examining a hit.
+/// The result of examining a hit: a match, or none.
 #[derive(Debug)]
 pub(super) enum HitResult {
     Match(ValueMatch),

@@ -23,16 +23,16 @@ use crate::{Error, ErrorKind, Result};
 const FAN_IN: usize = 16;
 const BUFFER: usize = 64 * 1024;
 
-/// All runs of one sort.
+/// All runs on disk of one sort.
 #[derive(Debug)]
 pub(super) struct SpilledRuns {
     dir: PathBuf,
     unique: bool,
-    /// The runs, with the highest levels first.
+    /// The runs, those of the highest levels first.
     runs: Vec<SpilledRun>,
 }
 
-/// A sorted run on disk.
+/// A sorted run on disk, with its level.
 #[derive(Debug)]
 struct SpilledRun {
     level: u32,

@@ -31,7 +31,7 @@ use crate::{Client, Error, ErrorKind, Result};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The target of the request.
+    /// The target of the request: the parsed URL.
     pub(crate) target: Target,
     /// The options that the request shares with others.
     pub(crate) options: Arc<RequestOptions>,
@@ -47,12 +47,12 @@ impl Request {
         Self { target, options, own }
     }
 
-    /// Returns the time limit of each attempt.
+    /// Returns the time limit of each attempt; `None` if there is none.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.own.max_time.or(self.options.max_time)
     }
 
-    /// Returns the target of the request.
+    /// Returns the target of the request: the parsed URL.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
@@ -176,7 +176,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Adds several fields, like [`header`](Self::header).
+    /// Adds several fields, each like [`header`](Self::header).
     pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
         fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }

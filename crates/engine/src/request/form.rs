@@ -31,7 +31,7 @@ impl MultipartForm {
         Self::default()
     }
 
-    /// Adds a value without a file name.
+    /// Adds a named value, without a file name or a content type.
     pub fn text(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.parts.push(FormPart::field(name, value));
         self

@@ -90,7 +90,7 @@ pub struct RequestOptions {
     /// The cache that stores Alt-Svc fields and provides alternative services (RFC 7838). Default:
     /// none.
     pub alt_svc: Option<AltSvcCache>,
-    /// The value of `Referer`. Default: none.
+    /// The value of the `Referer` field. Default: none is sent.
     pub referer: Option<Vec<u8>>,
     /// The value of `Range` without its unit, such as `0-99` (RFC 9110 section 14.1.2). Default:
     /// none.
@@ -114,7 +114,7 @@ pub struct RequestOptions {
     /// ([`is_decodable`](crate::body::is_decodable)) is delivered as received, with its
     /// `Content-Encoding`.
     pub decode: bool,
-    /// Limits for decoding. Default: [`DecodeLimits::default`].
+    /// The limits for decoding, against decompression bombs. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
     /// True to deliver the heads of redirects and of the response before its body. Of the
     /// redirects' heads, only the first MiB is delivered. Default: false.
@@ -170,16 +170,16 @@ pub struct RequestOptions {
     pub split: SplitOptions,
     /// True to keep `.` and `..` segments in the paths of targets. Default: false.
     pub path_as_is: bool,
-    /// The address families to use. Default: all.
+    /// The address families that connections may use. Default: all.
     pub family: AddressFamily,
-    /// Settings for making connections. Default: [`ConnectOptions::default`].
+    /// The settings for making connections. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
     /// Rules that replace the host and port to connect to; the first match applies. Default: none.
     pub connect_to: Vec<ConnectToRule>,
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
-    /// TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
+    /// The TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
     /// The proxies to use. Default: none.
     pub proxy: Option<ProxyOptions>,
@@ -192,7 +192,7 @@ pub struct RequestOptions {
     pub wants: Option<Arc<dyn ResponseFilter>>,
     /// An observer of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
-    /// An observer of the traffic. Default: none.
+    /// An observer of what the transfer sends and receives. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
     pub interrupt: Option<Interrupt>,
@@ -211,14 +211,14 @@ pub struct RequestOptions {
 /// ```
 #[derive(Clone, Default)]
 pub struct RequestOverrides {
-    /// The method; `None` uses [`RequestOptions::method`].
+    /// The method of the request; `None` uses [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,
     /// Fields to send in addition to [`RequestOptions::fields`]. They replace those of the same
     /// name.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The content; `None` uses [`RequestOptions::body`].
+    /// The content of the request; `None` uses [`RequestOptions::body`].
     pub body: Option<RequestBody>,
-    /// Trailer fields after the content. Default: none.
+    /// The trailer fields to send after the content. Default: none.
     pub trailers: Option<Trailers>,
     /// The time limit for each attempt; `None` uses [`RequestOptions::max_time`].
     pub max_time: Option<Duration>,
@@ -246,7 +246,7 @@ pub fn method(name: &str) -> Cow<'static, str> {
 /// and `--speed-time`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpeedLimit {
-    /// The minimum number of bytes a second.
+    /// The minimum number of bytes that must arrive in a second.
     pub bytes_per_second: u64,
     /// The time for which the transfer may be slower before it fails.
     pub time: Duration,
@@ -273,7 +273,7 @@ pub enum ContentSpan {
     /// ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
-        /// The offset of the first byte.
+        /// The offset of the first byte of the range.
         from: u64,
         /// The offset after the last byte; `None` is the end of the content.
         to: Option<u64>,

@@ -12,10 +12,10 @@ use haul_policy::urlencode;
 
 /// A name and a value, as a pair or a reference to one.
 pub trait NameValuePair {
-    /// Returns the name.
+    /// Returns the name of the pair.
     fn name(&self) -> &str;
 
-    /// Returns the value.
+    /// Returns the value of the pair.
     fn value(&self) -> &str;
 }
 

@@ -52,7 +52,7 @@ struct BodyBufferState {
 
 /// The result of asking for more bytes of the body without waiting.
 pub(crate) enum NextChunk {
-    /// Bytes of the body.
+    /// The next bytes of the body.
     Piece(Chunk),
     /// The exchange is over, with this result.
     End(Box<TransferOutcome>),
@@ -63,10 +63,10 @@ pub(crate) enum NextChunk {
 /// The driver's side of the buffer: the sink of the body.
 pub(crate) struct BodyBufferSink(Arc<Mutex<BodyBufferState>>);
 
-/// The program's side of the buffer.
+/// The program's side of the buffer, from which it reads the body.
 pub(crate) struct BodyBufferReader(Arc<Mutex<BodyBufferState>>);
 
-/// Makes both sides of a buffer.
+/// Makes the two sides of an empty buffer.
 pub(crate) fn pair() -> (BodyBufferSink, BodyBufferReader) {
     let held = Arc::new(Mutex::new(BodyBufferState::default()));
     (BodyBufferSink(Arc::clone(&held)), BodyBufferReader(held))

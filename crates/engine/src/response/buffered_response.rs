@@ -37,14 +37,14 @@ pub struct BufferedResponse {
     pub head: ResponseHead,
     /// The target of the final response, after redirects.
     pub target: Target,
-    /// Sizes, times and addresses of the transfer.
+    /// The sizes, times and addresses of the transfer.
     pub facts: Box<Facts>,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
     pub history: Vec<FollowedRedirect>,
     /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
     pub trailers: Option<Fields>,
-    /// The body, decoded if decoding was requested.
+    /// The whole body, decoded if decoding was requested.
     pub body: Vec<u8>,
 }
 

@@ -17,7 +17,7 @@ use super::{BodyInfo, Sink, TransferWaker};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
-/// The algorithm of a checksum.
+/// The hash algorithm of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashAlgorithm {
     /// SHA-256.
@@ -67,7 +67,7 @@ impl ExpectedChecksum {
         Self::new(algorithm, pairs.map(|pair| pair[0] << 4 | pair[1]).collect()).filter(|_| whole)
     }
 
-    /// Makes a hasher for the same algorithm.
+    /// Makes a hasher for the algorithm of this checksum.
     #[must_use]
     pub fn hasher(&self) -> ChecksumHasher {
         ChecksumHasher { context: Context::new(self.algorithm.of()) }
@@ -124,12 +124,12 @@ impl std::fmt::Debug for ChecksumHasher {
 }
 
 impl ChecksumHasher {
-    /// Adds the next bytes.
+    /// Adds the next bytes of the content to the computation.
     pub fn update(&mut self, bytes: &[u8]) {
         self.context.update(bytes);
     }
 
-    /// Returns the checksum.
+    /// Ends the computation, and returns the checksum.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.context.finish().as_ref().to_vec()

@@ -61,11 +61,11 @@ const TELLING: usize = 2000;
 enum WriteMethod {
     /// A direct write, because a file, a device or a terminal needs no reader to accept bytes.
     Direct,
-    /// `RWF_NOWAIT`, for a pipe.
+    /// A write with `RWF_NOWAIT`, for a pipe.
     Nowait,
     /// `poll`, then a write of a few bytes: for a pipe on an older kernel.
     Poll,
-    /// `MSG_DONTWAIT`, for a socket.
+    /// A send with `MSG_DONTWAIT`, for a socket.
     Socket,
     /// No write at all, because the null device discards all bytes.
     Nowhere,
@@ -98,7 +98,7 @@ impl DescriptorWriter {
         }
     }
 
-    /// Makes a writer to this descriptor.
+    /// Makes a writer to this descriptor, which the writer closes when it is dropped.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {

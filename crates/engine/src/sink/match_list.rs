@@ -42,7 +42,7 @@ impl MatchPosition {
 }
 
 impl MatchList {
-    /// Adds a value.
+    /// Adds a value at the end of the list.
     pub fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
@@ -55,7 +55,7 @@ impl MatchList {
         self.ends.extend(other.ends.drain(..).map(|end| end + base));
     }
 
-    /// Returns the values.
+    /// Returns the values in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
@@ -65,7 +65,7 @@ impl MatchList {
         })
     }
 
-    /// Returns the number of values.
+    /// Returns the number of values in the list.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()

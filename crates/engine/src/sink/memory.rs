@@ -53,13 +53,13 @@ pub struct MemorySink {
 }
 
 impl MemorySink {
-    /// Returns the body.
+    /// Returns the collected body.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Returns the body received so far.
+    /// Returns the part of the body received so far.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes

@@ -51,14 +51,14 @@ pub trait TransferWaker: Send + Sync {
 
 /// A counter for body bytes that reach a file without passing through its sink.
 pub trait ByteCounter: Send + Sync {
-    /// Counts `bytes` more bytes.
+    /// Adds `bytes` to the count.
     fn count(&self, bytes: u64);
 }
 
 /// The properties of a response that its sink receives before the body.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyInfo<'a> {
-    /// The response's head.
+    /// The head of the response.
     pub head: &'a ResponseHead,
     /// The target that the caller requested. The redirects that led from it to `place` may be
     /// different each time.
@@ -81,7 +81,7 @@ pub struct BodyInfo<'a> {
     /// The strong validator of the content, if the server allows a later request for the rest of
     /// it.
     pub validator: Option<&'a Validator>,
-    /// The deadline of the attempt.
+    /// The deadline of the current attempt, if there is one.
     pub deadline: Option<Instant>,
 }
 

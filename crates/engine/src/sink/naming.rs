@@ -131,7 +131,7 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Res
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Files without a name (`O_TMPFILE`).
+/// Support for files without a name (`O_TMPFILE`).
 #[cfg(target_os = "linux")]
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};

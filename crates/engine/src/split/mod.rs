@@ -34,7 +34,8 @@ use coordinator::Coordinator;
 pub(crate) enum SplitMonitor {
     /// No response head has arrived yet.
     Waiting(SplitOptions),
-    /// The body is not split.
+    /// The body is not split, because only one connection is allowed or it cannot be fetched in
+    /// parts.
     Disabled,
     /// The rate of the stream is being measured. Boxed, because few streams are measured, and the
     /// monitor is moved with each exchange.
@@ -72,7 +73,7 @@ impl SplitMonitor {
     }
 }
 
-/// The result of a split download.
+/// The result of a split download: whether the transfer is over.
 pub(crate) enum SplitOutcome {
     /// The transfer is over.
     Done(Result<()>),

@@ -61,7 +61,7 @@ impl AltSvcCache {
         self.lock().mark_failed(target, protocol, host, port);
     }
 
-    /// Returns the number of known alternative services.
+    /// Returns the number of alternative services in the store.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().len()

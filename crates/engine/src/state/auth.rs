@@ -115,7 +115,7 @@ impl AuthOptions {
         Self { user: Some(user), ..Self::default() }
     }
 
-    /// Makes settings with this bearer token.
+    /// Makes settings with this bearer token (RFC 6750).
     #[must_use]
     pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
         let allowed = AllowedAuthSchemes { basic: false, digest: false, bearer: true };

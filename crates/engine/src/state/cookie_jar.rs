@@ -154,7 +154,7 @@ impl SharedCookieJar {
         netscape::write(&self.read(), clock::unix_now())
     }
 
-    /// Removes the session cookies (`-j`).
+    /// Removes the session cookies, those without an expiry (`-j`).
     pub fn clear_session(&self) {
         self.write().clear_session();
     }

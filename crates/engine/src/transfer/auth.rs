@@ -149,7 +149,7 @@ impl Transfer {
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
-    /// Returns the credentials for the current target.
+    /// Looks up the credentials for the current target.
     fn identity_for_target(&self) -> Result<RequestCredentials> {
         let auth = &self.options.auth;
         let first = self.auth.first.as_deref().filter(|_| self.current.secrets == SecretHandling::Keep);

@@ -28,7 +28,7 @@ pub(super) struct DeliveryRange {
     pub(super) end: Option<u64>,
     /// The offset of the next byte to deliver.
     pub(super) at: u64,
-    /// The length of the representation, once known.
+    /// The length of the representation, once a response has announced it.
     pub(super) total: Option<u64>,
     /// The strong validator of the representation, once known.
     pub(super) validator: Option<Validator>,
@@ -54,7 +54,7 @@ pub(super) enum RangeVerdict {
     Repeats(u64),
     /// The range is complete: no byte is missing.
     Complete,
-    /// The representation has changed.
+    /// The representation has changed since the earlier bytes were received.
     Changed,
     /// The server does not support ranges correctly, or not at all. The text is the reason.
     Refused(&'static str),

@@ -100,7 +100,7 @@ pub struct Transfer {
     options: Arc<RequestOptions>,
     particulars: RequestOverrides,
     auth: AuthState,
-    /// The target of the next exchange.
+    /// The target of the next exchange, with the redirects that led to it.
     current: TargetState,
     expectation: Expectation,
     pub(crate) attempt: AttemptState,
@@ -256,13 +256,13 @@ impl Transfer {
         }
     }
 
-    /// Returns the target of the next exchange.
+    /// Returns the target of the next exchange: the caller's, or that of a redirect.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.current.target
     }
 
-    /// Returns the method of the next exchange.
+    /// Returns the method of the next exchange, which a redirect may have changed.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.current.method
@@ -274,7 +274,7 @@ impl Transfer {
         &self.options
     }
 
-    /// Returns the deadline of the current attempt.
+    /// Returns the deadline of the current attempt, if there is one.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.attempt.deadline
@@ -286,7 +286,7 @@ impl Transfer {
         self.attempt.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
     }
 
-    /// Returns the time limit of each attempt.
+    /// Returns the time limit of each attempt, if there is one.
     fn max_time(&self) -> Option<Duration> {
         self.particulars.max_time.or(self.options.max_time)
     }

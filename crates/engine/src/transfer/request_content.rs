@@ -32,7 +32,7 @@ pub(super) enum Expectation {
 }
 
 impl Transfer {
-    /// Returns the content of the next request.
+    /// Returns the content of the next request, if it has any.
     pub(super) fn content(&self) -> Option<&RequestBody> {
         self.particulars.content(&self.options).filter(|_| self.current.with_body)
     }

@@ -81,7 +81,7 @@ impl<'a> CallerFields<'a> {
 /// is no such proxy.
 #[derive(Default)]
 pub(super) struct ForwardedRequest {
-    /// The request-target in absolute form.
+    /// The request-target in absolute form (RFC 9112 section 3.2.2).
     pub(super) uri: Option<String>,
     fields: ProxyFields,
 }

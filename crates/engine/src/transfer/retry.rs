@@ -391,7 +391,7 @@ impl Transfer {
     }
 }
 
-/// Classifies an error for the retry rules.
+/// Classifies an error in the terms of the retry rules.
 fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
     match (error.kind(), broke) {
         (_, ExchangeFailure::ByProtocol) => Trouble::Permanent,

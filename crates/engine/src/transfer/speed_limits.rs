@@ -78,7 +78,7 @@ impl SpeedLimits {
         self.silence = options.read_timeout.map(|limit| SilenceLimit { limit, since: now, is_paused: false });
     }
 
-    /// Replaces the minimum speed.
+    /// Replaces the minimum speed, and restarts its measurement.
     pub(super) fn set_min_speed(&mut self, limit: SpeedLimit, now: Instant) {
         self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }
@@ -127,7 +127,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Records that `bytes` bytes arrived.
+    /// Records that `bytes` bytes arrived, for all limits.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         self.on_activity(now);
         if let Some(bucket) = &self.rate {

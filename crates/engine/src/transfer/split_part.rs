@@ -41,7 +41,7 @@ pub(super) enum SplitRole {
     None,
     /// The first stream, which has the sink. It stops at the offset where another part begins.
     First(Arc<EndOffset>),
-    /// A stream that fetches a further part.
+    /// A transfer that fetches a further part of the body.
     Part {
         /// The number that the split has given to the part's range.
         id: usize,

@@ -130,7 +130,7 @@ pub(super) enum BodyDisposition {
     /// Not decided, because no head has arrived yet.
     #[default]
     Unknown,
-    /// The body goes to the sink.
+    /// The body is delivered to the sink.
     Deliver,
     /// The body is dropped, and the transfer continues at another target.
     Follow(Box<RedirectedRequest>),

@@ -20,9 +20,9 @@ pub(crate) trait Admission: Send + Sync {
 /// The numbers of waiting and running requests of an executor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ExecutorLoad {
-    /// Requests that have not started yet.
+    /// The number of requests that have not started yet.
     pub(crate) waiting: usize,
-    /// Requests in progress.
+    /// The number of requests in progress.
     pub(crate) running: usize,
 }
 
@@ -36,10 +36,10 @@ pub(crate) enum TimedWait {
     Pauses,
 }
 
-/// The rule by which requests may start.
+/// The rule by which requests may start; see [`Admission::rule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdmissionRule {
-    /// Any request may start.
+    /// Any waiting request may start.
     Any,
     /// Only the request with this number may start, regardless of the limits on concurrent
     /// requests. If none is running, any request may.

@@ -27,7 +27,7 @@ pub(super) struct ExecutorState {
     pub(super) inboxes: Vec<Arc<WorkerInbox>>,
     /// True if a thread runs the event loop, or is about to.
     pub(super) has_worker: bool,
-    /// The thread that was started last.
+    /// The thread that was started last, to be joined when the executor is closed.
     pub(super) thread: Option<JoinHandle<()>>,
     /// True if the event loop must end. Another one may be started later.
     pub(super) is_over: bool,
@@ -38,7 +38,7 @@ pub(super) struct ExecutorState {
     pub(super) idle_since: Option<Instant>,
 }
 
-/// A request that has not started.
+/// A request that waits for its start, with its sink and callback.
 pub(super) struct WaitingRequest {
     pub(super) request: Request,
     pub(super) sink: Box<dyn Sink>,
@@ -74,7 +74,7 @@ impl ExecutorState {
         Some(job)
     }
 
-    /// Removes and returns all waiting requests.
+    /// Removes all waiting requests from the queue and returns them, by their numbers.
     pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
         self.queue = JobQueue::new(self.queue.caps());
         self.due.clear();

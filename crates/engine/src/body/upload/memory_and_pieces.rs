@@ -49,10 +49,10 @@ impl BodyUpload for MemoryUpload {
     }
 }
 
-/// An upload of several pieces.
+/// An upload of several pieces, one after the other.
 pub(super) struct PieceUpload {
     pieces: Arc<[BodyPiece]>,
-    /// The index of the current piece.
+    /// The index of the current piece in the list.
     at: usize,
     /// The number of bytes of the current piece that were sent.
     done: u64,

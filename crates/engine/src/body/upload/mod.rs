@@ -76,16 +76,16 @@ pub enum RequestBody {
 /// A piece of a [`RequestBody`].
 #[derive(Clone)]
 pub enum BodyPiece {
-    /// Bytes in memory.
+    /// Bytes in memory, which clones of the piece share.
     Bytes(Arc<[u8]>),
     /// `length` bytes of a file, which is opened when they are sent. If the file is shorter by
     /// then, the request fails; appended bytes are not sent.
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The offset of the first byte.
+        /// The offset of the first byte to send.
         offset: u64,
-        /// The number of bytes.
+        /// The number of bytes to send.
         length: u64,
     },
     /// The whole output of a reader or a stream. Its length is unknown, and it can be read once.

@@ -59,7 +59,7 @@ enum OneShotInput {
 }
 
 impl OneShotSource {
-    /// Makes a source of a reader.
+    /// Makes a source that reads its content from `reader`.
     pub fn new(reader: impl Read + Send + 'static) -> Self {
         Self::of(OneShotInput::Reader(Mutex::new(Box::new(reader))))
     }
@@ -128,7 +128,7 @@ impl fmt::Debug for OneShotSource {
     }
 }
 
-/// The reader of a [`OneShotSource`].
+/// A reader of the content of a [`OneShotSource`], for one upload.
 pub(super) struct OneShotReader {
     once: OneShotSource,
     waker: Option<Waker>,
@@ -306,7 +306,7 @@ trait PollRead: Send {
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
 
-/// Reads a stream of pieces as bytes.
+/// A reader that returns the bytes of a stream of pieces.
 struct StreamReader<S, B> {
     stream: Pin<Box<S>>,
     piece: Option<B>,

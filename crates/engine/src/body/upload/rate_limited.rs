@@ -19,7 +19,7 @@ use crate::clock;
 /// The maximum time that a read sleeps at once.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// An upload with a rate limit.
+/// An upload whose bytes are read no faster than a rate limit allows.
 pub(crate) struct RateLimitedUpload {
     upload: Box<dyn BodyUpload>,
     bucket: TokenBucket,

@@ -116,11 +116,11 @@ impl std::task::Wake for UploadWaker {
 /// are large and are moved often. The list mostly has one entry, which needs no allocation.
 pub type FinishedTransfers = SmallVec<[(Box<Transfer>, TransferStep); 1]>;
 
-/// An open connection.
+/// An open connection over HTTP/1 or HTTP/2.
 pub enum HttpConnection {
-    /// HTTP/1.1 or 1.0.
+    /// A connection over HTTP/1.1 or 1.0.
     H1(Box<h1::H1Connection>),
-    /// HTTP/2.
+    /// A connection over HTTP/2.
     H2(Box<h2::H2Connection>),
 }
 
@@ -276,7 +276,7 @@ impl HttpConnection {
         either!(self, connection => connection.is_idle())
     }
 
-    /// Returns the number of complete responses.
+    /// Returns the number of complete responses received on the connection.
     #[must_use]
     pub fn served(&self) -> usize {
         either!(self, connection => connection.served())

@@ -26,7 +26,7 @@ pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
 /// The time after which sending is interrupted so that the driver can check for an early response.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
-/// The result of [`pump`].
+/// The result of [`pump`], which sends output to a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PumpResult {
     /// All output has been sent.
@@ -75,14 +75,14 @@ pub trait ProtocolMachine {
     /// The errors of [`ProtocolMachine::give_content`], or a field that may not be a trailer field.
     fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()>;
 
-    /// Returns the bytes to send.
+    /// Returns the bytes that the machine wants to send.
     fn output(&self) -> &[u8];
 
     /// Removes `n` bytes from the front of the output.
     fn advance_output(&mut self, n: usize);
 }
 
-/// The result of [`feed`]: why it stopped.
+/// The reason why [`feed`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeedResult {
     /// The content is complete: there is no more to send.

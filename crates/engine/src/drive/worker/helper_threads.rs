@@ -36,7 +36,7 @@ impl HelperThreads {
         }
     }
 
-    /// Adds a time that the worker slept.
+    /// Adds the duration of one sleep of the worker to the measurement.
     pub(super) fn add_sleep(&mut self, slept: Duration) {
         self.slept += slept;
     }

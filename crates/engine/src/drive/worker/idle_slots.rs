@@ -15,7 +15,7 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 /// The maximum number of idle connections of a worker.
 const MAX_IDLE: usize = 64;
 
-/// The idle connections of a worker.
+/// The idle connections of a worker, in the order in which they became idle.
 pub(super) struct IdleSlots {
     /// The token and the idle stamp of each slot, the longest idle first. A slot that has been busy
     /// since has another stamp.

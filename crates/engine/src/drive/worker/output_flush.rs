@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Result};
 /// call writes many bodies, and the last body is not noticeably late.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
-/// A worker's view of the gathered output.
+/// The state of a worker's flushes of the gathered output.
 #[derive(Default)]
 pub(super) struct OutputFlushState {
     /// True if the output was full, and the event loop waits until it is writable.
@@ -26,7 +26,7 @@ pub(super) struct OutputFlushState {
 }
 
 impl OutputFlushState {
-    /// Notes that the output is writable again.
+    /// Notes that the output is writable again, so that the next flush may succeed.
     pub(super) fn on_room(&mut self) {
         self.is_watched = false;
     }

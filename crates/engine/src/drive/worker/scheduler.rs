@@ -21,7 +21,7 @@ pub trait Scheduler: Send + Sync {
     /// Decides what to do with a host slot that a finished transfer leaves free.
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse;
 
-    /// Notes that a transfer is over.
+    /// Notes that a transfer is over, with this result.
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
     /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
@@ -55,7 +55,7 @@ pub trait Scheduler: Send + Sync {
         Ok(OutputRoom::Free)
     }
 
-    /// Returns true if output has been gathered.
+    /// Returns true if output has been gathered that a flush should write.
     fn wants_flush(&self) -> bool {
         false
     }
@@ -97,7 +97,7 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Notes that a worker has started.
+    /// Notes that a worker has started. Its inbox receives the scheduler's messages.
     fn worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 

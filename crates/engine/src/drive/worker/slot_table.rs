@@ -30,7 +30,7 @@ impl SlotTable {
         token
     }
 
-    /// Removes and returns a slot.
+    /// Removes the slot with this token and returns it.
     pub(super) fn remove(&mut self, token: usize) -> Option<ConnectionSlot> {
         let slot = self.slots.try_remove(token)?;
         if let Some(tokens) = self.by_key.get_mut(&slot.key) {

@@ -62,7 +62,7 @@ impl TransferWaker for WokenTransfers {
     }
 }
 
-/// A transfer that has started.
+/// A transfer of the model that has started.
 struct ModelTransfer {
     host: HostId,
     key: usize,
@@ -71,7 +71,7 @@ struct ModelTransfer {
     /// The number of bytes of its page, or of its values if it feeds another stage.
     size: u64,
     sent: u64,
-    /// True while it waits to be woken.
+    /// True while the transfer waits to be woken.
     is_blocked: bool,
 }
 
@@ -137,7 +137,7 @@ impl FleetModel {
         (model, order)
     }
 
-    /// Starts a transfer, if one may start.
+    /// Starts a transfer, if one may start. Returns false if none may.
     fn start(&mut self) -> bool {
         let view = StageView { windows: &self.windows, stages: &self.stages };
         let Some((host, started)) = self.dispatch.next(self.now, &view).unwrap() else { return false };

@@ -66,14 +66,14 @@ enum ConnectPhase {
 
 type Stages = VecDeque<Box<dyn ConnectionStage>>;
 
-/// The result of [`Connecting::step`].
+/// The result of [`Connecting::step`]: how far the connection has come.
 pub(crate) enum ConnectProgress {
     /// The connection waits for an event, for a notification of the resolver, or for
     /// [`Connecting::next_timeout`].
     Waits,
     /// The addresses are known and no connection was attempted yet. Another step continues.
     Resolved,
-    /// A phase ended. Another step continues.
+    /// A phase has ended, and the next one has begun. Another step continues.
     Advanced,
     /// The connection can carry requests. Its socket is non-blocking.
     Open(Box<ConnectionStream>),
@@ -86,7 +86,7 @@ type ResolveFunction<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<
 pub(crate) struct ConnectContext<'a> {
     /// The current time.
     pub(crate) now: Instant,
-    /// The TLS configurations.
+    /// The TLS contexts of the client.
     pub(crate) tls: &'a TlsContexts,
     /// A receive buffer, used only while [`Connecting::needs_buffer`] returns true.
     pub(crate) buffer: &'a mut [u8],
@@ -94,13 +94,13 @@ pub(crate) struct ConnectContext<'a> {
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
     /// Registers a new socket with the event loop.
     pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
-    /// The observer to which milestones are reported.
+    /// The observer to which the milestones of the connection are reported.
     pub(crate) observer: &'a mut dyn ConnectObserver,
 }
 
 /// An observer of the milestones of a connection that is being made.
 pub(crate) trait ConnectObserver {
-    /// Reports that the addresses are known.
+    /// Reports that the addresses of the host are known.
     fn resolved(&mut self);
     /// Reports that an address accepted the connection. `local` is the local address of the socket.
     fn connected(&mut self, local: Option<SocketAddr>);

@@ -79,10 +79,10 @@ impl AddressFamily {
     }
 }
 
-/// The result of [`Resolver::lookup`].
+/// The result of [`Resolver::lookup`]: the answer, or that the caller must wait.
 #[derive(Debug)]
 pub enum LookupStatus {
-    /// The lookup is complete.
+    /// The lookup has ended, with these addresses or this error.
     Ready(Result<Arc<[IpAddr]>>),
     /// The lookup is in progress. `notify` will be called once, from another thread; call
     /// [`Resolver::lookup`] again then.

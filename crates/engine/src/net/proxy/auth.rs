@@ -12,13 +12,13 @@ use haul_proto::head::ResponseHead;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// The authentication scheme for a proxy.
+/// The authentication scheme that is used with a proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProxyAuthScheme {
-    /// Basic, in the first request.
+    /// Basic, sent with the first request.
     #[default]
     Basic,
-    /// Digest, after a challenge.
+    /// Digest, sent after a challenge.
     Digest,
     /// The strongest scheme that the proxy offers, after a challenge.
     Any,

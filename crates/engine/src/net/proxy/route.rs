@@ -11,7 +11,7 @@ use super::{ProxyAuthCache, ProxyAuthScheme, ProxyOptions};
 use crate::net::tls::TlsOptions;
 use crate::{Error, ErrorKind, Result};
 
-/// The route of a connection through proxies.
+/// The route of a connection: direct, or through proxies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum ProxyRoute {
     /// A direct connection to the server.
@@ -33,7 +33,7 @@ pub struct ProxyHop {
     pub proxy: Proxy,
     /// The SOCKS proxy through which this proxy is reached.
     pub preproxy: Option<Proxy>,
-    /// The TLS options for an https proxy.
+    /// The TLS options for an https proxy; `None` for other proxies.
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuthScheme,
@@ -43,7 +43,7 @@ pub struct ProxyHop {
     pub fields: Vec<(String, Vec<u8>)>,
     /// The names of generated fields that are not sent to the proxy.
     pub without: Vec<String>,
-    /// The User-Agent of CONNECT requests.
+    /// The User-Agent of CONNECT requests; `None` sends none.
     pub user_agent: Option<Vec<u8>>,
     /// The cache of the authentication that proxies require, shared with the [`ProxyOptions`].
     pub memory: ProxyAuthCache,

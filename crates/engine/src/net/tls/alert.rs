@@ -5,7 +5,7 @@ use std::fmt;
 
 use rustls::AlertDescription;
 
-/// An alert from the server.
+/// An alert by which the server ended TLS.
 #[derive(Debug)]
 pub(crate) struct TlsAlert(pub(super) AlertDescription);
 

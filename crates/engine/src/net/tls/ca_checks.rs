@@ -53,7 +53,7 @@ impl Profile for AnySerialNumberProfile {
     }
 }
 
-/// A parsed certificate.
+/// A parsed certificate, whose serial number may have any length.
 pub(super) type Certificate = CertificateInner<AnySerialNumberProfile>;
 
 /// Parses a certificate in DER. Returns `None` if it is malformed.

@@ -44,7 +44,7 @@ enum TlsPhase {
     Failed(Vec<u8>),
 }
 
-/// The progress of a handshake.
+/// The progress of a handshake: whether it needs more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeStatus {
     /// Send the output, and receive more bytes behind the remaining input.
@@ -60,7 +60,7 @@ struct NegotiatedSession {
     cipher: &'static str,
     alpn: Option<Vec<u8>>,
     resumed: bool,
-    /// The server's own certificate.
+    /// The server's own certificate; `None` if the session was resumed without one.
     certificate: Option<CertificateDer<'static>>,
     /// The server's certificates in DER, if they are requested.
     chain: Option<Arc<[Vec<u8>]>>,

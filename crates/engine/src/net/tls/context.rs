@@ -29,7 +29,7 @@ use crate::net::dns::AddressFamily;
 use crate::net::proxy::ProxyRoute;
 use crate::{Error, ErrorKind, Result};
 
-/// A TLS version.
+/// A version of TLS that haul supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TlsVersion {
@@ -158,7 +158,7 @@ pub struct SessionKey {
     pub dial: (String, u16),
     /// The zone of the IPv6 address to which connections are made.
     pub zone: Option<String>,
-    /// The address families that connections may use.
+    /// The address families that connections to the server may use.
     pub family: AddressFamily,
     /// The proxies through which the server is reached.
     pub via: ProxyRoute,

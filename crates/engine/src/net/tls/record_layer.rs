@@ -32,7 +32,7 @@ pub struct OpenedRecord {
     pub state: TlsStreamState,
 }
 
-/// The state of the incoming stream.
+/// The state of the incoming stream after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsStreamState {
     /// A record was decrypted; there may be more.

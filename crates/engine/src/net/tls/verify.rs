@@ -39,7 +39,7 @@ pub(super) struct ChainCheck {
     common_name: bool,
 }
 
-/// The reason why a chain is refused.
+/// The reason why a certificate chain is refused.
 enum ChainFault {
     /// The path has a fault that webpki found.
     Path(webpki::Error),

@@ -50,8 +50,8 @@ pub fn directory_mode(in_place: bool) -> u32 {
 /// The position from which a body is written into an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendPosition {
-    /// From this offset on.
+    /// From this offset on, in bytes.
     At(u64),
-    /// At the end of the file.
+    /// At the end of the existing file.
     AtEnd,
 }

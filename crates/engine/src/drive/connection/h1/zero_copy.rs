@@ -12,9 +12,9 @@ use crate::transfer::ReceiveCredit;
 /// The decision whether the kernel moves the rest of the body in progress to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZeroCopyDecision {
-    /// The decision is still open.
+    /// The decision has not been made yet.
     Undecided,
-    /// The kernel moves the bytes.
+    /// The kernel moves the bytes to the sink's descriptor, in this way.
     Moved(ZeroCopyRoute),
     /// The connection receives the bytes, and the sink writes them.
     Copied,

@@ -67,7 +67,7 @@ pub struct H2Connection {
     recv_budget: RecvBudget,
     /// The number of responses whose head has arrived.
     answered: usize,
-    /// The number of complete responses.
+    /// The number of complete responses received on the connection.
     served: usize,
     /// The time when the connection was opened. Used as a timeout that has always passed already.
     opened_at: Instant,
@@ -218,7 +218,7 @@ impl H2Connection {
         !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_buffered_input()
     }
 
-    /// Returns the number of complete responses.
+    /// Returns the number of complete responses received on the connection.
     #[must_use]
     pub fn served(&self) -> usize {
         self.served

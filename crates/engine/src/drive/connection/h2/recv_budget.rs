@@ -61,7 +61,7 @@ impl RecvMemory {
     }
 }
 
-/// The receive budget of one connection.
+/// The receive budget of one connection, which limits the received bytes that wait for sinks.
 #[derive(Debug)]
 pub struct RecvBudget {
     memory: RecvMemory,

@@ -12,7 +12,7 @@ use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
 use super::{ActiveStream, StreamMap};
 use crate::Error;
 
-/// The uploads in progress on a connection.
+/// The uploads in progress on a connection, and the state of their content sources.
 #[derive(Default)]
 pub(super) struct Uploads {
     /// The streams with uploads. In each round, they send in this order.
@@ -31,7 +31,7 @@ pub(super) struct Uploads {
 }
 
 impl Uploads {
-    /// Adds the upload of this request.
+    /// Adds the upload of this request to those in progress.
     pub(super) fn begin(&mut self, id: RequestId, may_block: bool) {
         self.turns.push(id.0);
         self.may_block = may_block;

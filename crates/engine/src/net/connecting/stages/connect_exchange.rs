@@ -49,7 +49,7 @@ enum ProxyMachine {
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
-/// The next step of a CONNECT exchange.
+/// The action by which a CONNECT exchange continues.
 pub(super) enum ConnectExchangeStep {
     /// Receive more bytes.
     More,

@@ -30,7 +30,7 @@ use crate::Result;
 use crate::net::pool::ConnectionKey;
 use crate::net::tls::TlsContexts;
 
-/// The result of one [`ConnectionStage::step`].
+/// The result of one [`ConnectionStage::step`]: whether the stage is complete.
 pub(super) enum ConnectStepOutcome {
     /// The stage is complete.
     Done,

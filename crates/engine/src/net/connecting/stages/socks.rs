@@ -7,7 +7,7 @@ use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::net::tls::TlsContexts;
 use crate::{Error, ErrorKind, Result};
 
-/// The stage that runs the SOCKS handshake.
+/// The stage that runs the handshake with a SOCKS proxy.
 pub(super) struct SocksStage {
     handshake: SocksHandshake,
     has_begun: bool,

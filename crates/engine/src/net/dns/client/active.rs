@@ -16,7 +16,7 @@ use crate::clock;
 /// The answer for a name for which no name server is asked.
 const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
 
-/// A lookup in progress.
+/// A lookup in progress: its name, its state machine and its queries.
 pub(super) struct ActiveLookup {
     pub(super) name: Arc<str>,
     pub(super) machine: NameLookup,

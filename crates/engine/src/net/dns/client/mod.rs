@@ -182,7 +182,7 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Returns the time until the next timeout.
+    /// Returns the time for which the thread may wait for an event.
     fn wait(&self, now: Instant, idle_since: Instant) -> Duration {
         let until = |at: Instant| at.saturating_duration_since(now);
         if self.lookups.is_empty() {

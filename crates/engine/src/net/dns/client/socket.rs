@@ -35,7 +35,7 @@ struct TcpExchange {
     received: Vec<u8>,
 }
 
-/// The result of [`DnsSocket::receive`].
+/// The result of [`DnsSocket::receive`]: a message, or that there is none.
 pub(super) enum Received {
     /// The socket has no further message now.
     Nothing,
