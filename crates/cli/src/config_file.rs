@@ -31,7 +31,7 @@ pub const DEPTH_MAX: usize = 5;
 /// The initial size of the buffer in bytes. The buffer doubles for a longer line.
 const BUFFER: usize = 64 * 1024;
 
-/// One option of a config file.
+/// One option of a config file, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigEntry<'a> {
     /// The option as written, with or without dashes.

@@ -30,10 +30,10 @@ use crate::usage_error::{UsageError, UsageReason};
 /// The maximum number of stored warnings. A config file could have millions of bad lines.
 const WARNINGS_MAX: usize = 100;
 
-/// A parsed command line.
+/// A parsed command line: settings of the whole run, and groups of URLs and options.
 #[derive(Clone, Debug)]
 pub struct ParsedArgs {
-    /// The settings of the whole run.
+    /// The settings that apply to all groups.
     pub global: GlobalArgs,
     /// The groups that `--next` separates. Never empty.
     pub groups: Vec<NextGroup>,
@@ -225,7 +225,7 @@ pub struct ParsedRequest {
     pub form: ParsedForm,
     /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
-    /// `-z`: the date for a conditional request.
+    /// `-z`: the date, or the file whose date is used, for a conditional request.
     pub time_cond: Option<String>,
     /// `--etag-save`: the file in which the entity tag is stored.
     pub etag_save: Option<PathBuf>,
@@ -323,7 +323,7 @@ pub struct ParsedData {
     /// The part of the value before `=` or `@`, which is sent without encoding. Only
     /// [`DataKind::UrlEncode`] has it.
     pub name: Option<Vec<u8>>,
-    /// The value of the option.
+    /// The value of the option, or the file that contains it.
     pub text: TextOrFile,
 }
 

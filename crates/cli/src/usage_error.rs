@@ -43,7 +43,7 @@ pub enum UsageReason {
     Negative,
     /// The number is too large for the option.
     TooLarge,
-    /// The value is empty.
+    /// The value is empty, but the option needs one.
     Blank,
     /// The value is not valid UTF-8.
     NotUtf8,

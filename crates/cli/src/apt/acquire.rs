@@ -162,7 +162,7 @@ impl Acquirer {
         }
     }
 
-    /// Serves one `600 URI Acquire` message of apt.
+    /// Serves one `600 URI Acquire` message of apt: fetches the file, and reports the result.
     ///
     /// # Errors
     /// The connection to apt failed.

@@ -31,7 +31,7 @@ pub struct AptCredentials {
 pub enum CredentialMatch {
     /// No entry matches.
     Nothing,
-    /// The user and the password.
+    /// The user and the password of the first matching entry.
     Login(String, String),
     /// An entry without a scheme matches, but the URL is not https. apt uses such an entry only for
     /// https, so that no password is sent in the clear. The value is the entry's machine name.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::message::AptMessage;
 
-/// apt's configuration: its items and their values.
+/// apt's configuration: the names of its items, in lower case, with their values.
 #[derive(Debug, Default)]
 pub struct AptConfig {
     items: Vec<(String, String)>,

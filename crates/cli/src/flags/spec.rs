@@ -17,7 +17,7 @@ pub trait Flag: Sync {
 /// The names and the documentation of a flag.
 #[derive(Clone, Copy, Debug)]
 pub struct FlagSpec {
-    /// The name after `--`.
+    /// The long name, without `--`.
     pub long: &'static str,
     /// The letter after `-`, if the flag has one.
     pub short: Option<char>,
@@ -72,17 +72,17 @@ pub enum HelpCategory {
     Connection,
     /// The extraction of values, and later stages (`--then`).
     Extract,
-    /// The program itself.
+    /// The program itself, such as its help and its version.
     General,
-    /// Requests and responses.
+    /// Requests and responses: methods, header fields, redirects.
     Http,
-    /// The destination of bodies.
+    /// The destination of bodies: files and standard output.
     Output,
     /// Several transfers at the same time.
     Parallel,
-    /// Requests with a body.
+    /// Requests with content, such as POST.
     Post,
-    /// Proxies.
+    /// Proxies, and authentication with them.
     Proxy,
     /// Limits of time and size, and retries.
     Limits,

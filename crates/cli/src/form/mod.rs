@@ -138,7 +138,7 @@ pub enum ParsedHeaderLine {
     File(PathBuf),
 }
 
-/// The content of a part. Its files have not been read yet.
+/// The content of a part of a form. Its files have not been read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ParsedContent {
     /// Bytes that are sent as they are.

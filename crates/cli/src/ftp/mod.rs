@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Programs parse the messages on standard error. pkg_add acts on `Redirected to`, on
-//! `Error retrieving` and on `connect: Connection timed out`, and shows its user every line that it does
-//! not know. So haul prints the messages of ftp. A reader that closes the output early is no error,
-//! and causes no message.
+//! `Error retrieving` and on `connect: Connection timed out`, and shows its user every line that it
+//! does not know. So haul prints the messages of ftp. A reader that closes the output early is no
+//! error, and causes no message.
 //!
 //! ```
 //! use haul_cli::ftp::{FtpProgram, called};
@@ -59,7 +59,7 @@ use args::{FetchArgs, FtpArgs, FtpOutput};
 /// see the reason.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program that haul stands in for.
+/// The program in whose place haul was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FtpProgram {
     /// OpenBSD's ftp(1).
@@ -69,7 +69,7 @@ pub enum FtpProgram {
 }
 
 impl FtpProgram {
-    /// Returns the name that messages use.
+    /// Returns the name of the program, with which its messages begin.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

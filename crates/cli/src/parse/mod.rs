@@ -35,7 +35,7 @@ use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 
 mod stdin_config;
 
-/// Parses the arguments after the program's name for the haul persona.
+/// Parses the arguments with the haul persona. They are given without the program's name.
 pub fn parse<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -108,7 +108,7 @@ fn is_session_option(word: &str) -> bool {
 struct Parser<'f> {
     args: ParsedArgs,
     files: &'f mut dyn FileAccess,
-    /// The number of open config files.
+    /// The number of open config files, which include each other.
     depth: usize,
     /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,

@@ -112,7 +112,7 @@ fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<
     parts.iter().map(part).collect()
 }
 
-/// One part of a form.
+/// One part of a form: its header fields and its content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PartArg {
     /// The name of the field; `None` sends none.
@@ -144,7 +144,7 @@ impl Default for PartArg {
     }
 }
 
-/// The content of a part.
+/// The content of a part of a form.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PartContent {
     /// Bytes that are sent as they are.

@@ -59,7 +59,7 @@ pub use value_template::{ValueEncoding, ValueTemplate};
 pub struct RunPlan {
     /// The groups of options that `--next` separates; they run one after the other. Never empty.
     pub operations: Vec<Operation>,
-    /// The settings of the whole run.
+    /// The settings that apply to all operations.
     pub global: GlobalArgs,
     /// The warnings, which are printed before the first transfer, one line each. `-s` suppresses
     /// all but the first [`RunPlan::outspoken`] ones.

@@ -166,7 +166,7 @@ impl Default for TlsArgs {
     }
 }
 
-/// The value of one `--resolve`.
+/// The value of one `--resolve`: a host and a port, and the addresses to use for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolveArg {
     /// The host name in lower case, without brackets; `*` stands for every host.

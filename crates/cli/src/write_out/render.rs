@@ -66,13 +66,13 @@ pub struct TransferFacts<'a> {
     pub local_ip: Option<IpAddr>,
     /// The local port; `None` for a Unix socket.
     pub local_port: Option<u16>,
-    /// The index of the URL in its operation.
+    /// The number of the URL for `%{urlnum}`, from 0.
     pub url_number: u64,
-    /// The index of the transfer among all transfers of the run.
+    /// The number of the transfer for `%{xfer_id}`, from 0.
     pub transfer_number: u64,
     /// The status code of a proxy's last response to `CONNECT`; 0 if there was none.
     pub connect_code: u16,
-    /// The number of retries.
+    /// The number of times that the transfer was retried.
     pub num_retries: u64,
     /// True if the transfer went through a proxy.
     pub proxy_used: bool,
@@ -207,7 +207,7 @@ fn seconds(into: &mut Vec<u8>, time: Duration) -> std::io::Result<()> {
     write!(into, "{}.{:06}", time.as_secs(), time.subsec_micros())
 }
 
-/// A component of a URL.
+/// A component of a URL that a variable such as `%{url.host}` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UrlComponent {
     Fragment,

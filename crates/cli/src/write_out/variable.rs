@@ -2,7 +2,7 @@
 
 macro_rules! variables {
     ($($name:literal $variant:ident $doc:literal;)*) => {
-        /// A variable of `-w`. `Self::NAMES` holds curl's names.
+        /// A variable of `-w`, such as `%{http_code}`. `Self::NAMES` lists curl's names for them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Variable {
             $(#[doc = $doc] $variant,)*

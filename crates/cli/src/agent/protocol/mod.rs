@@ -62,7 +62,7 @@ pub enum CallMessage {
 /// A message from the agent to a caller.
 #[derive(Debug)]
 pub enum AgentMessage {
-    /// The final response has begun.
+    /// The final response has begun, which is not an interim one (1xx).
     Began(ResponseStart),
     /// The transfer has ended, and the agent has closed the descriptor of the body.
     Done(Box<AgentCallResult>),

@@ -34,7 +34,7 @@ use crate::run::report::progress::ProgressReporter;
 use crate::run::report::reporter::Reporter;
 use crate::run::report::transfer_report::TransferReport;
 
-/// One URL to fetch or to upload to.
+/// One URL to fetch, or to which content is uploaded.
 pub(crate) struct UrlJob<'a> {
     /// The URL of the request.
     pub(crate) url: &'a str,
