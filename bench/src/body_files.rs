@@ -30,7 +30,7 @@ impl BodyFiles {
         Ok(BodyFiles { root, pattern: Pattern::new(seed) })
     }
 
-    /// Returns the directory to serve.
+    /// Returns the directory of the body files, which the server serves.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

@@ -29,7 +29,7 @@ pub(crate) struct JobPart {
     pub(crate) one_core: bool,
     /// True if system calls are counted. Each contestant runs once more for that.
     pub(crate) calls: bool,
-    /// The server's name and version.
+    /// The name and version of the server that the contestants use.
     pub(crate) server: String,
     pub(crate) unit: WorkUnit,
 }

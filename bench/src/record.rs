@@ -74,7 +74,7 @@ pub(crate) struct PartResult {
     pub(crate) goals: Vec<JobGoal>,
 }
 
-/// A contestant and its runs.
+/// A contestant of a part, and its run in each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ContestantRuns {
     pub(crate) name: String,
@@ -112,7 +112,7 @@ pub(crate) struct JobGoal {
 }
 
 impl BenchRecord {
-    /// Reads a file of results.
+    /// Reads the results from a file that [`write`](BenchRecord::write) wrote.
     pub(crate) fn read(path: &Path) -> Result<BenchRecord> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let record: BenchRecord =

@@ -19,7 +19,7 @@ pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunFigures, String>
     }
 }
 
-/// Removes the progress line.
+/// Removes the line that [`progress`] shows.
 pub(crate) fn end_of_progress() {
     let mut err = std::io::stderr();
     if err.is_terminal() {

@@ -26,7 +26,7 @@ use wait4::Wait4;
 /// The number of bytes at the end of standard error that are kept.
 const WORDS: usize = 600;
 
-/// The result of a run.
+/// The result of running a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildOutcome {
     /// The exit code; `None` if a signal ended the program.

@@ -14,7 +14,7 @@ use std::str::FromStr;
 use bytes::Bytes;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 
-/// A content coding.
+/// A content coding, as a server applies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentCoding {
     /// `gzip` (RFC 1952).
@@ -50,7 +50,7 @@ impl FromStr for ContentCoding {
 }
 
 impl ContentCoding {
-    /// Returns the token for Content-Encoding.
+    /// Returns the name of the coding in Content-Encoding.
     pub fn token(self) -> &'static str {
         match self {
             ContentCoding::Gzip => "gzip",

@@ -46,7 +46,7 @@ pub struct ReceivedQuery {
 /// A response, and the time to wait before it is sent.
 #[derive(Clone, Debug)]
 pub struct DnsReply {
-    /// The encoded message.
+    /// The encoded DNS message.
     pub message: Vec<u8>,
     /// The time to wait before sending. It has no effect over TCP.
     pub delay: Duration,

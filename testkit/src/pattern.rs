@@ -21,7 +21,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Creates the sequence of `seed`.
+    /// Creates the sequence that `seed` selects.
     pub fn new(seed: u64) -> Pattern {
         Pattern { seed }
     }

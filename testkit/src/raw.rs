@@ -30,7 +30,7 @@ use crate::identity::Identity;
 use crate::peer_stream::PeerStream;
 use crate::scripted_peer::{PeerState, ScriptedPeer};
 
-/// A step of a script.
+/// A step of a script, performed on one connection.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are kept for the next
@@ -38,7 +38,7 @@ pub enum Step {
     ReadHead,
     /// Reads this many bytes.
     ReadBytes(usize),
-    /// Reads until the client closes.
+    /// Reads until the client closes its side.
     ReadToEnd,
     /// Sends these bytes in one write.
     Send(Vec<u8>),

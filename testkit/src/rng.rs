@@ -10,7 +10,7 @@
 //! assert_ne!(mix(1, 2), mix(2, 1));
 //! ```
 
-/// A SplitMix64 generator.
+/// A random number generator (SplitMix64).
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -22,7 +22,7 @@ impl Rng {
         Rng(seed)
     }
 
-    /// Returns the next 64 bits.
+    /// Returns the next 64 random bits.
     #[expect(clippy::should_implement_trait, reason = "an endless stream needs no Option")]
     #[inline]
     pub fn next(&mut self) -> u64 {

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 const SIZE: u64 = 300_000;
 
-/// The result of a request.
+/// The response to one request, and how it ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct H2Response {
     status: u16,

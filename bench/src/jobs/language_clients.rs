@@ -24,7 +24,7 @@ const LIMIT: &str = "send + recv, C";
 pub(super) struct OneByOneJob<'a> {
     /// The command: the interpreter and the path of the program.
     pub(super) script: &'a [&'a str],
-    /// The installed clients.
+    /// The clients that are installed and take part in the job.
     pub(super) clients: &'a [LanguageClient],
     /// The client to which the goals apply.
     pub(super) haul: &'static str,

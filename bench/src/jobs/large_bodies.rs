@@ -29,7 +29,7 @@ const FILE: &str = "out";
 /// The option with which curl and haul print the size of a transfer.
 const SAY: &str = "%{size_download}";
 
-/// A server of large bodies.
+/// A running server whose site contains large bodies.
 pub(super) struct BodyServer {
     bodies: BodyFiles,
     pub(super) server: SiteServer,
@@ -95,7 +95,7 @@ pub(super) enum BulkClient {
     Aria2,
 }
 
-/// The destination of the body.
+/// The destination of the body that a client fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkOutput {
     Null,

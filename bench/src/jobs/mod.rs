@@ -46,7 +46,7 @@ pub(crate) struct BenchJob {
     pub(crate) set_up: fn(&mut JobEnvironment) -> Result<Vec<JobPart>>,
 }
 
-/// All jobs.
+/// All jobs, in the order in which they run.
 pub(crate) const ALL: &[&BenchJob] = &[
     &whole_site::JOB,
     &fetch_pages::JOB,

@@ -22,7 +22,7 @@ pub(super) const JOB: BenchJob = BenchJob {
 const HAUL: &str = "Haul";
 const LWP_HAUL: &str = "LWP, haul";
 const LWP: &str = "LWP";
-/// The clients of requests.pl.
+/// The clients that `requests.pl` supports.
 const CLIENTS: [LanguageClient; 8] = [
     (HAUL, "haul", "Carp"),
     (LWP_HAUL, "lwp+haul", "LWP::UserAgent"),

@@ -26,7 +26,7 @@ const REQUESTS: &str = "requests";
 const AIOHTTP: &str = "aiohttp";
 const HTTPX: &str = "httpx";
 
-/// The clients of `one_by_one.py`.
+/// The clients that `one_by_one.py` supports.
 const ONE_BY_ONE: [LanguageClient; 11] = [
     (HAUL, "haul", "haul"),
     ("haul, async", "haul-async", "haul"),
@@ -41,7 +41,7 @@ const ONE_BY_ONE: [LanguageClient; 11] = [
     ("pycurl", "pycurl", "pycurl"),
 ];
 
-/// The clients of `pages.py`.
+/// The clients that `pages.py` supports.
 const PAGES: [LanguageClient; 14] = [
     (HAUL, "haul", "haul"),
     ("haul, unordered", "haul-unordered", "haul"),

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-/// A block of a document.
+/// A block of a document, such as a paragraph or a table.
 pub(super) enum DocumentBlock {
     /// A heading of this level; 1 is the title.
     Heading(u8, String),

@@ -5,7 +5,7 @@
 
 use crate::job_part::FigureKind;
 
-/// A goal of the project.
+/// A goal of the project, and how it is proved.
 pub(super) struct ProjectGoal {
     /// The number of the goal, with that of its section in front. `bench/causes.md` refers to it.
     pub(super) id: &'static str,

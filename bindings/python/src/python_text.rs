@@ -9,7 +9,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 pub(crate) enum TextOrBytes {
     /// The bytes of a bytes-like object.
     Bytes(Vec<u8>),
-    /// Text.
+    /// The value of a `str`.
     Text(String),
 }
 

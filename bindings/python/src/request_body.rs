@@ -156,7 +156,7 @@ enum UploadSource {
     /// The `read` method of a file object.
     File(Py<PyAny>),
     RewindableFile(FileAttempt),
-    /// An iterator over pieces.
+    /// A Python iterator that yields the body piece by piece.
     Pieces(Py<PyAny>),
 }
 

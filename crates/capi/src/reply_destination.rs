@@ -63,7 +63,7 @@ pub(crate) struct StoredBody {
     pub(crate) kept: Vec<u8>,
     /// The body in the caller's memory, if that is its destination; else NULL.
     pub(crate) lent: haul_slice,
-    /// The length of the body.
+    /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,
     /// True if the body is in `kept`, false if the caller's memory or callback received it.
     pub(crate) is_kept: bool,

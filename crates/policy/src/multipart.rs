@@ -30,7 +30,7 @@ pub enum NameEscape {
     /// `"` becomes `%22`, as in browsers and in curl since 7.81.
     #[default]
     Percent,
-    /// `\"` and `\\`: `--form-escape`.
+    /// `"` becomes `\"`, and `\` becomes `\\`, as with `--form-escape`.
     Backslash,
 }
 
@@ -42,7 +42,7 @@ pub enum FormPartContent {
     /// Content that the caller reads from its source with number `index`. If the length is unknown,
     /// so is the body's length, and the body is sent chunked.
     Source {
-        /// The source's number.
+        /// The number of the source, which the caller chose.
         index: usize,
         /// The length in bytes; `None` if unknown.
         length: Option<u64>,
@@ -51,7 +51,7 @@ pub enum FormPartContent {
     Mixed(Vec<FormPart>),
 }
 
-/// A part of a form.
+/// One part of a form: a field or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormPart {
     /// The field's name; `None` inside a [`FormPartContent::Mixed`].
@@ -63,7 +63,7 @@ pub struct FormPart {
     /// Further header lines, without line ends. A line named Content-Disposition or Content-Type
     /// replaces the generated one.
     pub headers: Vec<Vec<u8>>,
-    /// The content.
+    /// The content of the part.
     pub content: FormPartContent,
 }
 
@@ -146,7 +146,7 @@ pub enum MultipartPiece {
     Literal(Vec<u8>),
     /// The whole content of the caller's source with number `index`.
     Source {
-        /// The source's number.
+        /// The number of the source, which the caller chose.
         index: usize,
         /// The length in bytes, if known; the source must supply exactly that many.
         length: Option<u64>,

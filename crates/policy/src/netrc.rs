@@ -46,7 +46,7 @@ pub struct NetrcEntry {
     pub password: Option<Vec<u8>>,
     /// The account that some FTP servers require; unused in HTTP.
     pub account: Option<Vec<u8>>,
-    /// True for the `default` entry.
+    /// True if this is the `default` entry, which matches any host.
     pub is_default: bool,
 }
 
@@ -149,7 +149,7 @@ fn set(
 /// The kind of word that comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NetrcPosition {
-    /// A keyword or a comment.
+    /// A keyword such as `machine`, or a comment.
     Keyword,
     /// The value of a keyword. A password may begin with `#`.
     Value,

@@ -255,7 +255,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.relist(index);
     }
 
-    /// Returns the caps.
+    /// Returns the largest numbers of running jobs.
     pub fn caps(&self) -> QueueCaps {
         self.caps
     }

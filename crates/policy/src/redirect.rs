@@ -30,7 +30,7 @@ use crate::target::{Origin, Scheme, Target, TargetError};
 /// The user's settings for redirects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectRules {
-    /// `-L`; default on.
+    /// `-L`: true to follow redirects; default on.
     pub follow: bool,
     /// `--max-redirs`; default 50, `u32::MAX` for no limit.
     pub max: u32,
@@ -89,7 +89,7 @@ pub enum SecretHandling {
 pub struct RedirectedRequest {
     /// The next target, without userinfo unless `secrets` is [`SecretHandling::Keep`].
     pub target: Target,
-    /// The next method.
+    /// The method of the next request.
     pub method: String,
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
@@ -110,7 +110,7 @@ pub struct RedirectedRequest {
 pub enum RedirectError {
     /// The chain has more hops than allowed.
     TooMany {
-        /// [`RedirectRules::max`].
+        /// The limit, [`RedirectRules::max`].
         max: u32,
     },
     /// The Location is not a URL.

@@ -99,7 +99,7 @@ pub enum AttemptOutcome {
     ResetBeforeResponse,
     /// The connection ended within the response.
     ResetInBody,
-    /// The name did not resolve.
+    /// The host name could not be resolved.
     Dns {
         /// True if the resolver may answer next time (EAI_AGAIN, timeout). If not, the name does
         /// not exist.

@@ -13,7 +13,7 @@ pub struct RequestId(pub u64);
 pub enum BodyFraming {
     /// No body: the response to HEAD, or a 204 or 304.
     None,
-    /// A known number of bytes.
+    /// A body of this many bytes.
     Length(u64),
     /// Chunked transfer coding. HTTP/2: an unknown length, up to the frame that ends the stream.
     Chunked,
@@ -29,7 +29,7 @@ pub(crate) enum ResponseTo {
     Other,
 }
 
-/// A mistake in a Content-Length.
+/// The kinds of mistakes in a Content-Length.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LengthFault {

@@ -134,7 +134,7 @@ pub enum RequestError {
     /// HTTP/1.1: [`max_pipeline`](crate::h1::H1Config::max_pipeline) requests are unanswered
     /// already.
     PipelineFull {
-        /// The limit.
+        /// The number of unanswered requests allowed.
         limit: usize,
     },
     /// HTTP/1.1: the body of the previous request is not finished.
@@ -162,18 +162,18 @@ pub enum RequestError {
     Target,
     /// The name of the field with this index is not a token.
     FieldName {
-        /// The index into the fields.
+        /// The index of the field, counted from 0.
         index: usize,
     },
     /// The value of the field with this index contains CR, LF or NUL.
     FieldValue {
-        /// The index into the fields.
+        /// The index of the field, counted from 0.
         index: usize,
     },
     /// The field with this index (Content-Length, Transfer-Encoding) contradicts the body's length
     /// or another field, or is not allowed in trailers.
     FramingField {
-        /// The index into the fields.
+        /// The index of the field, counted from 0.
         index: usize,
     },
     /// HTTP/2: the head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`.
@@ -192,7 +192,7 @@ pub enum RequestError {
     },
     /// The body ended before its announced length.
     BodyTooShort {
-        /// The number of missing bytes.
+        /// The number of bytes that are missing.
         missing: u64,
     },
     /// Trailers were given for a body of known length; only a chunked body can have them.

@@ -13,27 +13,27 @@ pub enum ResponseError {
     /// [`Limits::head_bytes`](crate::Limits::head_bytes). HTTP/2: also a single header block that
     /// exceeds it before it is decoded.
     HeadTooLarge {
-        /// The limit in bytes.
+        /// The number of bytes allowed.
         limit: usize,
     },
     /// A head has more fields than [`Limits::head_fields`](crate::Limits::head_fields).
     TooManyFields {
-        /// The limit.
+        /// The number of fields allowed.
         limit: usize,
     },
     /// More interim responses arrived than [`Limits::interim`](crate::Limits::interim).
     TooManyInterim {
-        /// The limit.
+        /// The number of interim responses allowed.
         limit: u32,
     },
     /// The trailer section exceeds [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
     TrailersTooLarge {
-        /// The limit in bytes.
+        /// The number of bytes allowed.
         limit: usize,
     },
     /// More trailer fields arrived than [`Limits::trailer_fields`](crate::Limits::trailer_fields).
     TooManyTrailers {
-        /// The limit.
+        /// The number of trailer fields allowed.
         limit: usize,
     },
     /// Content-Length is malformed, or several values differ.

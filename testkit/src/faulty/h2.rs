@@ -24,7 +24,7 @@ const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
 /// The longest payload of a frame that a client accepts unless it announces more.
 const MOST: usize = 16 << 10;
-/// The initial size of windows.
+/// The initial size of flow-control windows in bytes.
 const WINDOW: i64 = 65_535;
 /// The time for which a connection with nothing to send waits for frames, before it checks whether
 /// the origin is stopping.
@@ -83,7 +83,7 @@ struct FaultySession<'a> {
     takes_more: bool,
 }
 
-/// A body being sent.
+/// A response whose body is being sent.
 struct FaultyStream {
     resource: Arc<FaultyResource>,
     sending: BodySender,

@@ -135,9 +135,9 @@ pub enum WrongContentRange {
     End(i64),
     /// This number is added to the complete length.
     Total(i64),
-    /// The unit is not `bytes`.
+    /// The unit is another one than `bytes`.
     Unit,
-    /// The field is missing.
+    /// Content-Range is missing.
     Missing,
 }
 
@@ -159,9 +159,9 @@ pub enum ContentChange {
 /// `xN` after the number ([`times`](BodyBreak::times)) limits the number of bodies that break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyBreak {
-    /// The kind of break.
+    /// The way in which the body breaks.
     pub how: BreakKind,
-    /// The position.
+    /// The offset at which the body breaks.
     pub place: BreakOffset,
     /// The number of bodies that break, beginning with the first; `None` for all.
     pub times: Option<u64>,

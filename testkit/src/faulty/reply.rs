@@ -38,13 +38,13 @@ struct ResourceHistory {
 pub(super) enum PlannedReply {
     /// Reset the connection; over HTTP/2, refuse the stream.
     Reset,
-    /// A status without a body.
+    /// Send this head, and no body.
     Empty { head: String },
-    /// A status with a body.
+    /// Send this head, and then a body.
     Body { head: String, send: BodyToSend },
 }
 
-/// A body to send.
+/// The body of a planned reply.
 #[derive(Clone, Debug)]
 pub(super) struct BodyToSend {
     /// The index of the body in [`FaultyRecord::bodies`].

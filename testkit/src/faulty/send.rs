@@ -21,7 +21,7 @@ const CATCH_UP: Duration = Duration::from_millis(50);
 /// The way in which the sending of a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyEnd {
-    /// All of it was sent.
+    /// All of the body was sent.
     Done,
     /// The body broke: close the connection properly.
     Close,
@@ -48,9 +48,9 @@ pub(super) struct BodySender {
 pub(super) enum SendStep {
     /// The next bytes, which may not be sent before this time.
     Piece(Instant),
-    /// The body breaks here.
+    /// The body breaks here, in this way.
     Break(BreakKind),
-    /// The last bytes.
+    /// The last bytes. The body is complete after them.
     Last,
 }
 

@@ -39,7 +39,7 @@ pub enum HostileProtocol {
     Http2,
 }
 
-/// A step of the server.
+/// A step that the server performs on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyPiece {
     /// Sends these bytes in one write.
@@ -76,7 +76,7 @@ pub enum AllowedResult {
 /// A generated session of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostileReply {
-    /// The protocol.
+    /// The protocol that the server speaks.
     pub protocol: HostileProtocol,
     /// The steps that the server performs on each connection, in order.
     pub pieces: Vec<ReplyPiece>,

@@ -57,7 +57,7 @@ impl HostileServer {
         self.addr
     }
 
-    /// Returns `http://ADDRESS/file`.
+    /// Returns the URL to request, `http://ADDRESS/file`.
     pub fn url(&self) -> String {
         format!("http://{}/file", self.addr)
     }

@@ -177,7 +177,7 @@ struct OriginState {
 }
 
 impl Origin {
-    /// Returns the default settings.
+    /// Returns a builder with the default settings.
     pub fn builder() -> OriginBuilder {
         OriginBuilder {
             site: Site::scaled(1, 30),

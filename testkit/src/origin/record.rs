@@ -8,14 +8,14 @@ use bytes::Bytes;
 
 use crate::lock::lock;
 
-/// A request as it arrived.
+/// A request that the origin received.
 #[derive(Clone, Debug)]
 pub struct LoggedRequest {
     /// The number of the connection, counted from 0 in the order in which they were accepted.
     pub connection: u64,
     /// True if the connection used TLS.
     pub tls: bool,
-    /// The method.
+    /// The request method.
     pub method: String,
     /// The request target as sent: path and query, or an absolute URL.
     pub target: String,

@@ -14,7 +14,7 @@ pub const BLOCK: usize = 64 << 10;
 /// A package: a gzip file whose header contains the digests of its blocks.
 #[derive(Debug)]
 pub struct Package {
-    /// The file name.
+    /// The file name of the package.
     pub name: String,
     /// All bytes of the package.
     pub bytes: Vec<u8>,
@@ -153,7 +153,7 @@ impl Catalogue {
         &self.inner.packages
     }
 
-    /// Returns the index page.
+    /// Returns the HTML of the index page.
     pub fn index(&self) -> &[u8] {
         &self.inner.index
     }

@@ -107,7 +107,7 @@ impl PackageMirror {
         self.shared.coded_index.len() as u64
     }
 
-    /// Sets all counts to zero.
+    /// Sets the counts of connections, requests and bytes to zero.
     pub fn forget(&self) {
         self.shared.connections.store(0, SeqCst);
         self.shared.requests.store(0, SeqCst);

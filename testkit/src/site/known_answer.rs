@@ -12,7 +12,7 @@ const LONGEST: usize = 18;
 pub struct KnownAnswer {
     /// The blocks, one on each line, each with a line feed.
     pub text: Vec<u8>,
-    /// The number of blocks.
+    /// The number of distinct blocks.
     pub count: usize,
     /// The SHA-256 of `text`, in lower-case hex.
     pub sha256: String,

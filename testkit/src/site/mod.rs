@@ -70,7 +70,7 @@ impl Site {
         Site { inner: Arc::new(SiteInner { seed, numbers, positions, cache }) }
     }
 
-    /// Returns the seed.
+    /// Returns the seed from which the site was generated.
     pub fn seed(&self) -> u64 {
         self.inner.seed
     }

@@ -74,7 +74,7 @@ impl BuildDirectory {
     }
 }
 
-/// A compiled program.
+/// The path of a compiled C program.
 pub struct CProgram(PathBuf);
 
 impl CProgram {

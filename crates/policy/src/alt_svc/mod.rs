@@ -37,11 +37,11 @@ pub const DEFAULT_AGE: u64 = 86_400;
 /// An application protocol, named as in curl's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AlpnProtocol {
-    /// `h1` in files, `http/1.1` in fields.
+    /// HTTP/1.1: `h1` in files, `http/1.1` in fields.
     H1,
-    /// `h2`.
+    /// HTTP/2: `h2` in files and fields.
     H2,
-    /// `h3`.
+    /// HTTP/3: `h3` in files and fields.
     H3,
 }
 

@@ -16,11 +16,11 @@ pub const MAX_PARAMETERS: usize = 64;
 /// An authentication scheme. Names are compared without regard to case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AuthScheme {
-    /// `Basic` (RFC 7617).
+    /// `Basic` (RFC 7617): user and password are sent in base64.
     Basic,
-    /// `Digest` (RFC 7616).
+    /// `Digest` (RFC 7616): a hash proves that the client knows the password.
     Digest,
-    /// `Bearer` (RFC 6750).
+    /// `Bearer` (RFC 6750): a token is sent.
     Bearer,
     /// `NTLM`, Microsoft's scheme, which authenticates a connection instead of a request. Not
     /// supported.
@@ -69,10 +69,10 @@ impl fmt::Display for AuthScheme {
     }
 }
 
-/// An authentication challenge.
+/// A challenge of a server or proxy: a scheme and its parameters (RFC 9110 §11.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// The scheme.
+    /// The scheme that the client should use.
     pub scheme: AuthScheme,
     /// The token that NTLM and Negotiate have instead of parameters; `None` for other schemes.
     pub token68: Option<Vec<u8>>,

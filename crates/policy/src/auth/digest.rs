@@ -8,14 +8,14 @@ use super::{AuthError, Challenge, Credentials, DigestAlgorithm};
 use crate::target::Target;
 use crate::target::path::push_byte;
 
-/// The quality of protection (§3.3).
+/// The quality of protection: the parts of a request that the digest covers (§3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Qop {
     /// The server offered no `qop`: the response is computed as in RFC 2069.
     Legacy,
-    /// `auth`: protects method and target.
+    /// `auth`: the digest covers method and target.
     Auth,
-    /// `auth-int`: protects the body too.
+    /// `auth-int`: the digest covers the body too.
     AuthInt,
 }
 
@@ -81,12 +81,12 @@ impl DigestChallenge {
         &self.realm
     }
 
-    /// Returns the hash function.
+    /// Returns the hash function that the challenge requires.
     pub fn algorithm(&self) -> DigestAlgorithm {
         self.algorithm
     }
 
-    /// Returns the quality of protection.
+    /// Returns the quality of protection that the answer uses.
     pub fn qop(&self) -> Qop {
         self.qop
     }

@@ -10,9 +10,9 @@ use sha2::{Sha256, Sha512_256};
 pub enum DigestAlgorithm {
     /// MD5, for old servers. An eavesdropper can guess the password offline.
     Md5,
-    /// SHA-256.
+    /// SHA-256, the algorithm that RFC 7616 recommends.
     Sha256,
-    /// SHA-512/256.
+    /// SHA-512/256, the alternative of RFC 7616.
     Sha512_256,
 }
 

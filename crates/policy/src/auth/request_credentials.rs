@@ -50,9 +50,9 @@ pub enum NetrcLookup<'g> {
 /// `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestCredentials {
-    /// Credentials for Basic and Digest.
+    /// The user and password for Basic and Digest; `None` if there are none.
     pub credentials: Option<Credentials>,
-    /// The token for Bearer.
+    /// The token for Bearer; `None` if there is none.
     pub bearer: Option<Vec<u8>>,
 }
 
@@ -109,7 +109,7 @@ pub fn identity_for(
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CredentialsError {
-    /// The netrc text is malformed.
+    /// The text of the netrc file is malformed.
     Netrc(NetrcError),
     /// The credentials contain a byte that cannot be sent.
     Auth(AuthError),

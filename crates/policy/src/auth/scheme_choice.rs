@@ -7,7 +7,7 @@ use super::{AuthError, AuthScheme, Challenge, DigestChallenge};
 pub struct AllowedAuthSchemes {
     /// `--basic`. Basic sends the password unprotected.
     pub basic: bool,
-    /// `--digest`.
+    /// `--digest`: allows Digest.
     pub digest: bool,
     /// `--oauth2-bearer`, if there is a token.
     pub bearer: bool,
@@ -16,20 +16,20 @@ pub struct AllowedAuthSchemes {
 impl AllowedAuthSchemes {
     /// `--anyauth` with a user and password.
     pub const ANY: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: true, bearer: false };
-    /// `--basic`.
+    /// `--basic` with a user and password.
     pub const BASIC: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: false, bearer: false };
-    /// `--digest`.
+    /// `--digest` with a user and password.
     pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: true, bearer: false };
 }
 
 /// The decision which challenge to answer, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChosenScheme {
-    /// Answer with the bearer token.
+    /// Answer with Bearer: send the token.
     Bearer,
     /// Answer with a [`DigestSession`](super::DigestSession) for this challenge.
     Digest(DigestChallenge),
-    /// Answer with [`Credentials::basic`](super::Credentials::basic).
+    /// Answer with Basic: send [`Credentials::basic`](super::Credentials::basic).
     Basic,
     /// No challenge can be answered: deliver the response.
     Nothing,

@@ -57,7 +57,7 @@ pub struct SigV4 {
     service: Option<String>,
 }
 
-/// A request to sign.
+/// The parts of a request that a signature covers.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsignedRequest<'a> {
     /// The method, such as `GET`.
@@ -78,7 +78,7 @@ pub struct UnsignedRequest<'a> {
 /// The fields to add to a request so that it is signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigV4Signature {
-    /// The value of Authorization.
+    /// The value of the Authorization field to add.
     pub authorization: String,
     /// The fields to add: the date and the content's SHA-256, unless the request already has them.
     pub fields: Vec<(String, String)>,

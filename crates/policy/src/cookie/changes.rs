@@ -31,11 +31,12 @@ use super::{Cookie, CookieStore};
 /// The identity of a cookie: setting a cookie replaces the one with an equal key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CookieKey {
-    /// See [`CookieParts::domain`](super::CookieParts::domain).
+    /// The cookie's domain, as in [`CookieParts::domain`](super::CookieParts::domain).
     pub domain: String,
-    /// See [`CookieParts::host_only`](super::CookieParts::host_only).
+    /// True if only this host receives the cookie, as in
+    /// [`CookieParts::host_only`](super::CookieParts::host_only).
     pub host_only: bool,
-    /// See [`CookieParts::path`](super::CookieParts::path).
+    /// The cookie's path, as in [`CookieParts::path`](super::CookieParts::path).
     pub path: Vec<u8>,
     /// The cookie's name.
     pub name: Vec<u8>,

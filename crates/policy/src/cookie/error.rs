@@ -12,7 +12,7 @@ pub enum CookieError {
     ControlByte,
     /// Name and value together, or the path, are too long.
     TooLong,
-    /// The field has no `name=`.
+    /// The field has no cookie name: `name=` is missing.
     NoName,
     /// The domain is not a host name, or ends with a dot (CVE-2022-27779).
     Domain,

@@ -75,17 +75,17 @@ pub const MAX_FIELD: usize = 8190;
 /// The largest lifetime of a cookie in seconds: 400 days (§5.5).
 pub const MAX_AGE: u64 = 400 * 86_400;
 
-/// The SameSite attribute (§5.6.7).
+/// The value of the SameSite attribute (§5.6.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameSite {
     /// The attribute is missing or unknown.
     #[default]
     Default,
-    /// `None`.
+    /// `SameSite=None`.
     None,
-    /// `Lax`.
+    /// `SameSite=Lax`.
     Lax,
-    /// `Strict`.
+    /// `SameSite=Strict`.
     Strict,
 }
 
@@ -111,7 +111,7 @@ impl SameSite {
 /// The attributes of a [`Cookie`]. `Debug` leaves the value out.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CookieParts {
-    /// The name; not empty.
+    /// The cookie's name, which is not empty.
     pub name: Vec<u8>,
     /// The value, as it is sent.
     pub value: Vec<u8>,
@@ -127,7 +127,7 @@ pub struct CookieParts {
     /// True if the cookie is hidden from scripts in pages (`HttpOnly`). haul runs no scripts; the
     /// flag is kept for the file.
     pub http_only: bool,
-    /// The SameSite attribute.
+    /// The SameSite attribute. It is stored but has no effect.
     pub same_site: SameSite,
     /// The expiry in seconds since 1970; `None` for a session cookie.
     pub expires: Option<u64>,
@@ -161,17 +161,17 @@ impl Cookie {
         Ok(Cookie(parts))
     }
 
-    /// Returns all parts.
+    /// Returns the name, value and attributes of the cookie.
     pub fn parts(&self) -> &CookieParts {
         &self.0
     }
 
-    /// Returns the name.
+    /// Returns the cookie's name.
     pub fn name(&self) -> &[u8] {
         &self.0.name
     }
 
-    /// Returns the value.
+    /// Returns the cookie's value.
     pub fn value(&self) -> &[u8] {
         &self.0.value
     }

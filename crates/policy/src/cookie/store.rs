@@ -53,7 +53,7 @@ struct StoredCookie {
 /// The effect of setting a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetCookieOutcome {
-    /// The cookie is new.
+    /// The cookie was added; no cookie had the same key.
     Added,
     /// The cookie replaced one with another value or other attributes.
     Replaced,

@@ -24,7 +24,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// An address of a name, with the local address from which it would be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// The address.
+    /// The address to connect to.
     pub address: IpAddr,
     /// The local address that the kernel would send from; `None` if there is no route to the
     /// address.

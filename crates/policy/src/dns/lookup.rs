@@ -34,7 +34,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// A query to send. [`NameLookup::query`] returns its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryTransmit {
-    /// The type of address.
+    /// The type of address to ask for.
     pub record_type: RecordType,
     /// The index of the server in [`ResolvConf::servers`].
     pub server: usize,
@@ -45,7 +45,7 @@ pub struct QueryTransmit {
 /// The state of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupState {
-    /// A response is outstanding.
+    /// At least one response is outstanding.
     Waiting,
     /// The name has these addresses.
     Found {

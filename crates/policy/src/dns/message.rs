@@ -32,9 +32,9 @@ const MAX_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The type of address that a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordType {
-    /// IPv4 addresses.
+    /// A records: IPv4 addresses.
     A,
-    /// IPv6 addresses.
+    /// AAAA records: IPv6 addresses.
     Aaaa,
 }
 
@@ -65,7 +65,7 @@ impl std::error::Error for NameError {}
 pub struct AddressQuery<'a> {
     /// The absolute name, without a dot at its end.
     pub name: &'a str,
-    /// The type of address.
+    /// The type of address to ask for.
     pub record_type: RecordType,
     /// The identifier. It must be random, as a protection against forged responses (RFC 5452).
     pub id: u16,
@@ -76,7 +76,7 @@ pub struct AddressQuery<'a> {
     pub trust_ad: bool,
 }
 
-/// The meaning of a response.
+/// The meaning of a response to an [`AddressQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
     /// The name exists. It has these addresses, possibly none of the requested type.

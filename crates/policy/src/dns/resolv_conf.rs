@@ -22,13 +22,13 @@ const MAX_NDOTS: u32 = 15;
 const MAX_TIMEOUT: u32 = 30;
 /// The largest `attempts`, as in glibc.
 const MAX_ATTEMPTS: u32 = 5;
-/// The standard port of DNS.
+/// The port of name servers for which the file names none.
 const DNS_PORT: u16 = 53;
 
-/// A name server.
+/// The address of a DNS server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NameServer {
-    /// The server's address.
+    /// The IP address of the server.
     pub address: IpAddr,
     /// The port; 53 if the file names none.
     pub port: u16,

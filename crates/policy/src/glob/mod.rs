@@ -62,7 +62,7 @@ enum GlobKind {
 /// One URL that a glob expands to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobExpansion {
-    /// The URL.
+    /// The URL, with the values in place of the globs.
     pub url: String,
     /// The value of each glob in this URL, for an output name.
     pub parts: GlobValues,
@@ -98,25 +98,25 @@ impl GlobValues {
 /// The reason why a glob was refused. curl's exit code is 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobError {
-    /// The kind of mistake.
+    /// The kind of mistake in the text.
     pub kind: GlobErrorKind,
     /// The position in the text, counted from 1 as in curl.
     pub position: usize,
 }
 
-/// A mistake in a glob.
+/// The kinds of mistakes in a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobErrorKind {
-    /// `]` or `}` without an opening bracket.
+    /// A `]` or `}` has no opening bracket.
     UnmatchedClose,
-    /// `{` without `}`.
+    /// A `{` has no closing `}`.
     UnmatchedBrace,
-    /// `{` or `[` within braces.
+    /// A `{` or `[` occurs within braces.
     NestedBrace,
-    /// `]` within braces.
+    /// A `]` occurs within braces.
     UnexpectedBracket,
-    /// `{}`.
+    /// The braces are empty: `{}`.
     EmptySet,
     /// `[` is followed by neither a letter nor a digit.
     RangeSpecification,
@@ -300,11 +300,11 @@ pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
 /// A placeholder in an output name after `--then`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobPlaceholder<'t> {
-    /// `{}`.
+    /// The value from which the URL was made: `{}`.
     Value,
-    /// `#1`, `#2` …
+    /// The value by its number: `#1`, `#2` …
     Number(&'t str),
-    /// `#<name>`.
+    /// The value by its name: `#<name>`.
     Name(&'t str),
 }
 

@@ -172,7 +172,7 @@ struct RangeParser<'a> {
 }
 
 impl RangeParser<'_> {
-    /// Parses `from-to]` or `from-to:step]`.
+    /// Parses the numbers of a range: `from-to]` or `from-to:step]`. The step is 1 by default.
     fn span(&mut self) -> Option<(u64, u64, u64)> {
         let from = self.number()?;
         if !self.single(b'-') {

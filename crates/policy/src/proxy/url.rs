@@ -8,7 +8,7 @@ use crate::target::{Host, Scheme, Target, TargetError};
 /// The protocol spoken with a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProxyKind {
-    /// `http`.
+    /// `http`: plain HTTP to the proxy.
     Http,
     /// `https`: TLS to the proxy itself.
     Https,
@@ -117,12 +117,12 @@ impl Proxy {
         })
     }
 
-    /// Returns the protocol.
+    /// Returns the protocol spoken with the proxy.
     pub fn kind(&self) -> ProxyKind {
         self.kind
     }
 
-    /// Returns the host.
+    /// Returns the host of the proxy.
     pub fn host(&self) -> &Host {
         &self.host
     }

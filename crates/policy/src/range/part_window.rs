@@ -38,7 +38,7 @@ pub enum PartOrder {
         /// The number of bytes that may wait in memory for the output.
         ahead: u64,
     },
-    /// In any order.
+    /// In any order, as a file allows.
     Anywhere,
 }
 

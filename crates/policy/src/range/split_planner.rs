@@ -41,10 +41,10 @@ const WORTH: Duration = Duration::from_millis(250);
 /// The number of connections during the first measurement.
 const FIRST: usize = 4;
 
-/// Observations of the first stream.
+/// A measurement of the first stream at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSample {
-    /// The current time.
+    /// The time of the measurement.
     pub now: MonotonicTime,
     /// The number of body bytes received so far.
     pub received: u64,

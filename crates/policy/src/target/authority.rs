@@ -19,7 +19,7 @@ use crate::urlencode;
 /// `--resolve` and proxies may have.
 const MAX_HOST: usize = 65_535;
 
-/// A parsed authority.
+/// The parts of a URL's authority.
 pub(super) struct Authority<'t> {
     /// The text before the `@`, as written.
     pub(super) userinfo: Option<&'t str>,

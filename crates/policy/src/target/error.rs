@@ -11,7 +11,7 @@ pub enum TargetError {
     UnsupportedScheme(String),
     /// The text is not a URL that names exactly one host.
     Malformed {
-        /// The kind of mistake.
+        /// The kind of mistake in the text.
         kind: UrlErrorKind,
     },
 }
@@ -28,7 +28,7 @@ pub enum UrlErrorKind {
     Slashes,
     /// U+FEFF before the first letter: the first line of a file that begins with a byte order mark.
     ByteOrderMark,
-    /// The host is missing.
+    /// The URL names no host.
     NoHost,
     /// The host has more than 65,535 bytes, an empty label, or a byte that no host name may have,
     /// such as an encoded `%2F`.

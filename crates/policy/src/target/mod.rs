@@ -149,12 +149,12 @@ impl Target {
         self.line = line.into_boxed_str();
     }
 
-    /// Returns the scheme.
+    /// Returns the scheme, `http` or `https`.
     pub fn scheme(&self) -> Scheme {
         self.origin.scheme()
     }
 
-    /// Returns the host.
+    /// Returns the host in normalised form.
     pub fn host(&self) -> &Host {
         self.origin.host()
     }
@@ -224,7 +224,7 @@ impl Target {
         Target { origin, explicit_port, ..self.clone() }
     }
 
-    /// Removes the userinfo.
+    /// Removes user and password from the URL.
     pub fn drop_userinfo(&mut self) {
         self.userinfo = None;
     }

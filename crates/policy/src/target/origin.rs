@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// The two schemes that haul supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scheme {
-    /// Plain HTTP.
+    /// Plain HTTP: `http`.
     Http,
-    /// HTTP over TLS.
+    /// HTTP over TLS: `https`.
     Https,
 }
 
@@ -122,12 +122,12 @@ impl Origin {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the scheme.
+    /// Returns the scheme, `http` or `https`.
     pub fn scheme(&self) -> Scheme {
         self.0.scheme
     }
 
-    /// Returns the host.
+    /// Returns the host in normalised form.
     pub fn host(&self) -> &Host {
         &self.0.host
     }

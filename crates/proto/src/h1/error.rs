@@ -27,9 +27,9 @@ pub enum H1Error {
     /// The status line names a version other than HTTP/1.0 and HTTP/1.1. `minor` is `None` unless
     /// `major` is 1.
     UnsupportedVersion {
-        /// The digit before the dot.
+        /// The major version: the digit before the dot.
         major: u8,
-        /// The digit after the dot.
+        /// The minor version: the digit after the dot.
         minor: Option<u8>,
     },
     /// The status line breaks RFC 9112 §4.
@@ -38,21 +38,21 @@ pub enum H1Error {
     Field(FieldLineFault),
     /// Too many empty lines precede the status line.
     EmptyLines {
-        /// The number of lines allowed.
+        /// The number of empty lines allowed.
         limit: usize,
     },
     /// `101 Switching Protocols` answers a request without an Upgrade field (RFC 9110 §15.2.2).
     UnexpectedUpgrade,
-    /// A Transfer-Encoding is not supported.
+    /// The response has a Transfer-Encoding that is not supported.
     TransferCoding(CodingFault),
     /// The framing of a chunked body breaks RFC 9112 §7.1.
     Chunk(ChunkFault),
-    /// A chunk-size line exceeds [`Limits::chunk_line`](crate::Limits::chunk_line).
+    /// A chunk-size line is longer than [`Limits::chunk_line`](crate::Limits::chunk_line).
     ChunkLineTooLong {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Chunk extensions exceed
+    /// The chunk extensions of a body are longer than
     /// [`Limits::chunk_extensions_total`](crate::Limits::chunk_extensions_total).
     ChunkExtensionsTooLarge {
         /// The limit in bytes.
@@ -76,9 +76,9 @@ pub enum H1Error {
     },
     /// The peer closed within a body of known length.
     EndedInBody {
-        /// The length announced.
+        /// The Content-Length of the response.
         expected: u64,
-        /// The number of bytes received.
+        /// The number of body bytes received.
         got: u64,
     },
     /// The peer closed before the last chunk, or within trailers.
@@ -109,7 +109,7 @@ pub enum FieldLineFault {
     Folded,
 }
 
-/// A mistake in a Transfer-Encoding.
+/// The kinds of mistakes in a Transfer-Encoding.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CodingFault {
@@ -118,7 +118,7 @@ pub enum CodingFault {
     /// A coding that was not requested: any other than `chunked` and `identity`, or one of these
     /// two with parameters.
     Unsupported,
-    /// `chunked` occurs twice.
+    /// The coding `chunked` occurs twice.
     Repeated,
 }
 
@@ -130,11 +130,11 @@ pub enum ChunkFault {
     Size,
     /// A byte after the size that is not a digit, an extension or a line end (`0x5`, `5h`).
     SizeEnd,
-    /// More than 16 hexadecimal digits.
+    /// The size has more than 16 hexadecimal digits.
     SizeOverflow,
     /// Blanks after the size that neither an extension nor a line end follows.
     SizeSpaced,
-    /// CR without LF.
+    /// A CR is not followed by LF.
     BareCr,
     /// A control byte in an extension.
     Extension,

@@ -28,30 +28,30 @@ pub enum H1Event {
     NeedInput,
     /// An interim response (1xx except 101). Another head follows.
     Interim {
-        /// The request.
+        /// The request to which this is a response.
         id: RequestId,
-        /// The head.
+        /// The head of the interim response.
         head: ResponseHead,
     },
     /// The head of the final response.
     Head {
-        /// The request.
+        /// The request to which this is the response.
         id: RequestId,
-        /// The head.
+        /// The head of the final response.
         head: ResponseHead,
-        /// The framing of the body.
+        /// The framing of the response's body.
         framing: BodyFraming,
     },
     /// Bytes of the response's body.
     Body {
-        /// The request.
+        /// The request whose response has this body.
         id: RequestId,
         /// The range of these bytes in the buffer given to `step`, without chunk framing.
         range: Range<usize>,
     },
     /// The response has been read to its end.
     Complete {
-        /// The request.
+        /// The request whose response is complete.
         id: RequestId,
         /// The trailer section of a chunked body, `None` if there was none. Never merge it into the
         /// head (RFC 9110 §6.5.1).
@@ -62,9 +62,9 @@ pub enum H1Event {
     /// The connection is no longer HTTP/1, after 101 or after 2xx to CONNECT. All input after the
     /// head is data of the new protocol, for the caller to read.
     Tunnel {
-        /// The request.
+        /// The request that opened the tunnel.
         id: RequestId,
-        /// The head.
+        /// The head of the response that opened the tunnel.
         head: ResponseHead,
     },
 }
@@ -75,6 +75,6 @@ pub struct H1Step {
     /// The number of bytes consumed from the start of the input, after which the next call begins.
     /// [`H1Event::NeedInput`] may consume bytes too.
     pub consumed: usize,
-    /// The event.
+    /// The event that the consumed bytes caused.
     pub event: H1Event,
 }

@@ -27,7 +27,7 @@ pub(crate) struct UnansweredRequest {
     end: Option<u64>,
 }
 
-/// One HTTP/1 connection, client side.
+/// The client's side of one HTTP/1 connection, without I/O.
 #[derive(Debug)]
 pub struct H1Machine {
     pub(crate) config: H1Config,

@@ -86,7 +86,7 @@ pub(crate) use parse::reread;
 use crate::Limits;
 use core::time::Duration;
 
-/// Settings of one connection.
+/// The settings of one HTTP/1 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H1Config {
     /// Limits on the parts of a response besides its body.

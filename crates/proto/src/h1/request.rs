@@ -92,7 +92,7 @@ pub(crate) fn write(request: &RequestHead<'_>, facts: &RequestProperties, http10
     out.extend_from_slice(b"\r\n");
 }
 
-/// Validates trailers without writing anything.
+/// Validates the fields of a trailer section without writing anything.
 pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
     check_fields(trailers)?;
     match trailers.iter().position(|(name, _)| is_framing(name)) {

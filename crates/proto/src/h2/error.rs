@@ -32,9 +32,9 @@ pub enum H2Error {
     /// The frame exceeds [`H2Config::max_frame_size`](super::H2Config::max_frame_size), or has a
     /// length that its type cannot have.
     FrameSize {
-        /// The frame's type.
+        /// The type of the frame (RFC 9113 §6).
         kind: u8,
-        /// The frame's length.
+        /// The length of the frame's payload in bytes.
         length: u32,
     },
     /// The frame is malformed or not allowed at this point.
@@ -43,23 +43,23 @@ pub enum H2Error {
     Hpack(hpack::HpackError),
     /// The setting is outside its range (RFC 9113 §6.5.2).
     Setting {
-        /// The setting's identifier.
+        /// The identifier of the setting.
         id: u16,
-        /// The setting's value.
+        /// The value that the peer sent.
         value: u32,
     },
     /// PUSH_PROMISE arrived although push is switched off.
     Push,
     /// DATA exceed the window of their stream or of the connection.
     FlowControl,
-    /// A window exceeds 2³¹−1.
+    /// WINDOW_UPDATE or SETTINGS raised a window above 2³¹−1.
     WindowOverflow,
     /// WINDOW_UPDATE has an increment of 0.
     ZeroIncrement,
     /// The peer sent more useless frames of one kind than [`FloodLimits`](super::FloodLimits)
     /// allows.
     Flood {
-        /// The kind of frame.
+        /// The kind of the useless frames.
         of: FloodKind,
         /// The number of frames allowed.
         limit: u32,
@@ -68,9 +68,9 @@ pub enum H2Error {
     Field(FieldFault),
     /// The DATA received differ from Content-Length (RFC 9113 §8.1.1).
     Length {
-        /// The length announced.
+        /// The Content-Length of the response.
         expected: u64,
-        /// The length received so far.
+        /// The number of body bytes received so far.
         got: u64,
     },
     /// DATA arrived in a response without a body: 204, 304.
@@ -82,7 +82,7 @@ pub enum H2Error {
     PingTimeout,
     /// The peer closed in the middle of responses.
     EndedInResponse {
-        /// The number of incomplete responses.
+        /// The number of responses that were incomplete.
         open: usize,
     },
 }
@@ -101,7 +101,7 @@ pub enum FrameFault {
     ClosedStream,
     /// A frame other than CONTINUATION within a header block.
     Interleaved,
-    /// CONTINUATION without HEADERS before it.
+    /// CONTINUATION that does not follow HEADERS or another CONTINUATION.
     StrayContinuation,
     /// Padding that is as large as the payload, or larger.
     Padding,
@@ -127,13 +127,13 @@ pub enum FieldFault {
     ConnectionSpecific,
     /// A pseudo-field that responses do not have.
     UnknownPseudo,
-    /// `:status` twice.
+    /// More than one `:status`.
     RepeatedPseudo,
     /// A pseudo-field after a regular one.
     LatePseudo,
-    /// No `:status`.
+    /// A response head without `:status`.
     MissingStatus,
-    /// A pseudo-field among trailers.
+    /// A pseudo-field in the trailer section.
     PseudoInTrailers,
     /// `:status` is not a number from 100 to 999, or is 101, which HTTP/2 does not have.
     Status,
@@ -143,23 +143,23 @@ pub enum FieldFault {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum FloodKind {
-    /// PING.
+    /// PING frames, except answers to ours.
     Ping,
-    /// SETTINGS and their acknowledgements.
+    /// SETTINGS frames, acknowledgements included.
     Settings,
-    /// DATA without payload that does not end the stream.
+    /// DATA frames that have no payload and do not end the stream.
     EmptyData,
-    /// WINDOW_UPDATE.
+    /// WINDOW_UPDATE frames.
     WindowUpdate,
-    /// PRIORITY.
+    /// PRIORITY frames.
     Priority,
-    /// RST_STREAM.
+    /// RST_STREAM frames on streams that had ended.
     Reset,
-    /// GOAWAY.
+    /// GOAWAY frames.
     GoAway,
-    /// CONTINUATION within one header block.
+    /// CONTINUATION frames within one header block.
     Continuation,
-    /// Frames of unknown types.
+    /// Frames whose type RFC 9113 does not define.
     Unknown,
     /// PING and SETTINGS whose acknowledgements are unsent because the peer does not read.
     Unread,

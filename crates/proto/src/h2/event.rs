@@ -40,17 +40,17 @@ pub enum H2Event {
     },
     /// An interim response (1xx). Another head follows.
     Interim {
-        /// The request.
+        /// The request to which this is a response.
         id: RequestId,
-        /// The head.
+        /// The head of the interim response.
         head: ResponseHead,
     },
     /// The head of the final response. (After 2xx to CONNECT, request body and response body are
     /// the tunnel.)
     Head {
-        /// The request.
+        /// The request to which this is the response.
         id: RequestId,
-        /// The head.
+        /// The head of the final response.
         head: ResponseHead,
         /// The framing of the body. `Length(0)` if the stream ended with the head.
         framing: BodyFraming,
@@ -58,14 +58,14 @@ pub enum H2Event {
     /// Bytes of a response's body. Call [`H2Machine::release`](super::H2Machine::release) when they
     /// have been consumed.
     Body {
-        /// The request.
+        /// The request whose response has this body.
         id: RequestId,
         /// The range of these bytes in the buffer given to `step`, without framing and padding.
         range: Range<usize>,
     },
     /// The response is complete and has its announced length. No further event has this id.
     Complete {
-        /// The request.
+        /// The request whose response is complete.
         id: RequestId,
         /// The trailer section, `None` if there was none. Never merge it into the head (RFC 9110
         /// §6.5.1).
@@ -73,9 +73,9 @@ pub enum H2Event {
     },
     /// The response ended early. No further event has this id; the connection continues.
     Reset {
-        /// The request.
+        /// The request whose response ended early.
         id: RequestId,
-        /// The reason.
+        /// The reason why the response ended.
         reason: ResetReason,
         /// True if the peer has not processed the request, which may be sent again whatever its
         /// method (RFC 9113 §8.7).
@@ -86,7 +86,7 @@ pub enum H2Event {
     GoAway {
         /// The last request that the peer may have processed.
         last: RequestId,
-        /// The peer's error code.
+        /// The error code of the peer's GOAWAY.
         code: ErrorCode,
     },
 }
@@ -111,7 +111,7 @@ pub struct H2Step {
     /// The number of bytes consumed from the start of the input, after which the next call begins.
     /// [`H2Event::NeedInput`] consumes all of them.
     pub consumed: usize,
-    /// The event.
+    /// The event that the consumed bytes caused.
     pub event: H2Event,
 }
 
@@ -119,7 +119,7 @@ pub struct H2Step {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ResetReason {
-    /// The peer reset the stream.
+    /// The peer reset the stream with this code.
     Peer(ErrorCode),
     /// The peer's GOAWAY excluded the request.
     GoAway(ErrorCode),
@@ -163,7 +163,7 @@ codes! {
     NO_ERROR = 0x0;
     /// The protocol was broken in a way that no other code names.
     PROTOCOL_ERROR = 0x1;
-    /// The peer itself has failed.
+    /// The peer has an internal error.
     INTERNAL_ERROR = 0x2;
     /// More was sent than a window allowed, or a window grew too large.
     FLOW_CONTROL_ERROR = 0x3;

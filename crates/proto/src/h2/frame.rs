@@ -48,7 +48,7 @@ pub(crate) mod setting {
     pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// The header of a frame.
+/// The header of a frame: its length, type, flags and stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FrameHeader {
     pub(crate) length: u32,

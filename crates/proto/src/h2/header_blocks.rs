@@ -58,7 +58,7 @@ impl H2Machine {
         self.block(block.id, block.end_stream, &block.bytes)
     }
 
-    /// Processes a complete header block.
+    /// Decodes a complete header block, and processes it as a head or as trailers.
     fn block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), H2Error> {
         let section = match self.streams.get_mut(id) {
             None if self.stale.block() => SectionKind::Unwanted,

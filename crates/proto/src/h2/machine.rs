@@ -34,7 +34,7 @@ const STREAMS_ASSUMED: u32 = 100;
 /// different cookies.
 const ENCODER_TABLE: u32 = 4096;
 
-/// One HTTP/2 connection, client side.
+/// The client's side of one HTTP/2 connection, without I/O.
 #[derive(Debug)]
 pub struct H2Machine {
     pub(crate) config: H2Config,

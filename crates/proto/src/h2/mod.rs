@@ -96,13 +96,13 @@ pub use machine::H2Machine;
 use crate::Limits;
 use core::time::Duration;
 
-/// Settings of one connection.
+/// The settings of one HTTP/2 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H2Config {
     /// Limits on the parts of a response besides its body. `head_bytes` and `trailer_bytes` count
     /// as in RFC 9113 §6.5.2: 32 bytes for each field in addition to its name and value.
     pub limits: Limits,
-    /// Limits on frames without progress.
+    /// Limits on frames that make no progress.
     pub floods: FloodLimits,
     /// The number of bytes of one response that the peer may send before anything is released; at
     /// most [`H2Config::connection_window`].

@@ -155,7 +155,7 @@ fn write_fields(
     }
 }
 
-/// Validates trailers without writing anything.
+/// Validates the fields of a trailer section without writing anything.
 pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
     check_fields(trailers)?;
     match trailers.iter().position(|(name, value)| {

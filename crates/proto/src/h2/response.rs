@@ -30,9 +30,9 @@ pub(crate) enum SectionKind {
 /// is needed because a block of 300 KiB can expand to a gigabyte.
 const FOLLOWED: usize = 16;
 
-/// A well-formed section.
+/// A decoded header block that is well-formed: a head or trailers.
 pub(crate) struct DecodedSection {
-    /// The status; 0 for trailers.
+    /// The status code; 0 for trailers.
     status: u16,
     fields: Fields,
     /// The size, counted as in RFC 9113 §6.5.2.

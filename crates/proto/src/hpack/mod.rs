@@ -59,7 +59,7 @@ pub enum HpackError {
     Integer,
     /// No table has the index (RFC 7541 §2.3.3).
     Index {
-        /// The index.
+        /// The index in the block.
         index: u32,
     },
     /// A Huffman-coded string contains EOS, or is padded with anything but at most seven ones (RFC
@@ -67,9 +67,9 @@ pub enum HpackError {
     Huffman,
     /// The dynamic table is larger than allowed (RFC 7541 §6.3).
     TableSize {
-        /// The size requested, in bytes.
+        /// The size that the block requests, in bytes.
         size: u32,
-        /// The size allowed, in bytes.
+        /// The largest size allowed, in bytes.
         limit: u32,
     },
     /// The table's size changes after a field (RFC 7541 §4.2).

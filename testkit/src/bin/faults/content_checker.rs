@@ -24,7 +24,7 @@ struct SourceContent {
     prefix: bool,
 }
 
-/// The result of a comparison.
+/// The result of comparing all received bytes.
 pub(crate) struct CheckResult {
     pub(crate) sha256: Digest,
     /// True if the bytes are the beginning of one of the contents, or all of it.

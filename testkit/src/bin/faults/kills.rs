@@ -86,7 +86,7 @@ impl KillTally {
     }
 }
 
-/// The result of one try.
+/// The result of one try: a command killed, and run again to its end.
 struct KillTry {
     kind: usize,
     killed: u64,

@@ -84,7 +84,7 @@ impl RowTally {
     }
 }
 
-/// The result of one try.
+/// The verdict on one run of the program.
 enum RowVerdict {
     Survived,
     Refused,

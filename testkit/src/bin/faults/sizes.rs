@@ -15,7 +15,7 @@ pub(crate) const MOST_RSS: u64 = 32 << 20;
 /// The rate of a slow reader, in bytes a second.
 const SLOW: u64 = 1_000_000;
 
-/// The result of one run.
+/// The result of one run: exit code, output and peak memory.
 pub(crate) struct SizeRun {
     pub(crate) name: String,
     pub(crate) equal: bool,

@@ -13,7 +13,7 @@ use crate::options::HostileOptions;
 /// The number of failures shown in full.
 const SHOWN: usize = 40;
 
-/// The verdict on one try.
+/// The verdict on a run of haul against one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyVerdict {
     Survived,
