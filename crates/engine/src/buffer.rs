@@ -105,7 +105,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Body bytes that are offered to a sink. It may read them during the call, or keep them.
+/// Body bytes that are offered to a sink. The sink may read them during the call, or keep them.
 #[derive(Debug)]
 pub struct Lease<'a> {
     held: LeasedBytes<'a>,
@@ -115,23 +115,24 @@ pub struct Lease<'a> {
 /// The memory that holds the bytes of a lease.
 #[derive(Debug)]
 enum LeasedBytes<'a> {
-    /// Bytes in a read buffer of which nothing else is needed any more, so the sink may take it.
+    /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole
+    /// buffer.
     Whole(&'a mut Buffer),
-    /// Bytes in a read buffer that is still needed, or in other memory.
+    /// Bytes in a read buffer that the worker still needs, or in other memory.
     Part(&'a [u8]),
 }
 
-/// The fraction of a buffer that the bytes must fill for a sink to take the buffer itself. Fewer
-/// bytes are copied.
+/// The divisor of a buffer's size. If the bytes of a lease fill at least this fraction (a quarter),
+/// a sink takes the buffer itself; fewer bytes are copied.
 const KEEP_FRACTION: usize = 4;
 
 impl<'a> Lease<'a> {
-    /// Makes a lease of bytes in a read buffer. Nothing else in the buffer is needed any more.
+    /// Makes a lease of bytes in a read buffer that contains nothing else of use.
     pub fn new(buffer: &'a mut Buffer, range: Range<usize>) -> Self {
         Self { held: LeasedBytes::Whole(buffer), range }
     }
 
-    /// Makes a lease of bytes in memory that the owner keeps.
+    /// Makes a lease of bytes in memory that stays with its owner.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self { range: 0..bytes.len(), held: LeasedBytes::Part(bytes) }

@@ -98,8 +98,8 @@ impl CompletionQueue {
         self.budget.set_nothing_ready(state.ready.is_empty());
     }
 
-    /// Removes and returns at most `most` results. The flag is true if requests may start now that
-    /// could not before.
+    /// Removes and returns at most `most` results. The flag is true if this has freed memory, so
+    /// that requests may start that could not before.
     pub(super) fn take(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
@@ -119,7 +119,7 @@ impl CompletionQueue {
         (taken, has_room || nothing_ready && self.budget.is_full())
     }
 
-    /// Waits until there may be a result, but at most for the time `most`.
+    /// Waits until there may be a result, but not longer than `most`.
     pub(super) fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, CompletionState>,

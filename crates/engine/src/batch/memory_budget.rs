@@ -34,7 +34,8 @@ pub(super) struct MemoryBudget {
     head: AtomicU64,
     /// True if the program can take no result at present.
     nothing_ready: AtomicBool,
-    /// The connections whose sinks wait for room, with their drivers.
+    /// The wakers of the drivers whose sinks wait for room in the budget, each with the token of
+    /// the connection.
     waiting: Mutex<Vec<(Arc<dyn TransferWaker>, usize)>>,
 }
 
@@ -62,8 +63,8 @@ impl MemoryBudget {
         self.held.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Releases `bytes` of the budget. Returns true if the budget was used up before, so that
-    /// requests may start now that could not.
+    /// Releases `bytes` of the budget. Returns true if the budget was used up before, so that this
+    /// may let requests start.
     pub(super) fn release(&self, bytes: u64) -> bool {
         let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
         let was_full = held >= self.most;
@@ -73,7 +74,8 @@ impl MemoryBudget {
         was_full
     }
 
-    /// Sets the number of the next result in the order of the input.
+    /// Sets the number of the request whose result the program gets next, if the order is that of
+    /// the input.
     pub(super) fn set_head(&self, id: u64) {
         self.head.store(id, Ordering::SeqCst);
     }

@@ -124,7 +124,7 @@ impl FinishedRequest {
         &self.outcome
     }
 
-    /// Returns the response with its body. If the request has its own sink, the body is empty.
+    /// Returns the response with its body. The body is empty if the request has its own sink.
     ///
     /// # Errors
     /// The request failed.
@@ -212,9 +212,9 @@ impl Batch {
         Ok(self.next_bunch(1, deadline)?.pop())
     }
 
-    /// Returns the finished requests that can be taken now, at most `most`. Waits for the first
-    /// one, but at most until `deadline`. Returns an empty list if none finishes in time or all
-    /// have been returned. For programs in which each call into the library is expensive.
+    /// Returns the finished requests that can be taken now, at most `most`. If there is none, waits for
+    /// the first one, but at most until `deadline`. Returns an empty list if none finishes in time or
+    /// all have been returned. This is for programs in which each call into the library is expensive.
     ///
     /// # Errors
     /// The errors of [`next`](Self::next).

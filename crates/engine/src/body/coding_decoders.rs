@@ -125,7 +125,7 @@ fn corrupt(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>
     Error::with_source(ErrorKind::ContentCoding, format!("broken {name} body"), cause)
 }
 
-/// The progress of a decoder through a gzip member, a brotli stream or a zstd frame.
+/// The progress of a decoder within a gzip member, a brotli stream or a zstd frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DecodeState {
     Empty,
@@ -194,7 +194,7 @@ fn inflate(
 /// a zlib header, the method is 8, and both bytes as one number are a multiple of 31.
 enum DeflateDecoder {
     Empty,
-    /// The first byte; the second has not arrived yet.
+    /// The first byte of the content; the second byte has not arrived yet.
     First(u8),
     Open(Decompress),
     Done,
@@ -253,8 +253,8 @@ impl fmt::Debug for DeflateDecoder {
     }
 }
 
-/// The decoder of brotli (RFC 7932), without the large-window extension, whose windows of up to 1
-/// GiB are not in the RFC.
+/// The decoder of brotli (RFC 7932). The large-window extension, with windows of up to 1 GiB, is
+/// not supported, since it is not in the RFC.
 struct BrotliDecoder {
     state: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
     progress: DecodeState,
@@ -271,7 +271,8 @@ impl BrotliDecoder {
         }
     }
 
-    /// Returns the window that the first byte of a stream announces (RFC 7932 section 9.1).
+    /// Returns the window size in bytes that the first byte of a stream announces (RFC 7932 section
+    /// 9.1).
     fn window_of(first: u8) -> u64 {
         let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
             (0, ..) => 16,
@@ -372,8 +373,8 @@ impl ZstdDecoder {
         })
     }
 
-    /// Returns the window that the header of a frame announces (RFC 8878 section 3.1.1.1); `None`
-    /// if the header is incomplete.
+    /// Returns the window size in bytes that the header of a frame announces (RFC 8878 section
+    /// 3.1.1.1). Returns `None` if the header is incomplete.
     fn window_of(frame: &[u8]) -> Option<u64> {
         let rest = frame.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
         let (&descriptor, rest) = rest.split_first()?;

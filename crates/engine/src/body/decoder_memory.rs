@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// The smallest window for which a decoder may have to wait.
+/// The smallest window, in bytes, for which a decoder may have to wait.
 pub(super) const SMALL_WINDOW: u64 = 128 << 10;
 
 /// The memory that the decoders of many bodies share.

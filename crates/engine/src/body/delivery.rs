@@ -61,9 +61,9 @@ impl BodyDelivery {
         self
     }
 
-    /// Makes the decoder share this memory with the decoders of other bodies. Only for a body that
-    /// is read to its end independently of the other bodies, since the memory is free again only
-    /// then.
+    /// Makes the decoder share this memory with the decoders of other bodies. The memory is free
+    /// again only at the end of the body. Therefore, use this only for a body whose end does not
+    /// depend on the other bodies.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
@@ -204,8 +204,8 @@ impl BodyDelivery {
         }
     }
 
-    /// Returns the descriptor that the kernel may move body bytes to, if neither decoder nor
-    /// extractor needs them.
+    /// Returns the descriptor to which the kernel may move body bytes. Returns `None` if the
+    /// decoder or the extractor needs the bytes.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         if self.decoder.is_some() || self.search.is_some() { None } else { self.sink.direct() }
     }
@@ -308,7 +308,7 @@ impl BodyDelivery {
     }
 
     /// Discards the bytes received so far, for another attempt. Returns false if the sink has
-    /// already passed on some of them.
+    /// already output some of them.
     pub fn restart(&mut self) -> bool {
         self.release();
         self.records.clear();
@@ -319,7 +319,7 @@ impl BodyDelivery {
     }
 }
 
-/// The form of a body that is searched for matches.
+/// The form in which a body is searched for matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchInput {
     /// The body's text as UTF-8, converted from its charset.

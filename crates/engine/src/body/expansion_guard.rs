@@ -57,7 +57,8 @@ impl Default for DecodeLimits {
     }
 }
 
-/// Counts received bytes and window sizes, and compares them with the [`DecodeLimits`].
+/// The guard against decompression bombs. It counts received bytes and window sizes, and compares
+/// them with the [`DecodeLimits`].
 #[derive(Debug)]
 pub(super) struct ExpansionGuard {
     limits: DecodeLimits,
@@ -73,8 +74,8 @@ impl ExpansionGuard {
         Self { limits, received: 0, windows: 0 }
     }
 
-    /// Counts bytes that the decoder has consumed. Bytes that still wait in a buffer do not count;
-    /// otherwise a bomb could use the allowance of the whole buffer at once.
+    /// Counts bytes that the decoder has consumed. Bytes in a buffer that it has not consumed do
+    /// not count, since they would let a bomb expand more before it is detected.
     pub(super) fn receive(&mut self, count: usize) {
         self.received += count as u64;
     }

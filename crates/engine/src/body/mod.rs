@@ -130,7 +130,8 @@ impl BodyDecoder {
         self.handed_out
     }
 
-    /// Returns the total size that the windows may reach for a body with this beginning, in bytes.
+    /// Returns the total size in bytes that the windows may reach for a body beginning with
+    /// `first`.
     pub(crate) fn expected_window(&self, first: &[u8]) -> u64 {
         let first_of = |at: usize| if at == 0 { first } else { &[][..] };
         self.stages.iter().enumerate().map(|(at, stage)| stage.coding.expected_window(first_of(at))).sum()
@@ -151,7 +152,8 @@ impl BodyDecoder {
         (self.handed_out / self.guard.received().max(1)).max(1)
     }
 
-    /// Ends the body. All decoded bytes have been passed to `out` before.
+    /// Ends the body. At that time, all decoded bytes have been passed to `out` of
+    /// [`push`](Self::push).
     ///
     /// # Errors
     /// [`ErrorKind::ContentCoding`] if the coded content is truncated.
@@ -166,8 +168,8 @@ impl BodyDecoder {
     }
 }
 
-/// Decodes `input` by the stages in turn, and passes the decoded bytes on. `is_received` is true if
-/// the input is received bytes, and not the output of another stage.
+/// Decodes `input` by one stage after the other, and passes the decoded bytes to the caller.
+/// `is_received` is true if the input was received, and false if it is the output of another stage.
 fn run(
     stages: &mut [DecoderStage],
     mut input: &[u8],

@@ -16,14 +16,14 @@ use memchr::memmem;
 use crate::Result;
 use crate::response::charset;
 
-/// The number of first bytes in which a body may declare its charset.
+/// The number of bytes at the beginning of a body in which it may declare its charset.
 const PRESCAN: usize = 1024;
 /// The number of valid bytes after which a body without a declaration counts as UTF-8.
 const UNDECIDED: usize = 256 << 10;
 /// The size of the pieces in which decoded text is passed on, in bytes.
 const PIECE: usize = 8 << 10;
 
-/// The receiver of the converted text. No piece ends within a character.
+/// A callback that receives the converted text, piece by piece. No piece ends within a character.
 type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
 /// A reader that converts one body to UTF-8.
@@ -35,7 +35,7 @@ pub(super) struct TextReader {
     held: Vec<u8>,
 }
 
-/// The charset of a body, as far as it is known.
+/// The charset of a body, or what is known about it so far.
 enum CharsetState {
     /// The charset is not known before more of the body has arrived.
     Opening,
@@ -102,7 +102,7 @@ impl TextReader {
         }
     }
 
-    /// Returns true if these first bytes are enough to determine the charset.
+    /// Returns true if `start`, the beginning of the body, is enough to determine the charset.
     fn settles(&self, start: &[u8]) -> bool {
         let may_be_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| mark.starts_with(start));
         if may_be_mark {
@@ -246,13 +246,14 @@ fn known(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
 
-/// Returns the encoding of the byte order mark at the beginning, if there is one.
+/// Returns the encoding that a byte order mark at the beginning of `start` indicates, if there is
+/// one.
 fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
-/// Returns the charset that markup declares in these bytes. They are read as ASCII, so a body that
-/// declares UTF-16 here must be UTF-8.
+/// Returns the charset that markup in these bytes declares. The bytes are read as ASCII. So a body
+/// that declares UTF-16 is not UTF-16, and counts as UTF-8.
 fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     let label = in_xml(start).or_else(|| in_meta(start))?;
     let encoding = known(&label)?;
@@ -298,7 +299,8 @@ fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// Returns the value that follows an equals sign, with or without quotes.
+/// Returns the value that follows an equals sign at the beginning of `text`, with or without
+/// quotes.
 fn value(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';' | b'>') || byte.is_ascii_whitespace();
@@ -311,7 +313,8 @@ fn value(text: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Returns the text of a body, after checking that it is the same for pieces of every size.
+    /// Converts a body in pieces of every size, and checks that the text is always the same.
+    /// Returns that text.
     fn read(content_type: Option<&str>, body: &[u8]) -> Vec<u8> {
         let mut texts = Vec::new();
         for size in [1, 2, 3, 7, body.len().max(1)] {

@@ -62,8 +62,9 @@ pub struct Client {
     inner: Arc<OwnedClientState>,
 }
 
-/// State that is shared by the clones of a client with the same owner: the program, or a thread of
-/// the client. When the program drops its last clone, the thread for asynchronous requests ends.
+/// The state of a client that clones do not all share: those that the program has share one, those
+/// in a thread of the client another. When the program drops its last clone, the thread for
+/// asynchronous requests ends.
 struct OwnedClientState {
     core: Arc<ClientCore>,
     is_program_owned: bool,
@@ -103,7 +104,7 @@ struct ProcessState {
     inboxes: Mutex<Vec<Weak<WorkerInbox>>>,
     /// The number of calls of [`Client::close_idle`], by which event loops notice a new call.
     close_count: AtomicU32,
-    /// The state for a forked child of this process.
+    /// The state of a forked child of this process. Only the child itself makes it.
     child: OnceLock<Box<ProcessState>>,
 }
 
@@ -128,7 +129,7 @@ impl ProcessState {
 }
 
 impl ClientCore {
-    /// Returns the state of this process. Makes it at the first use in a forked child.
+    /// Returns the state of this process. In a forked child, the first call makes a new state.
     fn parts(&self) -> &ProcessState {
         let mut parts = &self.first;
         let generation = fork::generation();
@@ -244,8 +245,8 @@ impl Client {
         self.request("DELETE", url)
     }
 
-    /// Starts a request with any method (a string, or the `http` crate's `Method`), which is sent
-    /// exactly as given.
+    /// Starts a request with any method (a string, or the `http` crate's `Method`). The method is
+    /// sent exactly as given.
     pub fn request(&self, method: impl AsRef<str>, url: impl AsRef<str>) -> RequestBuilder {
         RequestBuilder::new(self, method.as_ref(), url.as_ref())
     }
@@ -312,15 +313,15 @@ impl Client {
         FetchAll::new(self, requests.into_iter(), options)
     }
 
-    /// Makes a batch: requests are submitted one by one, and another event loop can wait for the
-    /// results.
+    /// Makes a batch, to which the program submits requests one by one. Another event loop can wait
+    /// for the results.
     #[must_use]
     pub fn batch(&self, options: BatchOptions) -> Batch {
         Batch::new(self, options)
     }
 
-    /// Fetches one target into a sink and waits for its end. It starts no thread and no event loop.
-    /// Only these options apply; the client's options do not.
+    /// Fetches one target into a sink, and waits for the end of the body. It starts no thread and
+    /// no event loop. Only the given `options` apply, and not the client's.
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> TransferOutcome {
         let now = Instant::now();
@@ -339,7 +340,7 @@ impl Client {
         &self.parts().stats
     }
 
-    /// Returns the resolver, in which fixed addresses can be set.
+    /// Returns the resolver, for example to add fixed addresses to it.
     #[must_use]
     pub fn resolver(&self) -> &Resolver {
         &self.parts().resolver

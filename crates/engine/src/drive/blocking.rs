@@ -95,7 +95,7 @@ enum ConnectionSource {
 /// The call in which an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitMode {
-    /// In the receive call itself, which takes no further system call.
+    /// In the receive call itself, so that the wait needs no other system call.
     InReceive,
     /// In `poll`, before the driver receives from the non-blocking socket, or has the kernel move
     /// the bytes.
@@ -117,11 +117,11 @@ struct ActiveExchange {
 
 /// The reason why [`ActiveExchange::drive`] returned.
 enum ExchangeStop {
-    /// The connection has added its transfer to the finished ones.
+    /// The connection has added its transfer to the list of finished ones.
     Finished,
     /// The caller's function `is_enough` returned true.
     Enough,
-    /// The body is to be split into parts.
+    /// The body should be split into parts, which several connections fetch.
     WorthSplitting,
     /// The interrupt hook ended the wait with this error.
     Interrupted(Error),
@@ -266,7 +266,8 @@ fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> Fini
     FinishedTransfer { transfer, result }
 }
 
-/// Takes an idle connection from the pool or opens a new one, and queues the request on it.
+/// Begins an exchange: takes an idle connection from the pool or opens a new one, and queues the
+/// request on it.
 fn begin(
     client: &Client,
     mut transfer: Box<Transfer>,
@@ -336,8 +337,8 @@ impl ActiveExchange {
         self.connection.front().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
     }
 
-    /// Puts the connection into the pool if it can be used again, and closes it otherwise. Returns
-    /// where the next connection should come from.
+    /// Puts the connection into the pool if it can be used again, and closes it if not. Returns the
+    /// source for the connection of the next exchange.
     fn release(self, client: &Client) -> ConnectionSource {
         // In the pool all connections are blocking ones.
         let blocks =
@@ -476,7 +477,8 @@ impl ActiveExchange {
         progress
     }
 
-    /// Reacts to the result of a receive: a pause of the sink, a rate limit, a signal or a timeout.
+    /// Handles the result of a receive: waits if the sink has no room or the rate limit is reached,
+    /// and checks for signals and timeouts.
     ///
     /// # Errors
     /// The interrupt hook ended the wait with this error.

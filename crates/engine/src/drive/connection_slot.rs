@@ -64,13 +64,13 @@ pub(crate) struct ConnectionSlot {
 
 /// The state of a slot's connection: being made, or open.
 pub(crate) enum ConnectionState {
-    /// The connection is being made.
+    /// The connection is being made: its name is looked up, or it is being connected.
     Connecting(Box<Connecting>),
     /// The connection is open: requests can be sent.
     Open(Box<HttpConnection>),
 }
 
-/// The result of [`ConnectionSlot::advance`].
+/// The result of [`ConnectionSlot::advance`]: how far the connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotProgress {
     /// The slot can do nothing before the next event.
@@ -160,8 +160,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns true if the slot accepts a transfer. It starts at once, or when the slot's present
-    /// transfers allow it.
+    /// Returns true if a transfer may be queued on the slot. It starts at once, or when the slot's
+    /// present transfers allow it.
     #[must_use]
     pub(crate) fn accepts(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, ConnectionState::Open(_)) && transfer.options().connect.timeout != self.connect_timeout
@@ -201,9 +201,9 @@ impl ConnectionSlot {
         place == 0
     }
 
-    /// Removes and returns waiting transfers that need another connection: all of them if this one
-    /// takes no more requests, or the next one if the connection is
-    /// [stuck](HttpConnection::is_stuck_before) before it.
+    /// Removes and returns waiting transfers that need another connection. These are all of them if
+    /// this connection takes no more requests, or the next one if it would [wait here for
+    /// ever](HttpConnection::is_stuck_before).
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-/// Decides which requests an executor may start. The executor reports to it which requests are in
-/// progress.
+/// The admission of requests: decides which requests an executor may start. The executor reports to
+/// it which requests are in progress.
 pub(crate) trait Admission: Send + Sync {
     /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
@@ -12,8 +12,9 @@ pub(crate) trait Admission: Send + Sync {
     /// progress.
     fn set_first(&self, id: Option<u64>);
 
-    /// Notes that all events of a wake-up are handled, so that readers of results may be woken.
-    /// Returns the time when this must be called again even without an event, if there is one.
+    /// Notes that the event loop has handled all events of a wake-up, so that threads that wait for
+    /// results may be woken. Returns the time at which this must be called again even without an
+    /// event, if there is one.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct ExecutorLoad {
 /// The part of a request's wait before its start that counts towards the request's timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimedWait {
-    /// The whole wait counts.
+    /// The whole wait counts towards the timeout.
     All,
     /// Only the wait for a server that asked for a pause counts. The wait for other requests does
     /// not, since the program chose how many run at once.
@@ -41,8 +42,8 @@ pub(crate) enum TimedWait {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// Only the request with this number may start, regardless of the limits on concurrent
-    /// requests. If none is running, any request may.
+    /// Only the request with this number may start, and it may exceed the limits on concurrent
+    /// requests. If no request is in progress, any request may start.
     Only(u64),
     /// No request may start.
     None,

@@ -74,8 +74,8 @@ impl Executor {
         self.state.lock().ignore_poison()
     }
 
-    /// Accepts a request. `prepare` is called with the request's number, counted from 0. It returns
-    /// the request's sink and callback.
+    /// Accepts a request. Calls `prepare` with the request's number, counted from 0. `prepare`
+    /// returns the request's sink and callback.
     pub(crate) fn submit(
         self: &Arc<Self>,
         client: &Client,
@@ -148,8 +148,8 @@ impl Executor {
         self.wake_workers();
     }
 
-    /// Closes the executor: aborts requests in progress and drops waiting ones, without results.
-    /// Returns the thread, if there is one, for joining.
+    /// Closes the executor: aborts requests in progress and drops waiting requests, without
+    /// results. Returns the thread, if there is one, so that the caller can join it.
     pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -217,8 +217,8 @@ impl Executor {
         self.notify_results();
     }
 
-    /// Replaces the queue after an event loop has panicked, so that no limit counts its requests.
-    /// Waiting requests keep their order.
+    /// Makes a new queue after an event loop has panicked, so that its limits no longer count the
+    /// requests that were in progress. Waiting requests keep their order.
     fn requeue_waiting(&self) {
         let mut state = self.lock();
         let state = &mut *state;
@@ -237,14 +237,14 @@ impl Executor {
         }
     }
 
-    /// Reports the lowest number of all requests in progress to the admission.
+    /// Reports the lowest number of a request in progress to the [`Admission`].
     fn report_first(&self, state: &ExecutorState) {
         if let Some(admission) = &self.admission {
             admission.set_first(state.running.keys().next().copied());
         }
     }
 
-    /// Fails the waiting requests whose timeout has expired.
+    /// Fails the waiting requests whose timeout has expired before their start.
     fn end_late(&self, now: Instant) {
         let mut late = Vec::new();
         let mut state = self.lock();

@@ -15,21 +15,22 @@ use std::task::{Context, Poll, Waker};
 use super::one_shot::OneShotSource;
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of unsent bytes from which on the stream is not polled further.
+/// The number of unsent bytes at which the task stops polling the stream.
 const MAX_UNSENT: usize = 128 << 10;
-/// The maximum number of polls of an always ready stream before its task yields.
+/// The maximum number of consecutive polls of a stream that is always ready. After these, the task
+/// yields.
 const TURN: usize = 32;
-/// The maximum number of bytes of one poll.
+/// The maximum number of bytes that one poll puts into the queue.
 const PIECE: usize = 64 << 10;
 
-/// The task's side of the queue. Dropping it ends the content.
+/// The task's side of the queue, which puts in the stream's bytes. Dropping it ends the content.
 pub(crate) struct Feeder {
     once: OneShotSource,
     feed_queue: Arc<FeedQueue>,
     buffer: Vec<u8>,
 }
 
-/// The queue between a task and the sending loop.
+/// The queue of content between the task that polls a stream and the loop that sends.
 #[derive(Default)]
 pub(super) struct FeedQueue(Mutex<FeedState>);
 
@@ -40,7 +41,7 @@ struct FeedState {
     /// The number of bytes already taken from the first piece.
     at: usize,
     bytes: usize,
-    /// The end of the stream, or its error, which follows the pieces.
+    /// The end or the error of the stream. It applies after all pieces in the queue.
     end: Option<io::Result<()>>,
     /// True if the sending loop has asked for content.
     is_wanted: bool,
@@ -57,7 +58,8 @@ impl FeedQueue {
         self.0.lock().ignore_poison()
     }
 
-    /// Reads the next bytes without waiting; 0 is the end.
+    /// Reads the next bytes from the queue without waiting, and returns their number; 0 means the
+    /// end.
     pub(super) fn read(&self, waker: &Waker, buffer: &mut [u8]) -> io::Result<usize> {
         let mut held = self.lock();
         held.is_wanted = true;
@@ -92,7 +94,7 @@ impl FeedState {
         filled
     }
 
-    /// Returns the result of a read from an empty queue.
+    /// Returns the result of a read when the queue is empty: the end, an error, or `WouldBlock`.
     fn after(&mut self, waker: &Waker) -> io::Result<usize> {
         match self.end.take() {
             Some(Ok(())) => {
@@ -117,8 +119,8 @@ impl Feeder {
         Self { once, feed_queue, buffer: Vec::new() }
     }
 
-    /// Polls the stream until it is pending or the queue is full. Returns true if there is no more
-    /// content.
+    /// Polls the stream until it is pending or the queue is full. Returns true if the stream has
+    /// ended.
     pub(crate) fn feed(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..TURN {
             let mut held = self.feed_queue.lock();

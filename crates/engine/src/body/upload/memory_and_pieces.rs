@@ -56,14 +56,14 @@ pub(super) struct PieceUpload {
     at: usize,
     /// The number of bytes of the current piece that were sent.
     done: u64,
-    /// The open reader of the current piece, if there is one.
+    /// The open reader of the current piece, if the piece needs one.
     open: OpenPiece,
     waker: Option<Waker>,
 }
 
-/// The open reader of the current piece of the upload, if there is one.
+/// The open reader of an upload's current piece, if the piece needs one.
 enum OpenPiece {
-    /// No reader is open: the piece is in memory, or was not begun.
+    /// No reader is open, because the piece is in memory or has not been begun.
     Nothing,
     File(File),
     /// The reader of a [`RepeatableSource`](super::RepeatableSource) with a known length.
@@ -91,7 +91,7 @@ impl PieceUpload {
         self.open = OpenPiece::Nothing;
     }
 
-    /// Reads from the current piece; 0 means its end.
+    /// Reads from the current piece, and returns the number of bytes; 0 means the end of the piece.
     fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = &self.pieces[self.at];
         if let BodyPiece::Bytes(bytes) = piece {
@@ -122,7 +122,7 @@ impl PieceUpload {
     }
 }
 
-/// Opens a piece that is not in memory, of which `done` bytes were already sent.
+/// Opens a reader of a piece that is not in memory. `done` bytes of the piece were already sent.
 fn open(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {

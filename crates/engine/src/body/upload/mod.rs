@@ -60,13 +60,14 @@ pub(crate) use sized_stream::SizedStream;
 use super::trailers::Field;
 use memory_and_pieces::{MemoryUpload, PieceUpload};
 
-/// The maximum size of a multipart form in memory that is joined into one buffer, in bytes.
+/// The maximum size in bytes of a multipart form that is joined into one buffer. Only forms without
+/// files are joined.
 const MAX_JOINED: usize = 64 << 10;
 
 /// A request's content. `Debug` shows its length.
 #[derive(Clone)]
 pub enum RequestBody {
-    /// Bytes in memory. If there are few, they are sent in one write with the head.
+    /// Bytes in memory. A small number of bytes is sent in one write with the head.
     Bytes(Arc<[u8]>),
     /// Pieces, one after the other; made by [`RequestBody::file`], [`RequestBody::reader`],
     /// [`RequestBody::multipart`] and [`RequestBody::pieces`].
@@ -78,8 +79,8 @@ pub enum RequestBody {
 pub enum BodyPiece {
     /// Bytes in memory, which clones of the piece share.
     Bytes(Arc<[u8]>),
-    /// `length` bytes of a file, which is opened when they are sent. If the file is shorter by
-    /// then, the request fails; appended bytes are not sent.
+    /// `length` bytes of a file, which is opened when they are sent. If the file has become
+    /// shorter, the request fails. Bytes that were appended meanwhile are not sent.
     File {
         /// The path of the file.
         path: PathBuf,
@@ -88,7 +89,8 @@ pub enum BodyPiece {
         /// The number of bytes to send.
         length: u64,
     },
-    /// The whole output of a reader or a stream. Its length is unknown, and it can be read once.
+    /// The whole output of a reader or a stream. Its length is unknown, and it can be read only
+    /// once.
     Once(OneShotSource),
     /// A source that can be read repeatedly, such as a generator, or memory that must not be
     /// copied.
@@ -124,9 +126,9 @@ pub trait BodyUpload: Send {
     /// available now and the upload has a waker or a [source](Self::source).
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns the next bytes if they are in memory, so that they can be sent without a copy. Empty
-    /// if the bytes have to be read, and at the end. The sender reports the bytes that it used to
-    /// [`consume`](Self::consume).
+    /// Returns the next bytes if they are in memory, so that they can be sent without a copy.
+    /// Returns an empty slice if the bytes have to be read, and at the end. The sender reports the
+    /// bytes that it has used to [`consume`](Self::consume).
     fn ready(&self) -> &[u8] {
         &[]
     }
@@ -145,18 +147,20 @@ pub trait BodyUpload: Send {
     /// worthwhile; it may also be worthwhile [at a given time](Self::resumes_at).
     fn set_waker(&mut self, _waker: Waker) {}
 
-    /// Returns the descriptor to poll after `WouldBlock` of an upload without a waker.
+    /// Returns the descriptor to poll after a read has returned `WouldBlock`, if the upload has no
+    /// waker.
     fn source(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Returns the time to read again after `WouldBlock`, unless the waker is woken before.
+    /// Returns the time at which to read again after `WouldBlock`, even if the waker is not woken
+    /// before.
     fn resumes_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Returns the trailer fields to send after the content, once it has ended. Only for chunked
-    /// content.
+    /// Returns the trailer fields to send after the content, once it has ended. Called only for
+    /// content that is sent in chunks.
     ///
     /// # Errors
     /// The trailers cannot be made. The request cannot be completed then.
@@ -166,8 +170,8 @@ pub trait BodyUpload: Send {
 }
 
 impl RequestBody {
-    /// Makes content of a file, up to the file's present length. Anything but a regular file (a
-    /// pipe, a terminal) is read once, to its end.
+    /// Makes content of a file, up to its present length. A file that is not regular (a pipe, a
+    /// terminal) is read once, to its end.
     ///
     /// # Errors
     /// The file does not exist or cannot be read.
@@ -181,10 +185,11 @@ impl RequestBody {
         Self::pieces([BodyPiece::Once(OneShotSource::new(reader))])
     }
 
-    /// Makes content of a stream's whole output, sent in chunks. It can be sent only once, like
-    /// that of [`RequestBody::reader`]. An error of the stream aborts the request. With
-    /// [`send_async`](crate::Client::send_async), the task that awaits the response polls the
-    /// stream; otherwise the thread that sends the request does. The stream must not block.
+    /// Makes content of a stream's whole output, sent in chunks. Like that of
+    /// [`RequestBody::reader`], it can be sent only once. An error of the stream aborts the
+    /// request. With [`send_async`](crate::Client::send_async), the task that awaits the response
+    /// polls the stream; with the other calls, the thread that sends the request does. The stream
+    /// must not block.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -322,8 +327,9 @@ impl BodyPiece {
 }
 
 impl RepeatableSource {
-    /// Makes a source of `open`, which is called each time that the content is sent. If the length
-    /// is known, exactly that many bytes are sent; if the source has fewer, the request fails.
+    /// Makes a source from the function `open`, which is called each time that the content is sent.
+    /// If `length` is known, exactly that many bytes are sent. If the source has fewer bytes, the
+    /// request fails.
     pub fn new(
         length: Option<u64>,
         open: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync + 'static,

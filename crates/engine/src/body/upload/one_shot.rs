@@ -33,8 +33,8 @@ use crate::threads;
 
 /// The maximum number of bytes that the thread requests from its reader at once.
 const PIECE: usize = 64 << 10;
-/// The number of pieces that the thread reads ahead, besides the one being read and the one being
-/// sent.
+/// The number of pieces that the thread reads ahead. The piece being read and the piece being sent
+/// are not counted.
 const AHEAD: usize = 2;
 
 /// A reader or a stream that can be read once. The clones of a [`RequestBody`](super::RequestBody)
@@ -46,14 +46,14 @@ pub struct OneShotSource(Arc<OneShotShared>);
 struct OneShotShared {
     origin: OneShotInput,
     is_begun: AtomicBool,
-    /// The queue from the task that polls the stream, if a task does.
+    /// The queue to which a task passes the content of the stream; `None` if no task polls it.
     feed_queue: Mutex<Option<Arc<FeedQueue>>>,
 }
 
 /// The reader, file or stream of a [`OneShotSource`].
 enum OneShotInput {
     Reader(Mutex<Box<dyn Read + Send>>),
-    /// A file; true if reads may wait, because it is not a regular file.
+    /// A file. The flag is true if reads may wait, because the file is not regular.
     File(File, bool),
     Stream(Mutex<Box<dyn PollRead>>),
 }
@@ -64,15 +64,15 @@ impl OneShotSource {
         Self::of(OneShotInput::Reader(Mutex::new(Box::new(reader))))
     }
 
-    /// Makes a source of a pipe, a terminal or a socket. While no data arrives there, responses are
-    /// still received and time limits apply.
+    /// Makes a source that reads from a pipe, a terminal or a socket. While no data arrives there,
+    /// haul can still receive the response, and time limits apply.
     #[must_use]
     pub fn file(file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|about| about.is_file());
         Self::of(OneShotInput::File(file, !is_regular))
     }
 
-    /// Makes a source of a stream. An error of the stream aborts the request.
+    /// Makes a source that polls a stream. An error of the stream aborts the request.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -90,7 +90,8 @@ impl OneShotSource {
         Self(Arc::new(OneShotShared { origin, is_begun: AtomicBool::new(false), feed_queue: Mutex::default() }))
     }
 
-    /// Returns a feeder, by which a task polls the stream, unless reading has begun.
+    /// Returns a feeder, by which a task polls the stream. Returns `None` if reading has begun, or
+    /// if the source is not a stream.
     pub(super) fn feeder(&self) -> Option<Feeder> {
         if !matches!(self.0.origin, OneShotInput::Stream(_)) || self.is_begun() {
             return None;
@@ -103,7 +104,8 @@ impl OneShotSource {
         Some(Feeder::new(self.clone(), new))
     }
 
-    /// Detaches a task that will not poll the stream any more and took none of its content.
+    /// Detaches the task that was to poll the stream: it stops polling, and has taken none of the
+    /// content.
     pub(super) fn forget_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }
@@ -116,7 +118,7 @@ impl OneShotSource {
             .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(ReaderPanicked))))
     }
 
-    /// Returns true if any of the content was consumed.
+    /// Returns true if any of the content was read.
     pub(super) fn is_begun(&self) -> bool {
         self.0.is_begun.load(Ordering::Acquire)
     }
@@ -137,12 +139,13 @@ pub(super) struct OneShotReader {
 }
 
 impl OneShotReader {
-    /// Makes a reader. With a waker, reads do not wait.
+    /// Makes a reader of the content. If `waker` is given, reads return `WouldBlock` instead of
+    /// waiting, and wake it later.
     pub(super) fn new(once: OneShotSource, waker: Option<Waker>) -> Self {
         Self { once, waker, ahead: None, feed_queue: None }
     }
 
-    /// Returns the descriptor to wait for after `WouldBlock`, if there is no waker.
+    /// Returns the descriptor to poll after `WouldBlock`, if the reader has no waker.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             OneShotInput::File(file, _) => Some(file.as_fd()),
@@ -150,7 +153,7 @@ impl OneShotReader {
         }
     }
 
-    /// Reads the next bytes; 0 means the end.
+    /// Reads the next bytes, and returns their number; 0 means the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(ahead) = &mut self.ahead {
             return ahead.read(buffer);
@@ -277,8 +280,8 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
     }
 }
 
-/// Sends pieces to the event loop and wakes it. Dropping it, also by a panic of the reader, wakes
-/// the loop for the end.
+/// The thread's side of the queue: sends pieces to the event loop and wakes it. When it is dropped,
+/// even by a panic of the reader, the loop is woken and finds the end.
 struct PieceSender {
     sender: Option<SyncSender<io::Result<Vec<u8>>>>,
     waker: Waker,

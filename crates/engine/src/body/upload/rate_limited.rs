@@ -16,7 +16,7 @@ use super::super::trailers::Field;
 use super::BodyUpload;
 use crate::clock;
 
-/// The maximum time that a read sleeps at once.
+/// The maximum duration of one sleep of a read.
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// An upload whose bytes are read no faster than a rate limit allows.
@@ -35,8 +35,8 @@ impl RateLimitedUpload {
         Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// Returns the number of bytes that may be read now, at most `want` and at least one. Without a
-    /// waker, waits until there is one.
+    /// Returns the number of bytes that the rate limit allows to read now, at least one and at most
+    /// `want`. Without a waker, waits until at least one is allowed.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
         loop {
             let now = Instant::now();

@@ -25,7 +25,7 @@ impl<S, B> SizedStream<S, B> {
     }
 }
 
-/// Sound because the inner stream is pinned in its box, and pieces are never pinned.
+/// `Unpin` is sound: the inner stream is pinned in its box, and pieces are never pinned.
 impl<S, B> Unpin for SizedStream<S, B> {}
 
 impl<S, B, E> Stream for SizedStream<S, B>

@@ -75,14 +75,15 @@ pub enum ReceiveStatus {
 /// they have more bytes.
 #[derive(Clone, Copy)]
 pub struct ConnectionWaker<'a> {
-    /// The driver; `None` if the sink blocks the driver's thread itself until it has room.
+    /// The waker of the driver. `None` if the sink itself blocks the driver's thread until it has
+    /// room.
     pub wake: Option<&'a Arc<dyn TransferWaker>>,
-    /// The number by which the driver knows the connection.
+    /// The number by which the driver identifies the connection.
     pub token: usize,
 }
 
 impl ConnectionWaker<'_> {
-    /// Returns true if a read of content may block: the thread serves no other transfer.
+    /// Returns true if a read of content may block, because the thread serves no other transfer.
     fn may_block(&self) -> bool {
         self.wake.is_none()
     }
@@ -124,7 +125,7 @@ pub enum HttpConnection {
     H2(Box<h2::H2Connection>),
 }
 
-/// Calls the same method on a connection of either protocol.
+/// A macro that calls the same method on a connection of either protocol.
 macro_rules! either {
     ($connection:expr, $inner:ident => $call:expr) => {
         match $connection {
@@ -373,16 +374,16 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if received bytes are available now. With a raised low-water mark: if as many
-    /// as the mark requires are available.
+    /// Returns true if received bytes are available now. If the low-water mark is raised, at least
+    /// as many bytes as the mark must be available.
     #[must_use]
     pub fn has_more(&self) -> bool {
         let waited = crate::drive::zero_copy::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
         !matches!(waited, Ok(WaitResult::Quiet))
     }
 
-    /// Waits until the body in progress can continue. Only for a driver that does not wait in the
-    /// receive call.
+    /// Waits until the body in progress can continue. For drivers that wait in `poll`, and not in
+    /// the receive call.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -411,8 +412,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time when the low-water mark should have been reached: the caller must call
-    /// [`HttpConnection::reset_low_water_mark`] then.
+    /// Returns the time by which the low-water mark should be reached. At that time, the caller
+    /// must call [`HttpConnection::reset_low_water_mark`].
     #[must_use]
     pub fn low_water_timeout(&self) -> Option<Instant> {
         either!(self, connection => connection.pacing.low_water.timeout())
@@ -463,8 +464,8 @@ impl HttpConnection {
         either!(self, connection => connection.expire(now, finished))
     }
 
-    /// Cancels the transfer with this tag, if it is on this connection. Closes an HTTP/1
-    /// connection; on HTTP/2, resets the stream.
+    /// Cancels the transfer with this tag (the caller's number for it), if it is on this
+    /// connection. Closes an HTTP/1 connection; on HTTP/2, resets the stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         either!(self, connection => connection.cancel(tag, now, finished))
     }
@@ -475,7 +476,8 @@ impl HttpConnection {
         either!(self, connection => connection.front())
     }
 
-    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
+    /// Returns the transfer in progress, if there is only one, mutably, so that the caller can
+    /// report events to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         either!(self, connection => connection.front_mut())
     }

@@ -34,8 +34,8 @@ pub struct PipelineLimit {
 }
 
 impl PipelineLimit {
-    /// Limits the connection by the number of requests that the last connection to this peer
-    /// answered.
+    /// Limits the requests on this connection. `answered` is the number of requests that the last
+    /// connection to this peer answered.
     pub fn set(&mut self, answered: usize) {
         self.limit = Some(answered.max(1));
     }
@@ -58,8 +58,9 @@ impl PipelineLimit {
     }
 
     /// Notes that the peer ended the connection and left requests unanswered. `answered` is the
-    /// number of requests that it has answered or is about to answer. If none was answered since
-    /// the connection was idle, it was closed for idleness or is broken, which shows no limit.
+    /// number of requests that it has answered or will still answer. If it has answered none since
+    /// the connection was idle, the connection was closed for idleness or is broken, which shows no
+    /// limit.
     pub fn note_unanswered(&mut self, answered: usize) {
         self.has_unanswered |= answered > self.answered_when_idle;
     }

@@ -16,7 +16,7 @@ use crate::ErrorKind;
 use crate::body::upload::{BodyUpload, ReaderPanicked};
 use crate::net::stream::ConnectionStream;
 
-/// The size of one read of content from its source.
+/// The number of bytes that one read requests from a content source.
 const PIECE: usize = 16 << 10;
 
 /// The number of bytes that a socket's empty send buffer accepts even if its peer does not read
@@ -78,7 +78,7 @@ pub trait ProtocolMachine {
     /// Returns the bytes that the machine wants to send.
     fn output(&self) -> &[u8];
 
-    /// Removes `n` bytes from the front of the output.
+    /// Removes the `n` bytes that were sent from the front of the output.
     fn advance_output(&mut self, n: usize);
 }
 
@@ -90,14 +90,14 @@ pub(super) enum FeedResult {
     /// The protocol machine accepts no more content now; or the source returned fewer bytes than
     /// requested, and these must be sent before it is read again.
     Waits,
-    /// The source has no bytes now. It wakes the sender when it has some, or must be read again at
-    /// this time.
+    /// The source has no bytes now. It wakes the sender when it has some. If a time is given, it
+    /// must be read again then.
     Starved(Option<Instant>),
 }
 
 /// Reads content into the protocol machine until the content ends, the machine accepts no more, or
-/// the source has none. So a head and a small body leave in one write. `given` is called with each
-/// piece.
+/// the source has none. This is done before output is sent, so that a head and a small body are
+/// sent in one write. `given` is called with each piece.
 ///
 /// # Errors
 /// The error of the source, or content that differs from the announced length.
@@ -162,9 +162,9 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
     }
 }
 
-/// Sends the machine's output. `feed` adds content before each write, and `sent` is called after
-/// it. If a read of the content `may_block` this thread, the driver looks for an early response in
-/// between: a slow source must not hide it.
+/// Sends the machine's output. Before each write, `feed` adds content; after it, `sent` is called.
+/// If a read of the content may block this thread (`may_block`), sending stops from time to time,
+/// so that the driver can look for an early response.
 ///
 /// # Errors
 /// The error of the socket. A response may have arrived anyway: receive before giving up.

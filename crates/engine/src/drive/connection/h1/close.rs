@@ -80,8 +80,8 @@ impl H1Connection {
         }
     }
 
-    /// Closes a connection after an error. The first transfer fails with `error`; the others may
-    /// be retried.
+    /// Closes a connection after an error. The first transfer on the connection fails with `error`.
+    /// The other transfers may be retried.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
@@ -129,8 +129,9 @@ impl H1Connection {
     }
 }
 
-/// Returns true if the peer violated the protocol. Unsolicited bytes do not count: mostly, they are
-/// a last message that crossed the request (a 408 on an idle connection).
+/// Returns true if the peer violated the protocol. Unsolicited bytes do not count, since they
+/// usually are a message that the peer sent before it received the request (such as a 408 on an
+/// idle connection).
 pub(super) fn is_violation(error: h1::H1Error) -> bool {
     !error.is_early_end()
         && !matches!(error, h1::H1Error::UnsolicitedBytes | h1::H1Error::Response(ResponseError::Closed(_)))

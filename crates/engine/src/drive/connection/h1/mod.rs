@@ -38,8 +38,8 @@ use pipelined_responses::PipelinedResponses;
 use request_content::RequestContent;
 use zero_copy::ZeroCopyDecision;
 
-/// The minimum number of bytes to ask for in a read, however little room the sink has: a response
-/// head must fit.
+/// The minimum number of bytes to request in a read, even if the sink has less room, since a
+/// response head must fit.
 const LEAST_READ: usize = 4096;
 
 /// An open HTTP/1.1 or HTTP/1.0 connection.
@@ -145,8 +145,8 @@ impl H1Connection {
         self.can_start() && self.last().is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Returns the transfer whose request was sent last and that is not finished yet. It waits for
-    /// its response, or for the end of the pipeline.
+    /// Returns the transfer whose request was sent last, unless it is finished. It waits for its
+    /// response, or for the end of the pipeline.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
         self.queue.back().map(|transfer| &**transfer).or(self.pipelined.last())
@@ -198,8 +198,8 @@ impl H1Connection {
         self.closing
     }
 
-    /// Returns true if the connection is open, all responses are complete, and no received bytes
-    /// are left.
+    /// Returns true if the connection is open, all responses are complete, and all received bytes
+    /// were used.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let is_read = self.tail.is_empty() && !self.stream.has_buffered_input() && self.pipelined.is_empty();
@@ -279,8 +279,8 @@ impl H1Connection {
         self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Returns true if bytes could be sent now: they wait for room in the socket, or content can be
-    /// read from its source.
+    /// Returns true if there is something to send: bytes wait for room in the socket, or content
+    /// can be read from its source.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.wants_room() || self.content.is_due(&self.conn)
@@ -346,8 +346,8 @@ impl H1Connection {
         self.conn.has_due()
     }
 
-    /// Finishes a response that was complete before its request was sent, now that the request has
-    /// been sent.
+    /// Finishes a response that was complete before all of its request was sent. Called once the
+    /// request has been sent.
     fn finish_early(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         match self.step_over_tail(now, finished) {
             Ok(()) if self.closing => self.close(now, finished),
@@ -387,8 +387,8 @@ impl H1Connection {
         }
     }
 
-    /// Notes that `bytes` were received. Makes the socket wake the reader rarely for a bulk body,
-    /// and at once for any other.
+    /// Notes that `bytes` were received, and sets the low-water mark: for a bulk body, the socket
+    /// then wakes the reader rarely, and for any other body at once.
     fn on_received(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.has_rate_limit()) {
             return;
@@ -427,8 +427,8 @@ impl H1Connection {
         }
     }
 
-    /// Cancels the transfer with this tag, and closes the connection. The requests after it are
-    /// sent again on another connection.
+    /// Cancels the transfer with this tag (the caller's number for it), and closes the connection.
+    /// The requests after it are sent again on another connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
         let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.pipelined.cancel(tag))?;

@@ -36,11 +36,11 @@ use crate::buffer::Buffer;
 use crate::net::stream::ReceiveOutcome;
 use crate::transfer::Transfer;
 
-/// The time that a server has to close its side after haul has closed its own. After that, a server
-/// that has sent nothing counts as closed.
+/// The time in which a server must close its side after haul has closed its own. If the server has
+/// sent nothing by then, the connection counts as closed.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// The maximum number of responses in a pipeline, as a multiple of the number of outstanding
+/// The maximum number of responses in a pipeline, divided by the maximum number of outstanding
 /// requests.
 const LENGTH: usize = 4;
 
@@ -50,8 +50,8 @@ const LENGTH: usize = 4;
 pub(super) struct PipelinedResponses {
     /// Complete responses, each with the time of its completion.
     held: Vec<(Box<Transfer>, Instant)>,
-    /// The time when all requests had been answered. Unless another request follows at once, the
-    /// pipeline ends.
+    /// The time at which all requests had been answered. The pipeline then ends, unless another
+    /// request follows at once.
     idle_since: Option<Instant>,
     /// The time at which the connection counts as closed by the peer if no byte has arrived. Set
     /// when haul has closed its side.
@@ -66,7 +66,7 @@ impl PipelinedResponses {
         is_pipelined || !self.held.is_empty()
     }
 
-    /// Keeps a complete response. `is_last` means that no request is unanswered.
+    /// Keeps a complete response. `is_last` is true if all requests have been answered.
     pub(super) fn hold(&mut self, transfer: Box<Transfer>, is_last: bool, now: Instant) {
         self.held.push((transfer, now));
         self.idle_since = is_last.then_some(now);
@@ -92,7 +92,7 @@ impl PipelinedResponses {
         self.held.last().map(|(transfer, _)| &**transfer)
     }
 
-    /// Removes the transfer with this tag, and returns it.
+    /// Removes the transfer with this tag (the caller's number for it), and returns it.
     pub(super) fn cancel(&mut self, tag: u64) -> Option<Box<Transfer>> {
         let place = self.held.iter().position(|(transfer, _)| transfer.scheduling.tag == tag)?;
         Some(self.held.remove(place).0)
@@ -123,8 +123,8 @@ impl PipelinedResponses {
 }
 
 impl H1Connection {
-    /// At the pipeline's timeout: closes haul's side, or, if that was done before, the whole
-    /// connection. Returns `None` before the timeout.
+    /// Ends the pipeline at its timeout: closes haul's side of the connection or, if that was done
+    /// before, the whole connection. Returns `None` before the timeout.
     pub(super) fn end_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         if self.pipelined.next_timeout().is_none_or(|at| at > now) {
             return None;
@@ -139,8 +139,8 @@ impl H1Connection {
         Some(ReceiveStatus::More)
     }
 
-    /// Receives after haul has closed its side. Only the peer's close is expected; any bytes are
-    /// extra ones.
+    /// Receives after haul has closed its side. Only the peer's close is expected. Any bytes are an
+    /// extra response.
     pub(super) fn receive_after_close(
         &mut self,
         buffer: &mut Buffer,
@@ -161,8 +161,8 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Accepts the responses of the pipeline. If extra bytes arrived or the framing broke, gives
-    /// each transfer back to be fetched again alone.
+    /// Accepts the kept responses of the pipeline. If extra bytes arrived or the framing was
+    /// broken, each transfer is returned instead, so that its request is sent again alone.
     pub(super) fn settle_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);

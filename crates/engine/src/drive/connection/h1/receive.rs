@@ -62,7 +62,7 @@ impl H1Connection {
         }
     }
 
-    /// Continues to parse the bytes that the protocol machine could not use before.
+    /// Continues to parse the bytes in `tail`, which the protocol machine could not parse before.
     pub(super) fn step_over_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         let mut tail = std::mem::take(&mut self.tail);
         let end = tail.len();
@@ -99,7 +99,7 @@ impl H1Connection {
     }
 
     /// Notes that `bytes` of the current body were delivered without passing through the protocol
-    /// machine. Returns true if the body is complete.
+    /// machine (from the socket directly to the sink). Returns true if the body is complete.
     pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
         let Some(H1Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
         self.closing |= reuse.is_err();
@@ -180,9 +180,9 @@ impl H1Connection {
 /// a read buffer.
 const GATHERED: usize = 16;
 
-/// Ranges of a read buffer that hold consecutive bytes of one body: the contents of TLS records.
-/// They are not adjacent, since each record was decrypted in place, but one call can write all of
-/// them.
+/// Ranges of a read buffer that contain consecutive bytes of one body: the contents of TLS records.
+/// The ranges are not adjacent, since each record was decrypted in place, but one call can write
+/// all of them.
 #[derive(Default)]
 struct RecordRanges {
     ranges: [(usize, usize); GATHERED],
@@ -210,7 +210,7 @@ enum MachineInput<'a> {
     /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more,
     /// so that a sink may keep the buffer.
     Buffer(&'a mut Buffer, bool),
-    /// Bytes in the connection's own memory, which could not be parsed before.
+    /// Bytes in the connection's own memory, which could not be parsed before more bytes arrived.
     Memory(&'a mut Vec<u8>),
 }
 

@@ -12,7 +12,7 @@ use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
 use crate::Error;
 use crate::body::upload::BodyUpload;
 
-/// The unsent content of the last request. No request follows before its end.
+/// The unsent content of the last request. No other request is sent before its end.
 #[derive(Default)]
 pub(super) struct RequestContent {
     upload: Option<Box<dyn BodyUpload>>,
@@ -98,7 +98,7 @@ impl RequestContent {
         [held, self.resumes_at, failed].into_iter().flatten().min()
     }
 
-    /// Returns the error by which the source failed, and forgets it.
+    /// Returns the error of the content's source, if it failed, and removes it.
     pub(super) fn take_failure(&mut self) -> Option<Error> {
         self.failed.take().map(|(_, error)| error)
     }

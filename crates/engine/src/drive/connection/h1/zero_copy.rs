@@ -50,8 +50,8 @@ impl H1Connection {
         matches!(self.direct, ZeroCopyDecision::Moved(_))
     }
 
-    /// Waits until the body in progress can continue. Only for a driver that does not wait in the
-    /// receive call.
+    /// Waits until the body in progress can continue. For drivers that wait in `poll`, and not in
+    /// the receive call.
     ///
     /// # Errors
     /// The errors of `poll(2)`.

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::transfer::{ExchangeFailure, TransferStep};
 use crate::{Error, ErrorKind};
 
-/// The number of refusals of one transfer that do not count as retries: the server may be
+/// The number of refusals of one transfer that do not count as retries. The server may be
 /// restarting, or accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
@@ -95,7 +95,7 @@ impl H2Connection {
         Some(active)
     }
 
-    /// Handles the peer's end of the connection.
+    /// Handles the end of the connection from the peer.
     pub(super) fn on_peer_close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         let said = self.conn.close_reason();
         let error = protocol_error(self.conn.end_of_input());

@@ -63,7 +63,7 @@ pub struct H2Connection {
     /// The highest rank (position in the output order) of all transfers that were ever started on
     /// this connection.
     highest_rank: u64,
-    /// Bounds the received bytes that wait for sinks.
+    /// The budget that limits the received bytes waiting for sinks.
     recv_budget: RecvBudget,
     /// The number of responses whose head has arrived.
     answered: usize,
@@ -88,7 +88,7 @@ pub struct H2Connection {
 /// A transfer in progress, with its stream's state.
 struct ActiveStream {
     transfer: Box<Transfer>,
-    /// The content that has not been read and sent completely.
+    /// The content that remains to be read and sent; `None` if there is none.
     upload: Option<Box<dyn BodyUpload>>,
     /// Received bytes that were not yet returned to the flow-control window.
     unreleased: u64,
@@ -169,7 +169,8 @@ impl H2Connection {
         !self.pipeline_limit.allows(self.answered, || self.unanswered_up_to(u64::MAX))
     }
 
-    /// Returns the number of requests without a response head, up to the stream ID `last`.
+    /// Returns the number of requests that have no response head yet, among those with a stream ID
+    /// of at most `last`.
     fn unanswered_up_to(&self, last: u64) -> usize {
         self.active.keys().filter(|&&id| id <= last && !self.conn.response_started(RequestId(id))).count()
     }
@@ -185,9 +186,9 @@ impl H2Connection {
             .map(|limit| limit.min(at_once))
     }
 
-    /// Returns true if this transfer's request can be sent now. Before the server announces its
-    /// limit of streams, it may refuse all but the first, so a request that cannot be repeated
-    /// waits for that.
+    /// Returns true if this transfer's request can be sent now. Before the server announces how
+    /// many streams it accepts, it may refuse all streams but the first. So a request that cannot
+    /// be repeated waits for the announcement.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
         let is_risky = self.awaits_settings && !self.active.is_empty() && transfer.has_single_use_content();
@@ -195,8 +196,9 @@ impl H2Connection {
     }
 
     /// Returns true if a transfer of this rank (position in the output order) could wait here for
-    /// ever: the connection takes no request, all streams have full sinks, and at least one of them
-    /// comes later in the output, so that its sink waits for this transfer.
+    /// ever. That is the case if the connection takes no further request, all its streams have full
+    /// sinks, and the sink of at least one of them waits for this transfer, since it comes later in
+    /// the output.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -458,7 +460,7 @@ impl H2Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag, and resets its stream.
+    /// Cancels the transfer with this tag (the caller's number for it), and resets its stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);

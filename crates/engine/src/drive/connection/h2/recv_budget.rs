@@ -24,7 +24,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of bytes that all connections together may hold. The minimum of each is not counted.
+/// The number of received bytes that all connections together may keep. The minimum budget of each
+/// connection is added to it.
 const ALL: u32 = 12 << 20;
 /// The minimum budget of a connection, in bytes.
 const LEAST: u32 = 256 << 10;
@@ -37,7 +38,7 @@ const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
 const PACED_PARTS: u64 = 16;
 const LEAST_PACED: u32 = 4 << 10;
 
-/// The receive memory of a client's HTTP/2 connections; clones share it.
+/// The receive memory that a client's HTTP/2 connections share; clones refer to the same memory.
 #[derive(Debug, Clone)]
 pub struct RecvMemory {
     left: Arc<Mutex<u32>>,

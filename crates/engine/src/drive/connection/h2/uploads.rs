@@ -15,9 +15,9 @@ use crate::Error;
 /// The uploads in progress on a connection, and the state of their content sources.
 #[derive(Default)]
 pub(super) struct Uploads {
-    /// The streams with uploads. In each round, they send in this order.
+    /// The streams with uploads, in the order in which they send in each round.
     turns: Vec<u64>,
-    /// The streams whose content source failed, with its error.
+    /// The streams whose content source failed, each with its error.
     failed: Vec<(u64, Error)>,
     /// True if the content source of an upload had no bytes at the last read, and has not ended.
     is_starved: bool,
