@@ -2,8 +2,8 @@
 //! they complete.
 //!
 //! A thread of haul makes the transfers. Callbacks run in the thread that asks for replies. The
-//! memory for finished bodies is bounded: if the program takes no replies, reading from the servers
-//! stops.
+//! memory for finished bodies is bounded: if the program does not fetch replies, haul stops reading
+//! from the servers.
 //!
 //! ```
 //! use haul_c::batch::{haul_batch_free, haul_batch_new, haul_batch_next, haul_batch_pending};

@@ -1,7 +1,7 @@
 //! libhaul: haul for C, and for all languages that can call C functions.
 //!
-//! `include/haul.h` is made of this crate by cbindgen, comments included, and says all that a C
-//! program has to know. In C:
+//! cbindgen generates `include/haul.h` from this crate, comments included. The header documents all
+//! that a C program has to know. In C:
 //!
 //! ```c
 //! haul_client *client = haul_client_new();
@@ -17,17 +17,17 @@
 //! | [`request`], [`content`], [`trailers`] | a request, and what it sends |
 //! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`] | a reply |
-//! | [`batch`] | many at once |
+//! | [`batch`] | many requests at once |
 //! | [`jar`], [`url`] | cookies; URLs |
 //! | [`error`], [`version`] | reasons of failures; the version of haul |
 //! | [`text`], [`callbacks`] | strings and functions that C passes |
 //!
-//! # The contract that every function here rests on
+//! # The contract of all functions
 //!
 //! The header's rules for pointers are the safety condition of all functions: a pointer is NULL or
 //! came from haul and was not freed; strings end with NUL or have a length; a request, a response
 //! and a batch are used by one thread at a time; callbacks return and do not unwind. Everything
-//! else is checked: NULL, encodings, numbers, line ends. No panic crosses.
+//! else is checked: NULL, encodings, numbers, line ends. No panic unwinds into C.
 
 // The names are C's.
 #![allow(non_camel_case_types)]

@@ -1,6 +1,6 @@
 //! A C program (`tests/c/torture.c`) repeats a job while the system refuses its n-th descriptor or
 //! allocation, for each n. `HAUL_TORTURE=all` (`make torture`) runs all 56 cases with every
-//! allocation, otherwise a few run with every nineteenth.
+//! allocation. Without it, every fifth case runs with every nineteenth allocation.
 
 mod common;
 

@@ -59,7 +59,7 @@ pub fn from_target(target: &Target) -> Result<String, NoFileName> {
     as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
 
-/// Returns the name like [`from_target`], but keeps a leading dot. This is for command lines
+/// Returns the name as [`from_target`] does, but keeps a leading dot. This is for command lines
 /// written for curl: `curl -O https://h/.vimrc`.
 pub fn as_curl(target: &Target) -> Result<String, NoFileName> {
     // Deceptive characters are percent-encoded in a target, and no separator is left.
@@ -67,7 +67,7 @@ pub fn as_curl(target: &Target) -> Result<String, NoFileName> {
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoFileName)
 }
 
-/// Returns the name like [`as_curl`], in the spelling of `url`: characters that [`Target`]
+/// Returns the name as [`as_curl`] does, in the spelling of `url`: characters that [`Target`]
 /// percent-encodes stay as the user wrote them.
 pub fn as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
     let encoded = as_curl(target)?;

@@ -37,9 +37,9 @@ impl Frame {
 
     /// The flag END_STREAM of DATA and HEADERS. In SETTINGS and PING the same bit is ACK.
     pub const END_STREAM: u8 = 1;
-    /// The flag END_HEADERS.
+    /// The flag END_HEADERS of HEADERS and CONTINUATION.
     pub const END_HEADERS: u8 = 4;
-    /// The flag PADDED.
+    /// The flag PADDED of DATA and HEADERS.
     pub const PADDED: u8 = 8;
 
     /// Returns the error code of a RST_STREAM or GOAWAY frame; `None` for other types.

@@ -278,9 +278,11 @@ impl AltSvcStore {
 
     /// Adds the alternatives of a file. Malformed lines and expired alternatives are skipped.
     ///
+    /// A line has the protocol, host and port of the origin, the protocol, host and port of the
+    /// alternative, the expiry, the `persist` flag, and a priority that is ignored:
+    ///
     /// ```text
     /// h2 example.com 443 h3 alt.example 8443 "20270115 09:00:00" 0 0
-    /// by host        port to host       port  ends             persist, priority
     /// ```
     pub fn load(&mut self, text: &str, now: u64) {
         for entry in text.lines().filter_map(parse_line).filter(|entry| entry.alternative.expires > now) {

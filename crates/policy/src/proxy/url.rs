@@ -127,7 +127,7 @@ impl Proxy {
         &self.host
     }
 
-    /// Returns the host in the form for DNS, SNI and certificates.
+    /// Returns the host in the form for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         &self.host_text
     }

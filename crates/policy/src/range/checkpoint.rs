@@ -39,16 +39,16 @@
 //! | 8 | `haulnote` |
 //! | 1 | version: 1 |
 //! | 1 | 1 if synced, else 0 |
-//! | 1 | length of the boot's name, at most [`MAX_BOOT`] |
+//! | 1 | length of the boot id, at most [`MAX_BOOT`] |
 //! | 1 | zero |
 //! | 2 | length of the validator |
-//! | 2 | number of spans |
+//! | 2 | number of received ranges |
 //! | 8 | sequence number |
-//! | 8 | total |
-//! | 32 | identity |
-//! | … | boot, validator, then start and end of each span in 8 bytes each |
+//! | 8 | length of the whole body |
+//! | 32 | identity of the body |
+//! | … | boot id, validator, then start and end of each range in 8 bytes each |
 //! | … | zeros |
-//! | 4 | the slot's last: CRC-32 (IEEE) of all before it |
+//! | 4 | CRC-32 (IEEE) of all bytes before it |
 //!
 //! The encoding is canonical: a decoded checkpoint encodes to the same bytes. The checksum detects
 //! accidents and is not a signature. A program that may write the file may write the body too.

@@ -10,7 +10,7 @@
 //! assert_eq!(first.agrees(Some(b"\"5f3a-c1\""), None), ValidatorMatch::Different);
 //! assert_eq!(first.agrees(None, None), ValidatorMatch::Unsaid);
 //!
-//! // A weak entity-tag may stay while bytes change: nothing to build on, whatever stands beside it.
+//! // A weak entity-tag may stay while bytes change, so the response has no strong validator.
 //! let date = b"Sun, 06 Nov 1994 09:00:00 GMT";
 //! assert_eq!(Validator::strong(Some(b"W/\"5f3a\""), Some(modified), Some(date)), None);
 //! assert!(Validator::strong(None, Some(modified), Some(date)).is_some());

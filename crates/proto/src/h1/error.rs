@@ -113,7 +113,7 @@ pub enum FieldLineFault {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CodingFault {
-    /// The field names no coding.
+    /// Transfer-Encoding is present but names no coding.
     Empty,
     /// A coding that was not requested: any other than `chunked` and `identity`, or one of these
     /// two with parameters.

@@ -124,8 +124,8 @@ impl H1Machine {
         Ok(())
     }
 
-    /// Returns the reason to close, if there is one, in place of [`RequestError::NoBodyExpected`].
-    /// Closing drops an unfinished body, so the caller could not have known better.
+    /// Replaces [`RequestError::NoBodyExpected`] by [`RequestError::Closed`] if the connection is
+    /// closing: closing dropped the body, so the caller made no mistake.
     fn or_closed(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),

@@ -80,7 +80,7 @@ pub enum H2Error {
     SettingsTimeout,
     /// A PING was not answered in [`H2Config::keepalive`](super::H2Config::keepalive).
     PingTimeout,
-    /// The peer closed in the middle of responses.
+    /// The peer closed the connection before all responses were complete.
     EndedInResponse {
         /// The number of responses that were incomplete.
         open: usize,

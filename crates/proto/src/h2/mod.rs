@@ -1,9 +1,9 @@
 //! HTTP/2, client side (RFC 9113): requests out, responses in, in parallel on one connection.
 //!
-//! The sibling of [`h1`](crate::h1), with the same words, heads and ids. The differences come from
-//! parallel responses: each call about a body names its request; payload is released with
-//! [`H2Machine::release`], because windows stop a peer; all input is always consumed, so a driver
-//! keeps no remainder; a single response can fail ([`H2Event::Reset`]).
+//! The interface is like that of [`h1`](crate::h1), with the same types for heads and ids. The
+//! differences come from parallel responses. Each call about a body names its request. Payload must
+//! be released with [`H2Machine::release`], because flow control stops a peer otherwise. All input
+//! is consumed, so a driver keeps no remainder. A single response can fail ([`H2Event::Reset`]).
 //!
 //! # States of a request
 //!
