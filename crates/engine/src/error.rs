@@ -13,7 +13,7 @@
 
 use std::{error, fmt, io};
 
-/// The result type of this crate.
+/// The result type of this crate: by default, the error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of a failed transfer: its kind (with curl's exit code), a message, the URL, and the
@@ -55,8 +55,8 @@ pub(crate) enum ErrorStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The scheme of the URL, or of a redirect, is not allowed; or the peer does not speak HTTP/1.
-    /// Exit 1.
+    /// The scheme of the URL or of a redirect is not allowed, or the peer does not respond in
+    /// HTTP/1. Exit 1.
     UnsupportedScheme,
     /// The URL cannot be parsed. Exit 3.
     Url,
@@ -263,8 +263,9 @@ impl Error {
         self
     }
 
-    /// Returns a copy for another caller, or for another request that failed for the same reason.
-    /// It contains the operating system's error; any other cause becomes text.
+    /// Returns a copy of the error, for another caller or for another request that failed for the
+    /// same reason. If the cause is an error of the operating system, the copy contains it; any
+    /// other cause becomes text.
     #[must_use]
     pub fn again(&self) -> Self {
         let ErrorDetails { kind, message, url, asked, stage, status, .. } = &*self.details;
@@ -359,8 +360,8 @@ impl Error {
         self.kind() == ErrorKind::Status
     }
 
-    /// Returns the status of the response, if [`is_status`](Self::is_status), or the status with
-    /// which a proxy refused a tunnel.
+    /// Returns the status of the response, if it made the request fail
+    /// ([`is_status`](Self::is_status)), or the status with which a proxy refused a tunnel.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.details.status
@@ -390,7 +391,7 @@ impl Error {
 
     /// Returns true if no connection could be made, or not in time, because of a name, an address,
     /// an interface, a proxy or TLS. No part of the request was sent, so a request of any method
-    /// may be repeated. False for failures after a redirect or in a retry.
+    /// may be repeated. Returns false for failures after a redirect or in a retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {
@@ -425,8 +426,8 @@ impl Error {
         self
     }
 
-    /// Returns true if the peer rejected this side's TLS certificate or parameters by an alert. It
-    /// would reject them again.
+    /// Returns true if the peer rejected this side's TLS certificate or parameters by an alert. The
+    /// peer would reject them again.
     pub(crate) fn is_tls_rejection(&self) -> bool {
         self.details.is_tls_rejection
     }

@@ -18,11 +18,11 @@ pub struct Facts {
     pub started: Instant,
     /// The status of the final response; 0 without a response.
     pub status: u16,
-    /// The status of the last response of a proxy to CONNECT; 0 without one.
+    /// The status of a proxy's last response to CONNECT; 0 without such a response.
     pub connect_status: u16,
     /// The protocol version of the final response; `None` without a response.
     pub version: Option<ProtocolVersion>,
-    /// The number of bytes of all requests sent. Heads count in their HTTP/1.1 form.
+    /// The number of bytes of all requests sent. The size of a head is that of its HTTP/1.1 form.
     pub request_bytes: u64,
     /// The number of content bytes sent with the last request.
     pub upload_bytes: u64,
@@ -30,7 +30,7 @@ pub struct Facts {
     pub fields: u32,
     /// True if the transfer used a proxy.
     pub proxy_used: bool,
-    /// The time when the last redirect was followed; zero without one.
+    /// The time when the last redirect was followed; zero if none was followed.
     pub redirected: Duration,
     /// The number of bytes of all received heads.
     pub head_bytes: u64,
@@ -73,7 +73,7 @@ pub struct Facts {
     pub total: Duration,
     /// The time spent in each phase, by all attempts.
     pub phase_times: PhaseTimes,
-    /// Counts of the earlier attempts that the other facts do not include.
+    /// The counts of earlier attempts, which the other facts do not include.
     pub earlier: EarlierAttempts,
     /// The current phase, or the last one once the transfer is over.
     pub phase: TransferPhase,
@@ -109,7 +109,7 @@ impl PhaseTimes {
     }
 }
 
-/// Counts of the attempts before the last one.
+/// The counts of the attempts before the last one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempts {
     /// The number of connections that the earlier attempts opened.
@@ -220,8 +220,8 @@ impl Facts {
         self.upload_bytes = 0;
     }
 
-    /// Records the head of a response. With `continues`, the response continues a body whose first
-    /// response was already recorded.
+    /// Records the head of a response. If `continues` is true, the response continues a body whose
+    /// first response was already recorded.
     pub(crate) fn on_head(&mut self, head: &ResponseHead, now: Instant, continues: bool) {
         self.enter(TransferPhase::Receive, now);
         self.head_bytes += head.raw().len() as u64;

@@ -74,8 +74,8 @@ impl InterruptTimer {
         }
     }
 
-    /// Returns true if the callback must be called again, because the interval has passed. The
-    /// first call starts the interval.
+    /// Returns true if the interval since the last call of the callback has passed. The first call
+    /// of this method starts the interval.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         // A wait may end slightly before its time.
         self.hook.is_some() && now.saturating_duration_since(*self.last_call.get_or_insert(now)) >= TICK * 3 / 4

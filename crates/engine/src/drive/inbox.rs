@@ -18,9 +18,9 @@ use crate::sink::TransferWaker;
 pub enum WorkerMessage {
     /// The sink of a transfer on this connection slot has room again.
     Resume(usize),
-    /// The name that this connection slot waits for is resolved.
+    /// The host name for which this connection slot waits is resolved.
     Resolved(usize),
-    /// New transfers may be ready, or the run may be over.
+    /// New transfers may be ready, or the run may be over. The worker asks its scheduler.
     CheckWork,
     /// The transfer with this tag was cancelled, and must be ended.
     Cancel(u64),

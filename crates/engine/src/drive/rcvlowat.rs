@@ -37,7 +37,7 @@ pub const PROOF: usize = 512 << 10;
 /// The time within which [`PROOF`] bytes must arrive, which is 20 MB/s. For a slower body, the
 /// number of reads does not matter.
 pub const WITHIN: Duration = Duration::from_millis(25);
-/// The longest wait for the socket to reach the mark.
+/// The longest time for which a raised mark may stay unreached.
 pub const PATIENCE: Duration = Duration::from_millis(50);
 /// The number of pieces of the mark's size that must still be to come for the mark to be raised.
 const WORTH: u64 = 4;
@@ -45,10 +45,11 @@ const WORTH: u64 = 4;
 /// since over TLS a part of the rest may have been received already, in an incomplete record.
 const NEAR_END: u64 = 2;
 
-/// The low-water mark of one socket, decided by the measured speed of its body.
+/// The low-water mark of one socket (`SO_RCVLOWAT`). The measured speed of its body decides whether
+/// it is raised.
 #[derive(Debug)]
 pub struct LowWaterMark {
-    /// The value to which the mark is raised, in bytes. A larger one makes for fewer, larger reads.
+    /// The value to which the mark is raised, in bytes. A larger value causes fewer, larger reads.
     piece: usize,
     is_raised: bool,
     since: Option<Instant>,
@@ -57,15 +58,15 @@ pub struct LowWaterMark {
 }
 
 impl LowWaterMark {
-    /// Makes a mark that is not raised yet, for pieces of this size: [`MOVED`], [`RECEIVED`],
-    /// [`SHARED`] or [`SMALL`].
+    /// Makes a mark that is not raised yet. `piece` is the value to which it will be raised:
+    /// [`MOVED`], [`RECEIVED`], [`SHARED`] or [`SMALL`].
     #[must_use]
     pub fn new(piece: usize) -> Self {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
     }
 
-    /// Sets the size of the pieces. If it changes, the measurement starts again. Returns the new
-    /// value of the mark, if that changes.
+    /// Sets the value to which the mark is raised. If it changes, the measurement starts again.
+    /// Returns the new value of the mark if that has changed.
     pub fn set_piece(&mut self, piece: usize) -> Option<usize> {
         if piece == self.piece {
             return None;

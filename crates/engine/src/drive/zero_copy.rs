@@ -60,8 +60,8 @@ pub struct ZeroCopyStep {
 pub enum ZeroCopyStop {
     /// The socket has no input, or the sink's pipe is full: see [`wait`].
     WouldBlock,
-    /// The system cannot move these bytes, or the stream may have ended. Receive and write the rest
-    /// in the ordinary way, which also finds the end.
+    /// The system cannot move these bytes, or the stream may have ended. The caller must receive
+    /// and write the rest in the ordinary way, which also finds the end.
     Refused,
     /// Receiving from the socket failed: the connection broke.
     Socket(io::Error),
@@ -80,9 +80,9 @@ pub enum WaitResult {
     Late,
 }
 
-/// Returns true if this error of `splice(2)` means that the bytes must be copied: the file system,
-/// the kernel or a sandbox (EPERM) does not move them. (gVisor returns EFAULT if the sink's pipe is
-/// full; nothing was taken from the socket then.)
+/// Returns true if this error of `splice(2)` means that the bytes must be copied, because the file
+/// system, the kernel or a sandbox (EPERM) cannot move them. (gVisor returns EFAULT if the sink's
+/// pipe is full. No bytes were taken from the socket then.)
 #[must_use]
 pub fn is_not_done(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
@@ -143,8 +143,8 @@ pub fn wait(
     })
 }
 
-/// Polls until a descriptor is ready, at most until the earlier of the two limits. Returns false at
-/// the limit.
+/// Polls until a descriptor is ready, but not longer than `quiet` and not beyond `deadline`.
+/// Returns false if none became ready in time.
 fn ready(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Instant>) -> io::Result<bool> {
     let quiet = quiet.and_then(|quiet| Instant::now().checked_add(quiet));
     let end = [quiet, deadline].into_iter().flatten().min();
@@ -183,7 +183,8 @@ mod sys {
 
     const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-    /// Returns how the kernel can move bytes to this descriptor; `None` if they must be copied.
+    /// Returns the way in which the kernel can move bytes to this descriptor; `None` if they must
+    /// be copied.
     #[must_use]
     pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyRoute> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
@@ -202,7 +203,8 @@ mod sys {
         }
     }
 
-    /// Has the kernel move bytes. Each driver has one mover, which keeps its intermediate pipe.
+    /// A mover, which lets the kernel move bytes. Each driver has one, which keeps its intermediate
+    /// pipe.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {
         pipe: Option<SplicePipe>,
@@ -218,7 +220,7 @@ mod sys {
     }
 
     impl ZeroCopyMover {
-        /// Moves received bytes from the socket to the output, at most `limit`.
+        /// Moves received bytes from the socket to the output, at most `limit` bytes, in one step.
         pub fn step(
             &mut self,
             socket: BorrowedFd<'_>,
@@ -239,7 +241,7 @@ mod sys {
             }
         }
 
-        /// Discards received bytes in the kernel (tcp(7), `MSG_TRUNC`), at most as many as the
+        /// Makes the kernel discard received bytes (tcp(7), `MSG_TRUNC`), at most as many as the
         /// buffer is long.
         fn forget(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
             if self.untouched.is_empty() {
@@ -305,7 +307,8 @@ mod sys {
         }
     }
 
-    /// Makes the result of a step that took bytes from the socket to their destination in one call.
+    /// Makes the result of a step whose single system call moved bytes from the socket to their
+    /// destination.
     fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
         match came {
             Ok(moved) => ZeroCopyStep { moved, stop: None },
@@ -370,7 +373,7 @@ mod sys {
         None
     }
 
-    /// Has the kernel move bytes on systems that can. This one cannot.
+    /// A mover for systems on which the kernel cannot move bytes: it always reports that.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {}
 

@@ -55,16 +55,16 @@ pub struct FleetJob {
     /// The position in the output order: the numbers of the transfers of earlier stages whose
     /// values led to this one, and the transfer's own number last.
     pub order: Arc<[u64]>,
-    /// The stage that the transfer belongs to, from 0.
+    /// The index of the stage to which the transfer belongs, from 0.
     pub stage: usize,
-    /// The destination of the body. For a finished transfer, the path is the file's final one,
-    /// which may be another ([`FileOptions::named_by_response`],
+    /// The destination of the body. After the transfer, its path is the final path of the file,
+    /// which may differ from the requested one ([`FileOptions::named_by_response`],
     /// [`Clobber::Number`](crate::sink::naming::Clobber::Number)).
     pub destination: BodyDestination,
     pub(super) slot: u64,
 }
 
-/// A job in the queue. It is boxed there, because the queue moves its entries.
+/// A job that waits in the queue. The queue contains it in a box, because it moves its entries.
 pub(super) struct QueuedJob {
     job: FleetJob,
     target: Target,
@@ -73,7 +73,7 @@ pub(super) struct QueuedJob {
     value: Option<Box<[u8]>>,
 }
 
-/// The data from which the transfer of a job is made. The dispatcher keeps the job itself under
+/// The data from which the transfer of a job is made. The dispatcher itself keeps the job under
 /// `key` until the job ends.
 pub(super) struct StartedJob {
     pub(super) key: usize,
@@ -92,7 +92,7 @@ pub(super) struct InvalidJob {
     pub(super) error: Error,
 }
 
-/// Chooses the next transfer of a fleet. Its workers and stage sinks share it.
+/// The dispatcher of a fleet, which chooses the next transfer. Workers and stage sinks share it.
 pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
@@ -119,7 +119,7 @@ pub(super) struct DispatchState {
     numbers: Vec<u64>,
     /// The origin of the first URL of the input.
     first_origin: Option<Origin>,
-    /// The origin of the last URL. The next URL probably has the same.
+    /// The origin of the last URL, since the next URL probably has the same origin.
     last_origin: Option<Origin>,
     pipeline: usize,
     /// The number of transfers that wait because their host is paused, and in whose place another
@@ -363,8 +363,8 @@ impl Dispatcher {
     }
 
     /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
-    /// or when the start rate allows it. Returns `None` if no transfer may start even then, since a
-    /// worker would otherwise wake up again and again for a pause that has ended.
+    /// or when the start rate allows it. Returns `None` if no transfer may start even then, so that
+    /// no worker wakes up again and again for a pause that has ended.
     pub(super) fn next_timeout(&self, now: Instant, view: &StageView<'_>) -> Option<Instant> {
         let state = self.lock();
         self.permission(&state, view)?;
@@ -385,7 +385,8 @@ impl Dispatcher {
         self.lock().queue.release(host);
     }
 
-    /// Returns true if the stages up to this one have no transfer left and will get none.
+    /// Returns true if this stage and all stages before it have no transfer left and will get no
+    /// more.
     pub(super) fn is_exhausted(&self, stage: usize) -> bool {
         let state = self.lock();
         state.source.is_none()
@@ -456,7 +457,7 @@ impl DispatchState {
         may
     }
 
-    /// Undoes [`DispatchState::lend`], because the waiting transfer continues.
+    /// Reverses [`DispatchState::lend`], because the waiting transfer continues.
     pub(super) fn end_lend(&mut self) {
         self.lent -= 1;
         let total = self.queue.caps().total;

@@ -54,8 +54,8 @@ pub(super) struct ReadAheadSource {
     items: Receiver<Result<FleetItem>>,
 }
 
-/// The callback that wakes the fleet when the source has an item. `None` until the fleet has set
-/// it.
+/// The callback that wakes the fleet when the source has an item. It is `None` before the fleet has
+/// set it.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAheadSource {

@@ -54,21 +54,21 @@ use crate::sink::descriptor_writer::DescriptorWriter;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, Result};
 
-/// A stage of a fleet: how it requests pages, and which values it extracts from them.
+/// A stage of a fleet: the requests for its pages, and the values that it extracts from them.
 #[derive(Clone, Default)]
 pub struct FleetStage {
     /// The options with which the stage requests its pages.
     pub options: Arc<RequestOptions>,
-    /// The pattern whose matches are extracted from pages. Without it, a stage outputs the pages
-    /// themselves. Every stage but the last needs one.
+    /// The pattern whose matches are extracted from pages. Without a pattern, a stage outputs the
+    /// pages themselves. Every stage except the last needs a pattern.
     pub extract: Option<ExtractPattern>,
     /// The form of a page in which the pattern is searched for. Default: text.
     pub search_in: SearchInput,
-    /// The template that makes a URL of this stage from a value of the previous one. Every stage
-    /// but the first needs one.
+    /// The template that makes a URL of this stage from a value of the previous stage. Every stage
+    /// except the first needs a template.
     pub template: Option<Arc<UrlTemplate>>,
-    /// A mapping from a value to options of its request and the destination of its page. Default:
-    /// none.
+    /// The mapping from a value to the options of its request and the destination of its page.
+    /// Default: none.
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
     /// True to output each value once. Values that feed another stage are always used once only.
     pub unique: bool,
@@ -81,10 +81,10 @@ pub struct FleetStage {
 pub struct FleetOptions {
     /// Maximum number of concurrent transfers. Default 64.
     pub parallel: usize,
-    /// Maximum number of concurrent transfers to one host, by the host of the given URL. Default 6.
-    /// A redirected transfer still counts for that host. So a host that many others redirect to may
+    /// Maximum number of concurrent transfers to one host. Default 6. The host is that of the given
+    /// URL: a redirected transfer still counts for it. So a host to which many others redirect may
     /// see up to `parallel` connections. One more transfer may run if the fleet could not continue
-    /// otherwise.
+    /// without it.
     pub per_host: usize,
     /// Maximum number of outstanding requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
@@ -131,8 +131,8 @@ impl Default for FleetOptions {
     }
 }
 
-/// Receives a report on each finished transfer. It is called from any worker's thread, in any
-/// order.
+/// Receives a report on each finished transfer. Any worker's thread may call it, in any order of
+/// the transfers.
 pub trait TransferReporter: Send + Sync {
     /// Reports a finished transfer. The returned bytes are written after its body.
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>>;

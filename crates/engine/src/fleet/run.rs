@@ -55,7 +55,8 @@ pub(super) struct FleetRun {
     heavy: bool,
     peers: Mutex<Vec<PeerWorker>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
-    /// The open devices that transfers write to, such as `/dev/null`. Each is opened once.
+    /// The cache of open devices that transfers write to, such as `/dev/null`, so that each is
+    /// opened once.
     devices: Arc<OpenDeviceCache>,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
@@ -67,7 +68,7 @@ struct PeerWorker {
     running: usize,
 }
 
-/// The counts of finished transfers, and how far the fleet has come.
+/// The counts of finished transfers, and the number of stages that have ended.
 #[derive(Default)]
 struct FleetTally {
     succeeded: u64,
@@ -154,8 +155,8 @@ impl FleetRun {
         self.tally.lock().ignore_poison()
     }
 
-    /// Makes all workers check for transfers, including those that are awake: one may have checked
-    /// already and be about to sleep.
+    /// Makes all workers check for transfers. Workers that are awake are included: one may have
+    /// checked already and be about to sleep.
     fn wake_workers(&self) {
         for peer in self.peers().iter() {
             peer.inbox.send(WorkerMessage::CheckWork);

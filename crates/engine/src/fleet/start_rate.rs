@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The maximum interval. Every clock can represent the resulting time.
+/// The maximum interval, so short that every clock can represent the resulting time.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
 /// The limit on how often a transfer may start. Clones share the limit, so that it can apply to

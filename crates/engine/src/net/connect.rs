@@ -51,7 +51,7 @@ use crate::{Error, ErrorKind};
 /// The options for making a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectOptions {
-    /// The time after which the next address is attempted, too, while an attempt is pending.
+    /// The time after which the next address is attempted although an attempt is still pending.
     /// Default 200 ms, as in curl; RFC 8305 §5 recommends between 10 ms and 2 s.
     pub attempt_delay: Duration,
     /// The time limit for all attempts together. Default 300 s, as in curl.
@@ -75,8 +75,8 @@ pub struct ConnectOptions {
     /// True to begin each connection with a line of the PROXY protocol, version 1, which contains
     /// the addresses of both ends (`--haproxy-protocol`). Default: false.
     pub haproxy_protocol: bool,
-    /// The client address in the line of the PROXY protocol, instead of the connection's local one
-    /// (`--haproxy-clientip`). Default: none.
+    /// The client address in the line of the PROXY protocol (`--haproxy-clientip`). Default: the
+    /// local address of the connection.
     pub haproxy_client: Option<IpAddr>,
 }
 
@@ -186,8 +186,8 @@ impl ConnectRace {
     }
 
     /// Prepares a race; the first [`step`](Self::step) starts it. `addresses` are in order of
-    /// preference (the system's resolver sorts by RFC 6724); the race interleaves the address
-    /// families. `host` is for messages only.
+    /// preference (the system's resolver sorts them by RFC 6724). The race interleaves the address
+    /// families. `host` is the name of the host for error messages.
     #[must_use]
     pub fn new(host: &str, addresses: Vec<SocketAddr>, options: &ConnectOptions, now: Instant) -> Self {
         Self {
@@ -232,7 +232,7 @@ impl ConnectRace {
         Self { bind, ..self }
     }
 
-    /// Connects to a Unix socket instead of racing addresses.
+    /// Prepares a connection to a Unix socket instead of a race of addresses.
     #[must_use]
     pub fn local(socket: UnixSocketAddress, options: &ConnectOptions, now: Instant) -> Self {
         let mut connector = Self::new(&socket.to_string(), Vec::new(), options, now);
@@ -343,7 +343,8 @@ impl ConnectRace {
         }
     }
 
-    /// Returns the sockets of the pending attempts. Wait until one of them is writable.
+    /// Returns the sockets of the pending attempts, so that the caller can wait until one is
+    /// writable.
     pub fn pending_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.racing.iter().map(|attempt| attempt.socket.as_fd())
     }
@@ -413,8 +414,8 @@ fn start(peer: &SocketAddr, bind: &LocalBinding) -> std::result::Result<(Socket,
     }
 }
 
-/// Interleaves the address families, beginning with that of the first address. The order within a
-/// family remains (RFC 8305 §4).
+/// Interleaves the address families, beginning with the family of the first address. Within a
+/// family, the order does not change (RFC 8305 §4).
 fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
     let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv4() == first_is_v4);

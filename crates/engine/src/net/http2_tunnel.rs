@@ -20,8 +20,8 @@ use crate::clock;
 /// The flow-control window for bytes from the proxy. It needs no memory: unread bytes wait in the
 /// socket, and the window is extended when the reader takes bytes.
 const WINDOW: u32 = 4 << 20;
-/// The number of bytes that may wait for the proxy's flow-control window before
-/// [`Http2Tunnel::send`] refuses more.
+/// The maximum number of bytes that wait for the proxy's flow-control window. Beyond it,
+/// [`Http2Tunnel::send`] refuses bytes.
 const AHEAD: usize = 64 << 10;
 
 /// An open tunnel through a proxy that speaks HTTP/2.
@@ -57,7 +57,7 @@ impl Http2Tunnel {
         Self { conn, id, waiting: Vec::new() }
     }
 
-    /// Processes received bytes up to the next event. Call it until it returns
+    /// Processes received bytes up to the next event. The caller repeats this until it returns
     /// [`TunnelEvent::Nothing`].
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Http2Tunnel {
         self.waiting.len() >= AHEAD
     }
 
-    /// Returns bytes to send to the proxy, if there are any.
+    /// Returns the bytes to send to the proxy, if there are any.
     pub(super) fn output(&mut self) -> Option<&[u8]> {
         Some(self.conn.output()).filter(|output| !output.is_empty())
     }

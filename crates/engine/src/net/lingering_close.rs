@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::socket::Socket;
 
-/// The maximum number of input bytes that are dropped.
+/// The maximum number of input bytes that are dropped before the connection is closed.
 const MOST: usize = 1 << 20;
 /// The maximum time to wait for the peer to end its direction.
 const TIME: Duration = Duration::from_millis(250);

@@ -23,7 +23,7 @@ use super::connect::ConnectOptions;
 use super::socket::Socket;
 use crate::{Error, ErrorKind, Result};
 
-/// The local interface or address of connections.
+/// The local interface or address from which connections are made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LocalInterface {
     /// The name of a network interface, such as `eth0`.
@@ -33,9 +33,9 @@ pub struct LocalInterface {
 }
 
 impl LocalInterface {
-    /// Parses curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`,
-    /// `ifhost!NAME!ADDRESS_OR_NAME`, or text without a prefix: the name of an interface if there
-    /// is such an interface, else an address or a name.
+    /// Parses curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`, or
+    /// `ifhost!NAME!ADDRESS_OR_NAME`. Text without a prefix is the name of an interface if there is
+    /// one with this name, and otherwise an address or a host name.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a name or an address is empty.
@@ -63,7 +63,7 @@ fn no_interface() -> Error {
     Error::new(ErrorKind::Setup, "not an interface, address or host name to leave from")
 }
 
-/// A range of local ports, which are tried from the first on.
+/// A range of local ports. They are tried in order, beginning with the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PortRange {
     /// The first port of the range.
@@ -87,7 +87,8 @@ impl PortRange {
     }
 }
 
-/// The local settings of a socket: the address and ports to bind to, and the marks of its packets.
+/// The local settings of a socket: the address and ports to bind to, and the priority and type of
+/// service of its packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalBinding {
     /// The name of the network interface to bind to.

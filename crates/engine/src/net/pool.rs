@@ -34,21 +34,22 @@ pub struct ConnectionKey {
     pub host: String,
     /// The port of that host.
     pub port: u16,
-    /// The host and port that the connection is made to: those of the URL, unless an option
+    /// The host and port to which the connection is made: those of the URL, unless an option
     /// replaces them.
     pub dial: (String, u16),
     /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
     /// another peer.
     pub zone: Option<String>,
-    /// The protocol of the alternative service that the connection goes to (RFC 7838). `dial` is
-    /// then its address, and `tls` offers only this protocol.
+    /// The protocol of the alternative service to which the connection is made (RFC 7838). If there
+    /// is one, `dial` is its address, and `tls` offers only this protocol. `None` for a connection
+    /// to the origin.
     pub alternative: Option<AlpnProtocol>,
     /// The TLS options; `None` for `http`.
     pub tls: Option<TlsOptions>,
     /// The address families that the connection may use.
     pub family: AddressFamily,
-    /// The options that the connection is made with, such as interface, local ports and Unix
-    /// socket. Time limits have their defaults here, since they belong to each request.
+    /// The options with which the connection is made, such as interface, local ports and Unix
+    /// socket. Time limits have their default values here, since each request has its own.
     pub connect: ConnectOptions,
     /// True if HTTP/2 is used without negotiation (prior knowledge).
     pub prior_knowledge: bool,
@@ -189,8 +190,8 @@ impl<C> ConnectionPool<C> {
         idle.drain(..).map(|idle| idle.connection).collect()
     }
 
-    /// Adds an idle connection. If the pool is full, returns a connection that the caller must
-    /// close.
+    /// Adds an idle connection. If the pool is then too full, returns the connection that the
+    /// caller must close.
     pub fn put(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);
@@ -234,7 +235,8 @@ impl<C: AsFd> ConnectionPool<C> {
         })
     }
 
-    /// Removes and returns a connection to this host and port whose key satisfies `fits`.
+    /// Removes and returns a connection to this host and port whose key satisfies `fits`, if there
+    /// is one.
     pub(crate) fn take_where(
         &self,
         (host, port): (&str, u16),
@@ -254,8 +256,8 @@ impl<C: AsFd> ConnectionPool<C> {
     }
 }
 
-/// Returns a hash of a host and a port (FNV-1a). If two have the same hash, their keys are
-/// compared.
+/// Returns a hash of a host and a port (FNV-1a). Connections with equal hashes are distinguished by
+/// comparing their keys.
 fn mark(host: &str, port: u16) -> u64 {
     let bytes = host.bytes().chain(port.to_ne_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

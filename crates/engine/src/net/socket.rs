@@ -54,11 +54,12 @@ pub enum IdleSocketState {
     Silent,
     /// The peer has closed or reset the connection.
     Closed,
-    /// The socket has received bytes that no request asked for; close the connection.
+    /// The socket has received bytes although no request is outstanding, so the connection must be
+    /// closed.
     HasBytes,
 }
 
-/// Keep-alive probes on a silent connection (RFC 9293 §3.8.4).
+/// The keep-alive probes on a silent connection (RFC 9293 §3.8.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TcpKeepalive {
     /// The time of silence before the first probe. Default 60 s, as in curl.
@@ -293,7 +294,7 @@ impl Socket {
         let _ = sockopt::set_tcp_nodelay(&self.fd, true);
     }
 
-    /// Clears the socket's pending error (`SO_ERROR`).
+    /// Returns the socket's pending error (`SO_ERROR`) and clears it.
     ///
     /// # Errors
     /// The pending error.

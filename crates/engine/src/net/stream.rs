@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result, fork};
 pub struct ConnectionStream {
     transport: Transport,
     tls: Option<Box<TlsLayer>>,
-    /// The peer's address: that of the proxy, if there is one. `None` on a Unix socket.
+    /// The peer's address. If there is a proxy, it is the proxy's. `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
     /// The local address, if it was requested.
     pub local: Option<SocketAddr>,
@@ -101,8 +101,8 @@ impl ConnectionStream {
         self.transport.has_buffered_input()
     }
 
-    /// Returns true if output waits until the proxy extends its flow-control window, rather than
-    /// for the socket.
+    /// Returns true if output waits until the proxy extends its flow-control window, and not until
+    /// the socket has room.
     #[must_use]
     pub fn waits_for_proxy(&self) -> bool {
         self.transport.waits_for_proxy()
@@ -114,7 +114,7 @@ impl ConnectionStream {
         self.tls.as_ref()?.tls.alpn()
     }
 
-    /// Returns true if the server's certificate also contains this host. (The handshake has
+    /// Returns true if the server's certificate contains this host, too. (The handshake has already
     /// verified that the certificate is trusted.)
     #[must_use]
     pub fn is_for(&self, host: &str) -> bool {
@@ -186,7 +186,7 @@ impl ConnectionStream {
         }
     }
 
-    /// Receives available bytes into `buffer` by one call.
+    /// Receives available bytes into `buffer` by one system call.
     ///
     /// # Errors
     /// The error of the socket.
@@ -214,8 +214,8 @@ impl ConnectionStream {
     }
 
     /// Returns the next range of plaintext in `buffer[at..filled]`, and advances `at`. Returns
-    /// `None` if no complete record is left; an incomplete one is kept for the next receive. The
-    /// flag is true if the peer has ended the stream properly.
+    /// `None` if no complete record remains; an incomplete record is kept for the next receive. The
+    /// flag is true if the peer has announced the end of the stream.
     ///
     /// # Errors
     /// A record is not authentic, or the peer violated TLS.

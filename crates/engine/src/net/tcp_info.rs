@@ -13,7 +13,8 @@
 
 use std::{os::fd::AsFd, time::Duration};
 
-/// The counters of a connection since it was opened, named as in the kernel (and RFC 4898).
+/// The kernel's counters of a connection since it was opened. Their names are those of the kernel
+/// (and RFC 4898).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpCounters {
     /// Payload bytes sent, including retransmissions (Linux 4.19).
@@ -88,8 +89,8 @@ const RTT: usize = 15;
 #[cfg(target_os = "linux")]
 const TOTAL_RETRANS: usize = 23;
 
-/// The kernel's `struct tcp_info` up to `tcpi_bytes_retrans`. Declared here because the `libc`
-/// crate's is shorter with some C libraries. The kernel only appends fields.
+/// The kernel's `struct tcp_info` up to `tcpi_bytes_retrans`. It is declared here because the one
+/// in the `libc` crate is shorter with some C libraries. The kernel only appends fields to it.
 #[cfg(target_os = "linux")]
 #[repr(C)]
 #[derive(Default)]

@@ -36,7 +36,7 @@ impl TlsLayer {
         Self { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }
     }
 
-    /// Returns true if encrypted bytes wait to be sent.
+    /// Returns true if encrypted bytes wait until they can be sent.
     pub(super) fn has_output(&self) -> bool {
         self.sent < self.outgoing.len()
     }
@@ -66,12 +66,12 @@ impl TlsLayer {
     }
 }
 
-/// The byte stream below the stream's own TLS.
+/// The byte stream below the stream's own TLS layer: a socket, or a tunnel through an https proxy.
 #[derive(Debug)]
 pub(super) struct Transport {
     pub(super) socket: Socket,
-    /// The bytes that followed a proxy's response and belong to the tunnel, and the number of them
-    /// that were read.
+    /// The bytes that followed a proxy's response and belong to the tunnel, and how many of them
+    /// were read.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<ProxyTls>>,
     /// True if the last receive read the socket until it was empty.
@@ -110,8 +110,9 @@ impl Transport {
         Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
     }
 
-    /// Makes later input come through the TLS layer `outer`, if there is one, and start with the
-    /// bytes `ahead`. They are plaintext or, with a tunnel, input for the tunnel.
+    /// Puts the TLS layer `outer`, if there is one, between the socket and this transport. Later
+    /// input starts with the bytes `ahead`. They are plaintext or, with a tunnel, input for the
+    /// tunnel.
     pub(super) fn nest(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);
@@ -157,8 +158,8 @@ impl Transport {
         self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsEnd::Ended { is_said: true })))
     }
 
-    /// Returns true if a tunnel accepts no output although the socket does: the proxy must extend
-    /// its flow-control window first.
+    /// Returns true if a tunnel accepts no output because the proxy must extend its flow-control
+    /// window first. The socket itself may have room.
     pub(super) fn waits_for_proxy(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| {
             !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Http2Tunnel::waits_for_proxy)
@@ -187,8 +188,8 @@ impl Transport {
         }
     }
 
-    /// Sends as many bytes as the socket accepts, and returns their number. With an outer layer,
-    /// all bytes are encrypted, and those that the socket does not accept are kept.
+    /// Sends as many bytes as the socket accepts, and returns their number. With an outer TLS
+    /// layer, all bytes are encrypted, and the layer keeps those that the socket does not accept.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
         let socket = &self.socket;
@@ -236,7 +237,7 @@ impl Transport {
 }
 
 impl ProxyTls {
-    /// Receives decrypted bytes. Reads from the socket only if none are buffered.
+    /// Receives decrypted bytes. Reads from the socket only if no decrypted bytes are buffered.
     fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
         let mut filled = 0;
         loop {

@@ -7,8 +7,8 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::transfer::{Transfer, TransferStep};
 
 impl Worker {
-    /// Cancels the transfer with this tag. Closes its connection, or resets its stream if it shares
-    /// the connection.
+    /// Cancels the transfer with this tag (the caller's number for it). Closes its connection, or
+    /// resets its stream if it shares the connection.
     pub(super) fn cancel(&mut self, tag: u64) {
         let mut given_up = Vec::new();
         let is_it = |transfer: &Transfer| transfer.scheduling.tag == tag && !transfer.is_part();

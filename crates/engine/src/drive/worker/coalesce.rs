@@ -20,8 +20,9 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 
 impl Worker {
-    /// Moves the transfers of a slot whose name is resolved to an open connection that may carry
-    /// them. Returns false if there is none. The slot then makes its own connection.
+    /// Moves the transfers of a slot whose host name is resolved to another open connection that
+    /// may carry them. Returns false if there is no such connection. The slot then makes its own
+    /// connection.
     pub(super) fn coalesce(&mut self, token: usize) -> bool {
         let Some(host) = self.find_coalescable(token) else { return false };
         let Some(slot) = self.slots.get_mut(token) else { return false };

@@ -35,7 +35,7 @@ fn may_share(key: &ConnectionKey) -> bool {
     key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
-/// Returns true if the error is that the process or the system has no file descriptor left.
+/// Returns true if the error means that the process or the system has no file descriptor left.
 fn lacks_descriptors(error: &Error) -> bool {
     matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
 }
@@ -47,7 +47,7 @@ impl Worker {
         }
     }
 
-    /// Adds a connection with a transfer in progress to this worker.
+    /// Adds an open connection, on which a transfer is in progress, to this worker.
     pub(super) fn adopt(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
         // No request is sent after the current one.
         let token = self.add_open(connection, 1)?;
@@ -76,8 +76,8 @@ impl Worker {
         Ok(self.slots.insert(slot))
     }
 
-    /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a slot that
-    /// is tried first.
+    /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a slot to
+    /// try first, because its connection has just become free.
     pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
         self.follow_close_idle();
         transfer.take_precedence();
@@ -122,8 +122,8 @@ impl Worker {
     }
 
     /// Returns the token of the slot with this key that accepts the transfer and has the fewest
-    /// transfers. If it is not idle, it is returned only if it is shared or if no more slots may be
-    /// added.
+    /// transfers. A slot that is not idle is returned only if it is shared, or if no more slots may
+    /// be added.
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
@@ -134,7 +134,7 @@ impl Worker {
     }
 
     /// Returns the token of a slot with this key whose connection is not open yet and will be
-    /// shared, so that the transfers of a broken connection do not open one each.
+    /// shared. So the transfers of a broken connection do not open a new connection each.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
@@ -170,8 +170,8 @@ impl Worker {
         }
     }
 
-    /// Sends new requests: at once, or, on a shared connection, at the end of this round of the
-    /// event loop, together with others.
+    /// Sends new requests. On a shared connection, they are sent together with others at the end of
+    /// this round of the event loop; on any other, at once.
     fn send(&mut self, token: usize) {
         if !self.slots.get(token).is_some_and(ConnectionSlot::is_shared) {
             self.pump(token);
@@ -189,7 +189,7 @@ impl Worker {
         let _ = connection.pump();
     }
 
-    /// Sends and receives on a slot after an event. `ended` is true if the event shows that the
+    /// Sends and receives on a slot after an event. `ended` is true if the event reports that the
     /// peer has closed its side, or an error.
     pub(super) fn serve(&mut self, token: usize, ended: bool) {
         let Some(slot) = self.slots.get_mut(token) else { return };
@@ -263,7 +263,7 @@ impl Worker {
         }
     }
 
-    /// Advances a slot whose connection is not open yet.
+    /// Continues to open the connection of a slot.
     pub(super) fn open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let mut around = SlotContext {
@@ -316,8 +316,8 @@ impl Worker {
         }
     }
 
-    /// Fails the transfers of a slot whose connection could not be opened. If file descriptors are
-    /// missing, the transfers may wait instead.
+    /// Fails the transfers of a slot whose connection could not be opened. If the reason is a lack
+    /// of file descriptors, the transfers may wait instead.
     pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = lacks_descriptors(&error);
         let alike = error.again();
@@ -334,8 +334,8 @@ impl Worker {
         }
     }
 
-    /// Ends the waiting transfers of a slot whose deadline has passed. An open connection is kept
-    /// for the others.
+    /// Ends those waiting transfers of a slot whose deadline has passed. If the connection is open,
+    /// it is kept for the others.
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
@@ -362,7 +362,8 @@ impl Worker {
                 || self.slots.iter().any(|(_, slot)| slot.depth() > 0))
     }
 
-    /// Delays a transfer until a file descriptor may be free, and closes idle connections.
+    /// Delays a transfer until a file descriptor may be free. Closes idle connections, which frees
+    /// some.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
         transfer.attempt.descriptor_waits += 1;
         transfer.facts.enter(TransferPhase::Idle, self.now);
@@ -372,7 +373,7 @@ impl Worker {
         self.delayed.push(at, false, transfer);
     }
 
-    /// Handles the transfers whose exchange on a slot is over, and starts waiting ones.
+    /// Handles the transfers whose exchange on a slot is over, and starts waiting transfers.
     pub(super) fn settle(&mut self, token: usize, finished: &mut FinishedTransfers) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {

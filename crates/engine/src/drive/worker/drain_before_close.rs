@@ -9,12 +9,12 @@ use super::Worker;
 use crate::drive::connection::HttpConnection;
 use crate::threads;
 
-/// The maximum number of connections that are drained at the same time. Further ones are closed at
-/// once.
+/// The maximum number of connections that are drained at the same time. Any further connection is
+/// closed without draining.
 const MOST: usize = 16;
 
 impl Worker {
-    /// Closes a connection. If it must be drained first, a separate thread does so.
+    /// Closes a connection. If it must be drained first, a separate thread drains and closes it.
     pub(super) fn close(&mut self, connection: HttpConnection) {
         if !connection.needs_drain() {
             return;

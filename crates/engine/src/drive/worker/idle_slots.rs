@@ -17,8 +17,8 @@ const MAX_IDLE: usize = 64;
 
 /// The idle connections of a worker, in the order in which they became idle.
 pub(super) struct IdleSlots {
-    /// The token and the idle stamp of each slot, the longest idle first. A slot that has been busy
-    /// since has another stamp.
+    /// The token and the idle stamp of each slot, the longest idle first. If a slot was busy after
+    /// it had been added, it has another stamp, and the entry is ignored.
     queue: VecDeque<(usize, u64)>,
     count: usize,
     last_stamp: u64,

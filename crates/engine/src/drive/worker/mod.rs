@@ -61,7 +61,8 @@ use crate::{Error, ErrorKind, Result};
 pub struct WorkerOptions {
     /// Maximum number of threads, the calling one included.
     pub threads: usize,
-    /// Maximum number of outstanding requests on an HTTP/1.1 connection; 1 is no pipelining.
+    /// Maximum number of outstanding requests on an HTTP/1.1 connection; with 1, requests are not
+    /// pipelined.
     pub depth: usize,
     /// Maximum number of connections to one host, if requests are pipelined.
     pub per_host: usize,
@@ -99,8 +100,8 @@ pub(crate) fn run_with(
     Ok(worker.run())
 }
 
-/// Ends the run when a worker panics. Otherwise the run would wait for the worker's transfers for
-/// ever.
+/// A guard that ends the run when a worker panics. Without it, the run would wait for the worker's
+/// transfers for ever.
 struct PanicGuard<'a>(&'a dyn Scheduler);
 
 impl Drop for PanicGuard<'_> {
@@ -111,7 +112,7 @@ impl Drop for PanicGuard<'_> {
     }
 }
 
-/// An event loop and everything that runs on it.
+/// A worker: an event loop with its connections, its read buffer and its waiting transfers.
 struct Worker {
     /// The number of this worker; 0 for the calling thread.
     index: usize,
@@ -120,7 +121,7 @@ struct Worker {
     options: WorkerOptions,
     poll: Poll,
     inbox: Arc<WorkerInbox>,
-    /// The inbox as a waker, which sinks and content sources call.
+    /// The inbox as a [`TransferWaker`], which sinks and content sources call.
     wake: Arc<dyn TransferWaker>,
     slots: SlotTable,
     peers: PeerRecords,
@@ -137,7 +138,7 @@ struct Worker {
     /// Threads in which connections are drained and closed.
     draining: Vec<JoinHandle<()>>,
     totals: TransferTotals,
-    /// The current time, as read after the last sleep.
+    /// The current time, read from the clock after the last sleep.
     now: Instant,
 }
 

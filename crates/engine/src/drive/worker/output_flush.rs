@@ -31,20 +31,20 @@ impl OutputFlushState {
         self.is_watched = false;
     }
 
-    /// Notes that the worker has slept: another flush may succeed.
+    /// Notes that the worker has slept, so that another flush may succeed.
     pub(super) fn on_wake_up(&mut self) {
         self.is_blocked = false;
     }
 
-    /// Returns the time of the next flush of gathered content.
+    /// Returns the time at which gathered output must be flushed, if there is any.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.gathered_since.filter(|_| !self.is_watched).map(|since| since + GATHER_TIME)
     }
 }
 
 impl Worker {
-    /// Writes gathered output that has waited long enough. If the output is full, registers it with
-    /// the event loop.
+    /// Writes gathered output that has waited for [`GATHER_TIME`]. If the output is full, registers
+    /// it with the event loop.
     pub(super) fn flush(&mut self) -> Result<()> {
         if !self.scheduler.wants_flush() {
             self.output.gathered_since = None;

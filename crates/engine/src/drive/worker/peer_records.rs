@@ -10,14 +10,15 @@ use crate::net::pool::ConnectionKey;
 use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::transfer::Transfer;
 
-/// The maximum number of peers in each record. When it is reached, the record is cleared, and each
-/// peer may cost one more request that is sent in vain. A record takes at most about 1 MiB.
+/// The maximum number of peers in each record. When it is reached, the record is cleared. Each peer
+/// may then cost one more request that has to be repeated. A record takes at most about 1 MiB.
 const MAX_REMEMBERED: usize = 4096;
 
-/// The properties of peers that earlier connections have shown.
+/// The properties of peers that their earlier connections have revealed.
 #[derive(Default)]
 pub(super) struct PeerRecords {
-    /// Peers that get one request at a time on a connection.
+    /// Peers that left pipelined requests unanswered, so that they get one request at a time on a
+    /// connection.
     pub(super) serial: HashSet<Arc<ConnectionKey>>,
     /// Peers that sent an extra response: each of their connections carries one request.
     pub(super) extra_response: HashSet<Arc<ConnectionKey>>,
@@ -42,8 +43,8 @@ pub(super) fn remember(keys: &mut HashSet<Arc<ConnectionKey>>, key: &Arc<Connect
 }
 
 impl Worker {
-    /// Sends this peer one request at a time from now on. If it sent an extra response, each
-    /// request also gets a new connection.
+    /// Makes this peer get one request at a time from now on. If it sent an extra response, it gets
+    /// each request on a new connection, too.
     pub(super) fn stop_pipelining(&mut self, key: Arc<ConnectionKey>, has_extra_response: bool) {
         let mut idle = Vec::new();
         for token in self.slots.with_key(&key).to_vec() {
@@ -78,9 +79,9 @@ impl Worker {
         self.peers.pipeline_limits.insert(Arc::clone(key), limit);
     }
 
-    /// Returns true if a request might be lost on this slot and cannot be repeated: the peer closes
-    /// each connection after its first response, or has closed this idle one although no event was
-    /// handled yet. The check costs a system call, so it is omitted for requests that can be
+    /// Returns true if a request that cannot be repeated might be lost on this slot. That is so if
+    /// the peer closes each connection after its first response, or has already closed this idle
+    /// one. The second check costs a system call, so it is omitted for requests that can be
     /// repeated.
     pub(super) fn may_be_lost(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =

@@ -10,15 +10,17 @@ use crate::sink::descriptor_writer::OutputRoom;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
-/// Supplies the workers of a run with transfers, and receives their results. All workers share it.
+/// The source of a run's transfers and the receiver of their results. All workers of the run share
+/// it.
 ///
-/// Methods with a default are needed only by runs that gather output, let transfers use each
+/// The methods with a default are needed only by runs that gather output, let transfers use each
 /// other's host slots, or decode bodies. A host slot is a permit for one transfer to a host.
 pub trait Scheduler: Send + Sync {
     /// Returns the next transfer for this worker, if one may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
-    /// Decides what to do with a host slot that a finished transfer leaves free.
+    /// Decides how a host slot (a permit for one transfer to a host) is used after a transfer that
+    /// had it is finished.
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse;
 
     /// Notes that a transfer is over, with this result.
@@ -38,13 +40,14 @@ pub trait Scheduler: Send + Sync {
     /// it.
     fn slot_given_away(&self, _slot: HostId) {}
 
-    /// Returns true if the CPU cost of a body is more than that of moving it: it is decoded,
-    /// decrypted or searched.
+    /// Returns true if bodies cost more CPU time than moving them does, because they are decoded,
+    /// decrypted or searched. Default: false.
     fn is_heavy(&self) -> bool {
         false
     }
 
-    /// Notes that the system has no file descriptor left. Fewer transfers should run at once.
+    /// Notes that the system has no file descriptor left. The scheduler should run fewer transfers
+    /// at a time.
     fn out_of_descriptors(&self);
 
     /// Writes gathered output. If the output is full, the first worker waits until it is writable.
@@ -60,7 +63,7 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Returns the output's descriptor, which is watched while the output is full.
+    /// Returns the output's descriptor, which the event loop watches while the output is full.
     fn output_fd(&self) -> Option<i32> {
         None
     }
@@ -87,8 +90,8 @@ pub trait Scheduler: Send + Sync {
     /// Ends the run with the error of a worker whose transfers are lost.
     fn abort(&self, error: Error);
 
-    /// Notes that the host of this slot supports concurrent transfers on one connection (HTTP/2),
-    /// so that the limit of connections does not limit its transfers.
+    /// Notes that the host of this slot supports concurrent transfers on one connection (HTTP/2).
+    /// The limit on connections to the host then does not limit its transfers.
     fn host_multiplexes(&self, _slot: HostId) {}
 
     /// Returns the present limit of connections to one host; `None` if it is still

@@ -55,7 +55,8 @@ impl SlotTable {
         self.by_key.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the `Arc` of a key that slots already share, or a new one.
+    /// Returns the key in an `Arc`: the one that slots with an equal key already share, or a new
+    /// one.
     pub(super) fn shared_key(&self, key: ConnectionKey) -> Arc<ConnectionKey> {
         self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key))
     }

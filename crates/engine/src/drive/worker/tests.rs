@@ -119,12 +119,12 @@ fn idle_slot(worker: &mut Worker) -> (usize, TcpStream) {
     (slot, listener.accept().unwrap().0)
 }
 
-/// Returns a target without a listener: only the existing slots can be used.
+/// Returns a target on which nothing listens, so that only existing slots can be used.
 fn target() -> Target {
     Target::parse("http://127.0.0.1:9/").unwrap()
 }
 
-/// Returns true if a request is placed on this slot.
+/// Returns true if a request with this method is placed on the slot.
 fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
     let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
     let body = BodyDelivery::new(Box::new(MemorySink::default()));
@@ -136,8 +136,8 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
         .is_some_and(|slot| matches!(&slot.state, ConnectionState::Open(connection) if connection.depth() > 0))
 }
 
-/// Waits until the socket has input. The worker has not slept since, so it has seen no event for
-/// it.
+/// Waits until the socket has input. The worker does not know about it, since it has not slept and
+/// so has handled no event.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
     while peek_idle(connection.stream().socket()) == IdleSocketState::Silent {

@@ -64,7 +64,7 @@ pub(super) struct QueueHead {
     /// The priority of the head (the first unfinished transfer) of the last stage with outstanding
     /// transfers. `None` if that stage does not deliver in the order of the input.
     pub(super) last_head: Option<u64>,
-    /// True if the last stage with outstanding transfers accepts no more values, and none of its
+    /// True if the last stage with outstanding transfers has a full queue, and none of its
     /// transfers has started.
     pub(super) is_last_stuck: bool,
 }

@@ -68,7 +68,8 @@ struct ModelTransfer {
     key: usize,
     stage: usize,
     slot: u64,
-    /// The number of bytes of its page, or of its values if it feeds another stage.
+    /// The number of bytes of the transfer's page, or of the page's values if they feed another
+    /// stage.
     size: u64,
     sent: u64,
     /// True while the transfer waits to be woken.
@@ -149,7 +150,8 @@ impl FleetModel {
         true
     }
 
-    /// Lets a transfer deliver a piece, restart or finish, if it is not blocked.
+    /// Lets a transfer deliver a piece, restart or finish, if it is not blocked. Returns false if
+    /// it is.
     fn advance(&mut self, index: usize) -> bool {
         let ModelTransfer { key, stage, slot, size, sent, is_blocked, host } = self.transfers[index];
         let window = Arc::clone(&self.windows[stage]);

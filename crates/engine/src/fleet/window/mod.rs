@@ -49,22 +49,22 @@ pub(super) enum WindowOrder {
     Free,
 }
 
-/// The sink for the content of a window. It always accepts the content. [`OutputRoom::Full`] asks
-/// the window to pass no more for now.
+/// The sink for the content of a window. It always accepts content. By [`OutputRoom::Full`], it
+/// asks the window to pass no more for now.
 pub(super) trait StageSink: Send {
-    /// Receives bytes of a body.
+    /// Receives bytes of a body, and outputs or gathers them.
     ///
     /// # Errors
     /// The bytes cannot be passed on. The whole fleet fails.
     fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom>;
 
-    /// Receives values, and empties the list.
+    /// Receives extracted values, and empties the list.
     ///
     /// # Errors
     /// The errors of [`StageSink::bytes`].
     fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom>;
 
-    /// Passes on content that the sink itself has gathered.
+    /// Outputs content that the sink itself has gathered.
     ///
     /// # Errors
     /// The errors of [`StageSink::bytes`].
@@ -264,7 +264,7 @@ impl OrderedWindow {
         credit
     }
 
-    /// Returns true if this slot streams: its bytes go straight to the sink.
+    /// Returns true if this slot streams: its bytes go directly to the sink.
     fn is_streaming(&self, state: &WindowState, slot: u64) -> bool {
         match self.order {
             WindowOrder::Input => state.head == slot,
@@ -457,7 +457,8 @@ impl OrderedWindow {
     }
 }
 
-/// The locked state. Unlocking it updates the copies that are readable without the lock.
+/// The locked state of a window. Unlocking it updates the copies that are readable without the
+/// lock.
 struct WindowGuard<'a> {
     state: MutexGuard<'a, WindowState>,
     window: &'a OrderedWindow,

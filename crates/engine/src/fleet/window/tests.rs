@@ -1,6 +1,6 @@
 use super::*;
 
-/// Collects the content that leaves a window. The flag is true while it has no room.
+/// A sink that collects the content leaving a window. The flag is true while the sink has no room.
 #[derive(Default, Clone)]
 struct CollectingSink(Arc<Mutex<(Vec<u8>, bool)>>);
 

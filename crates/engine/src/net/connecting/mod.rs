@@ -50,7 +50,7 @@ pub(crate) struct Connecting {
     options: ConnectOptions,
     /// The observer to which each connection attempt is reported.
     trace: Option<Arc<dyn TransferObserver>>,
-    /// The index of the address to try first.
+    /// The index of the host's address to try first.
     first_address: usize,
     deadline: Instant,
     reopened: u32,
@@ -123,7 +123,7 @@ impl Connecting {
         Self { key, options, trace, first_address, deadline, reopened: 0, phase: ConnectPhase::Resolving }
     }
 
-    /// Advances to the next phase, or within the current one as far as the sockets allow.
+    /// Advances to the next phase, or continues the current phase as far as the sockets allow.
     ///
     /// # Errors
     /// The connection cannot be made. The machine must not be used any more.
@@ -169,7 +169,7 @@ impl Connecting {
         matches!(self.phase, ConnectPhase::Staging { .. })
     }
 
-    /// Returns the addresses that were found and not attempted yet.
+    /// Returns the addresses that the lookup has found and that were not attempted yet.
     pub(crate) fn untried_addresses(&self) -> impl Iterator<Item = &SocketAddr> {
         let race = match &self.phase {
             ConnectPhase::Racing { race, .. } => Some(race),
@@ -275,8 +275,8 @@ impl Connecting {
         self.open(wire.stream)
     }
 
-    /// Returns the open stream, after checking that an alternative service uses the protocol that
-    /// it was advertised with (RFC 7838 section 2.4).
+    /// Returns the open stream. If the connection goes to an alternative service, first checks that
+    /// the service uses the protocol with which it was advertised (RFC 7838 section 2.4).
     fn open(&self, stream: ConnectionStream) -> Result<ConnectProgress> {
         if self.key.alternative == Some(AlpnProtocol::H2) && stream.alpn() != Some(b"h2") {
             return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));

@@ -13,7 +13,7 @@ use crate::net::local_address::{LocalBinding, UnixSocketAddress, zone_index};
 use crate::net::pool::ConnectionKey;
 use crate::{Error, ErrorKind, Result};
 
-/// A route to the server with its names resolved.
+/// A route to the server whose names are resolved to addresses.
 #[derive(Debug)]
 pub(super) struct ResolvedRoute {
     /// The host that the connection goes to, as error messages name it.

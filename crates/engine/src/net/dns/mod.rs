@@ -106,7 +106,7 @@ impl Default for DnsOptions {
     }
 }
 
-/// A caching resolver. Clones share the cache and the threads.
+/// A resolver that caches answers. Clones share the cache and the threads.
 #[derive(Clone)]
 pub struct Resolver {
     shared: Arc<ResolverInner>,

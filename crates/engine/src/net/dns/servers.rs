@@ -26,9 +26,9 @@ pub struct DnsServers {
     pub servers: Vec<NameServer>,
     /// The network interface from which queries are sent (`--dns-interface`).
     pub interface: Option<String>,
-    /// The local address of queries over IPv4 (`--dns-ipv4-addr`).
+    /// The local address from which queries over IPv4 are sent (`--dns-ipv4-addr`).
     pub local_v4: Option<Ipv4Addr>,
-    /// The local address of queries over IPv6 (`--dns-ipv6-addr`).
+    /// The local address from which queries over IPv6 are sent (`--dns-ipv6-addr`).
     pub local_v6: Option<Ipv6Addr>,
 }
 

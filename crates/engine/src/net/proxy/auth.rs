@@ -34,8 +34,8 @@ impl ProxyAuthScheme {
     }
 }
 
-/// The maximum number of proxies in the cache. Beyond it, the cache is emptied, which costs a round
-/// trip for each proxy.
+/// The maximum number of proxies in the cache. If there are more, the cache is emptied, which costs
+/// a round trip for each proxy.
 const MAX_PROXIES: usize = 64;
 
 /// A cache of the authentication that proxies require, by proxy and credentials. Clones share it.

@@ -54,7 +54,7 @@ pub struct ProxyOptions {
     /// The hosts to reach without a proxy (`--noproxy`). `None` uses the `no_proxy` of
     /// [`ProxyOptions::environment`].
     pub no_proxy: Option<NoProxy>,
-    /// A SOCKS proxy through which the proxy is reached (`--preproxy`). If there is no other proxy,
+    /// A SOCKS proxy through which the proxy is reached (`--preproxy`). If no other proxy is used,
     /// the origin is reached through it.
     pub preproxy: Option<Proxy>,
     /// The user and password for the proxy (`-U`), if its URL contains none. They are not sent to
@@ -68,11 +68,11 @@ pub struct ProxyOptions {
     pub tunnel: bool,
     /// True to send CONNECT as HTTP/1.0 (`--proxy1.0`). Default: false.
     pub http10: bool,
-    /// Fields for HTTP proxies (`--proxy-header`), sent in CONNECT and in forwarded requests. They
-    /// replace generated fields of the same name.
+    /// The fields for HTTP proxies (`--proxy-header`), sent in CONNECT and in forwarded requests.
+    /// They replace the fields of the same name that haul would send.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The names of generated fields that are not sent to HTTP proxies (`--proxy-header NAME:`).
-    /// Host is always sent.
+    /// The names of fields that haul must not add for HTTP proxies (`--proxy-header NAME:`). Host
+    /// is always sent.
     pub without: Vec<String>,
     /// True to offer HTTP/2 to an https proxy (`--proxy-http2`). A tunnel is then a stream (RFC
     /// 9113 §8.5), and forwarded requests share a connection. Default: false, since every proxy

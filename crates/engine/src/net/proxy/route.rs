@@ -31,7 +31,7 @@ pub enum ProxyRoute {
 pub struct ProxyHop {
     /// The proxy, with the credentials to send to it.
     pub proxy: Proxy,
-    /// The SOCKS proxy through which this proxy is reached.
+    /// The SOCKS proxy through which this proxy is reached; `None` for a direct connection to it.
     pub preproxy: Option<Proxy>,
     /// The TLS options for an https proxy; `None` for other proxies.
     pub tls: Option<TlsOptions>,
@@ -39,9 +39,9 @@ pub struct ProxyHop {
     pub auth: ProxyAuthScheme,
     /// True to send CONNECT as HTTP/1.0.
     pub http10: bool,
-    /// The fields to send to the proxy.
+    /// The user's fields to send to the proxy.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The names of generated fields that are not sent to the proxy.
+    /// The names of fields that haul must not add for the proxy.
     pub without: Vec<String>,
     /// The User-Agent of CONNECT requests; `None` sends none.
     pub user_agent: Option<Vec<u8>>,

@@ -10,8 +10,8 @@ use rustls::AlertDescription;
 pub(crate) struct TlsAlert(pub(super) AlertDescription);
 
 impl TlsAlert {
-    /// Returns true if the alert rejects the client's identity or parameters: the server would end
-    /// the next connection by the same alert.
+    /// Returns true if the alert rejects the client's certificate or parameters. The server would
+    /// then end the next connection by the same alert.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self.0,

@@ -27,8 +27,8 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// The extensions that may be critical: those that this module or webpki checks, then policies and
-/// CRL distribution points, which restrict nothing unless a policy is required.
+/// The extensions that may be critical: those that this module or webpki checks, and then policies
+/// and CRL distribution points, which restrict nothing unless a policy is required.
 const KNOWN: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
@@ -67,8 +67,8 @@ pub(super) fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) ->
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
 }
 
-/// The reason why a CA certificate, the trusted one or an intermediate, may not issue the
-/// certificates below it.
+/// The reason why a CA certificate (a trusted one or an intermediate) may not issue the next
+/// certificate on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaFault {
     Unreadable,
@@ -100,7 +100,8 @@ impl fmt::Display for CaFault {
 
 impl std::error::Error for CaFault {}
 
-/// Checks an intermediate certificate that webpki has accepted.
+/// Checks an intermediate certificate that webpki has accepted, for faults that webpki does not
+/// look for.
 pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFault> {
     check_key_usage(certificate)?;
     check_name_constraints(certificate)
@@ -145,9 +146,10 @@ pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
 }
 
-/// Returns true if the certificate lists no purposes, or if TLS server authentication is one of
-/// them. Returns `None` if they cannot be parsed. As in webpki and OpenSSL, `anyExtendedKeyUsage`
-/// is not enough (RFC 5280 section 4.2.1.12 leaves that to the application).
+/// Returns true if the certificate lists no purposes (`extKeyUsage`), or if TLS server
+/// authentication is one of them. Returns `None` if they cannot be parsed. As in webpki and
+/// OpenSSL, `anyExtendedKeyUsage` is not sufficient (RFC 5280 section 4.2.1.12 leaves that to the
+/// application).
 pub(super) fn is_for_servers(certificate: &Certificate) -> Option<bool> {
     let purposes = read::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))

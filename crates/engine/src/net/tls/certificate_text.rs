@@ -17,8 +17,8 @@ use x509_cert::ext::pkix::name::DirectoryString;
 use x509_cert::name::Name;
 use x509_cert::time::Time;
 
-/// The attributes in the names of server certificates, by object identifier (RFC 4519 section 2,
-/// RFC 2985 section 5.2.1).
+/// The short names of the attributes that occur in the names of server certificates, by object
+/// identifier (RFC 4519 section 2, RFC 2985 section 5.2.1).
 const KINDS: [(&str, &str); 7] = [
     ("2.5.4.3", "CN"),
     ("2.5.4.6", "C"),
@@ -45,8 +45,8 @@ pub(super) fn lines(der: &[u8]) -> Vec<String> {
 }
 
 /// Returns the fields of a certificate in DER under curl's names (`CURLINFO_CERTINFO`): subject and
-/// issuer, the version as encoded (2 means version 3), the serial number, the dates. Empty if `der`
-/// cannot be parsed as a certificate.
+/// issuer, the version as encoded (2 means version 3), the serial number, the dates. Returns an
+/// empty list if `der` cannot be parsed as a certificate.
 #[must_use]
 pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
@@ -73,9 +73,9 @@ fn name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
 
-/// Formats an attribute of a name. Its `Display` is not used, because that contains a table of all
-/// object identifiers, which would slow the start of every program with haul (44,000 instructions
-/// for relocation).
+/// Formats an attribute of a name. The attribute's `Display` is not used, since it needs a table of
+/// all object identifiers. That would slow the start of every program with haul (44,000
+/// instructions for relocation).
 fn attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     let oid = attribute.oid.to_string();
     let kind = KINDS.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);

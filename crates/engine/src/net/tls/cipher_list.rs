@@ -17,7 +17,8 @@ use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};
 use super::{TlsOptions, TlsVersion};
 use crate::{Error, ErrorKind, Result};
 
-/// OpenSSL's names of the TLS 1.2 suites. Those of TLS 1.3 have their standard names.
+/// OpenSSL's names of the TLS 1.2 cipher suites. (OpenSSL names those of TLS 1.3 as the standard
+/// does.)
 const SUITES: &[(&str, CipherSuite)] = &[
     ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
     ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
@@ -30,8 +31,8 @@ const SUITES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// OpenSSL's keywords for kinds of suites, and a text that the names of these suites contain. For
-/// keywords such as `!RC4`, there are no suites here.
+/// OpenSSL's keywords for kinds of cipher suites, each with a text that the names of these suites
+/// contain. haul has no suites for keywords such as `RC4`, so `!RC4` has no effect.
 const KINDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),
@@ -61,8 +62,9 @@ const GROUPS: &[(&str, NamedGroup)] = &[
     ("x25519mlkem768", NamedGroup::X25519MLKEM768),
 ];
 
-/// Restricts the provider to the suites and groups in the options. As in OpenSSL, unknown names are
-/// ignored if there is a known one, and so are suites of TLS versions that are not enabled.
+/// Restricts the crypto provider to the cipher suites and groups in the options. As in OpenSSL,
+/// unknown names are ignored if at least one name is known, and so are suites of TLS versions that
+/// are not enabled.
 pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
     let (speaks_12, speaks_13) = (options.min_version < TlsVersion::V1_3, options.max_version >= TlsVersion::V1_3);

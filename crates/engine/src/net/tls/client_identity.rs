@@ -30,8 +30,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The files of a client's certificate and key. They are read at the first use, and again for new
-/// connections after they were replaced.
+/// The files of a client's certificate and key. They are read at the first use. After they were
+/// replaced, new connections read them again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientIdentity {
     /// The file of the certificate (`--cert`). A PEM file may also contain intermediate
@@ -65,7 +65,7 @@ impl fmt::Debug for Passphrase {
 pub struct Pem(Arc<[u8]>);
 
 impl Pem {
-    /// Makes a PEM text, which is parsed at its first use.
+    /// Makes a PEM text. It is parsed at its first use, so errors are reported then.
     #[must_use]
     pub fn new(pem: impl Into<Arc<[u8]>>) -> Self {
         Self(pem.into())

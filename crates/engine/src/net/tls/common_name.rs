@@ -18,7 +18,7 @@ use super::ca_checks::{self, NAME_CONSTRAINTS, SUBJECT_ALT_NAME, has_extension};
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
 /// Returns true if the certificate has no `subjectAltName`, and the last common name of its subject
-/// is `name`, or a wildcard for its first label.
+/// is `name`, or a wildcard that stands for the first label of `name`.
 pub(super) fn names(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
     let Some(certificate) = ca_checks::parse(certificate) else { return false };
     if has_extension(&certificate, SUBJECT_ALT_NAME) {

@@ -47,10 +47,10 @@ enum TlsPhase {
 /// The progress of a handshake: whether it needs more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeStatus {
-    /// Send the output, and receive more bytes behind the remaining input.
+    /// The caller must send the output, and receive more bytes after the remaining input.
     NeedRead,
-    /// The handshake is complete. The output may be sent together with the first request; remaining
-    /// input is for [`TlsConnection::open`].
+    /// The handshake is complete. The output may be sent together with the first request. Input
+    /// that remains is for [`TlsConnection::open`].
     Done,
 }
 
@@ -93,8 +93,8 @@ impl TlsConnection {
         Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
     }
 
-    /// Returns the server's certificate as text; empty if the handshake resumed a session without
-    /// one.
+    /// Returns the server's certificate as lines of text. Returns no lines if the handshake resumed
+    /// a session without a certificate.
     #[must_use]
     pub fn certificate_lines(&self) -> Vec<String> {
         let certificate = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_deref());
@@ -317,7 +317,7 @@ fn name_of(host: &str) -> std::result::Result<ServerName<'_>, InvalidDnsNameErro
     ServerName::try_from(bare(host))
 }
 
-/// Returns a host without a final dot or brackets.
+/// Returns a host without a final dot and without brackets.
 fn bare(host: &str) -> &str {
     let name = host.strip_suffix('.').unwrap_or(host);
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)

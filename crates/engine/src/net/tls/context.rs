@@ -72,16 +72,16 @@ pub struct TlsOptions {
     pub common_name: bool,
     /// A PEM file of the certificates to trust instead of the system's (`--cacert`).
     pub ca_file: Option<PathBuf>,
-    /// A directory of PEM files, named by subject hash, of the certificates to trust instead of the
-    /// system's (`--capath`).
+    /// A directory of PEM files with the certificates to trust instead of the system's
+    /// (`--capath`). The files are named by subject hash.
     pub ca_path: Option<PathBuf>,
-    /// Certificates to trust in PEM, from memory. Together with the file and the directory, they
-    /// replace the system's. Default: none.
+    /// The certificates to trust, as PEM text in memory. Together with the file and the directory,
+    /// they replace the system's. Default: none.
     pub ca_pem: Option<Pem>,
     /// The client certificate, for servers that request one. Default: none. Hazard: after a
     /// redirect, the new server can request the certificate, too, and receives it.
     pub identity: Option<ClientIdentity>,
-    /// The client's certificate, its intermediates and its key in PEM, from memory, instead of
+    /// The client's certificate, its intermediates and its key, as PEM text in memory, instead of
     /// [`identity`](Self::identity). Default: none.
     pub identity_pem: Option<Pem>,
     /// The passphrase of the client's key, if the key is encrypted (`--pass`). Default: none.
@@ -94,16 +94,17 @@ pub struct TlsOptions {
     pub alpn: Vec<Vec<u8>>,
     /// True to send the server's name in the handshake (SNI, RFC 6066 §3). Default: true.
     pub sni: bool,
-    /// Require the server's key to be one of these, in addition to all other checks
-    /// (`--pinnedpubkey`). Default: any key is accepted.
+    /// The public keys of which the server must have one (`--pinnedpubkey`). All other checks
+    /// apply, too. Default: any key is accepted.
     pub pins: Vec<KeyPin>,
-    /// A PEM file of revocation lists, whose certificates are refused (`--crlfile`). Default: none.
+    /// A PEM file of revocation lists (`--crlfile`). The certificates in these lists are refused.
+    /// Default: none.
     pub crl_file: Option<PathBuf>,
     /// The cipher suites of TLS 1.2, by OpenSSL's names (`--ciphers`). Default: all secure ones.
     pub tls12_ciphers: Option<Vec<String>>,
     /// The cipher suites of TLS 1.3, by their standard names (`--tls13-ciphers`). Default: all.
     pub tls13_ciphers: Option<Vec<String>>,
-    /// The groups for the key exchange, the preferred first (`--curves`). Default: all.
+    /// The groups for the key exchange, in order of preference (`--curves`). Default: all.
     pub groups: Option<Vec<String>>,
     /// True to resume TLS sessions. Default: true (`--no-sessionid` disables it).
     pub resume: bool,
@@ -162,7 +163,7 @@ pub struct SessionKey {
     pub family: AddressFamily,
     /// The proxies through which the server is reached.
     pub via: ProxyRoute,
-    /// The options that connections are made with, including a Unix socket.
+    /// The options with which connections to the server are made, including a Unix socket.
     pub connect: ConnectOptions,
 }
 

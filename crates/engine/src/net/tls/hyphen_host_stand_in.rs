@@ -85,8 +85,8 @@ impl HyphenHostName {
         }
     }
 
-    /// Returns true if the certificate's alternative names include this name, or a wildcard for its
-    /// first label.
+    /// Returns true if the certificate's alternative names include this name, or a wildcard that
+    /// stands for its first label.
     fn matches_certificate(&self, certificate: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = Certificate::from_der(certificate) else { return false };
         let Ok(Some((_, names))) = certificate.tbs_certificate().get_extension::<SubjectAltName>() else {
@@ -170,7 +170,7 @@ fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     }
 }
 
-/// A handshake hash that replaces the stand-in by the real name.
+/// A handshake hash in which the real host name replaces the stand-in.
 struct RealNameHash(&'static dyn Hash);
 
 impl Hash for RealNameHash {

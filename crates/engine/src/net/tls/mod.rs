@@ -60,6 +60,7 @@ pub use public_key_pin::{KeyPin, key_pin};
 pub use record_layer::{OpenedRecord, TlsStreamState};
 pub use system_roots::system_bundle;
 
-/// The maximum length of an encrypted record: header, 2^14 bytes and the expansion that TLS 1.2
-/// allows (RFC 5246 §6.2.3). A buffer of this size always has room for the next record.
+/// The maximum length of an encrypted record, in bytes: the header, 2^14 bytes, and the expansion
+/// that TLS 1.2 allows (RFC 5246 §6.2.3). A buffer of this size always has room for the next
+/// record.
 pub const MAX_RECORD: usize = 5 + (1 << 14) + 2048;

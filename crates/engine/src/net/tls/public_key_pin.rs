@@ -26,7 +26,7 @@ pub(super) struct PinCheck {
     pub(super) pins: Vec<KeyPin>,
 }
 
-/// The error that the server's key is not pinned.
+/// The error for a server whose public key is not pinned.
 #[derive(Debug)]
 pub(super) struct PinMismatch;
 

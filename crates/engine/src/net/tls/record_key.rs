@@ -15,9 +15,9 @@ use rustls::ConnectionTrafficSecrets;
 use super::TlsVersion;
 use super::aead::{RecordAead, RecordCipher, TAG};
 
-/// The length of a record's header: type, version, length (RFC 8446 §5.1).
+/// The length of a record's header in bytes: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER: usize = 5;
-/// The maximum length of a record's plaintext (RFC 8446 §5.1).
+/// The maximum length of a record's plaintext in bytes (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
 const EXPLICIT: usize = 8;
 /// The version in the header of every record: that of TLS 1.2, which is also the
@@ -127,7 +127,8 @@ impl RecordKey {
         Ok(RecordContent { kind, range: start..start + len })
     }
 
-    /// Encrypts content (at most [`MAX_PLAIN`] bytes), and appends the record.
+    /// Encrypts content (at most [`MAX_PLAIN`] bytes) as one record, and appends the record to
+    /// `out`.
     pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), RecordKeyError> {
         let next = self.sequence.checked_add(1).ok_or(RecordKeyError::Exhausted)?;
         let nonce = self.xored();

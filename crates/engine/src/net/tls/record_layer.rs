@@ -23,10 +23,11 @@ const MAX_MESSAGE: usize = 1 << 16;
 /// buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedRecord {
-    /// The number of bytes of the buffer that are no longer needed once the payload has been used.
+    /// The number of bytes at the start of the buffer that are not needed any more once the payload
+    /// has been used.
     pub consumed: usize,
-    /// The range of the plaintext in the buffer (never empty, never after `consumed`); `None` if
-    /// the record contained no data.
+    /// The range of the plaintext in the buffer. It is never empty and never extends beyond
+    /// `consumed`. `None` if the record contained no data.
     pub payload: Option<Range<usize>>,
     /// The state of the stream after this record.
     pub state: TlsStreamState,

@@ -28,8 +28,8 @@ const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 const END: &[u8] = b"-----END CERTIFICATE-----";
 const SECTION: &[u8] = b"-----BEGIN ";
 
-/// Returns the path of the file with all of the system's certificates: that in `SSL_CERT_FILE`, or
-/// one of the usual paths.
+/// Returns the path of the file with all certificates that the system trusts: that in
+/// `SSL_CERT_FILE`, or one of the usual paths.
 ///
 /// The agent, which keeps connections for other processes, checks by this file whether the system
 /// still trusts the same certificates.
@@ -63,8 +63,9 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
     }
 }
 
-/// Parses a list of certificates in PEM (RFC 7468 section 5), with other text between them. Returns
-/// `None` for anything else, which the full parser must parse; that takes ten times as long.
+/// Parses a list of certificates in PEM (RFC 7468 section 5). Other text may stand between them.
+/// Returns `None` for anything else, which the full parser must parse. That takes ten times as
+/// long.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(BEGIN), memchr::memmem::Finder::new(END));
     let mut certificates = Vec::new();
@@ -99,8 +100,8 @@ fn contains_section(bytes: &[u8]) -> bool {
 /// `None` if the bundle already contains all of them.
 type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
-/// A check against the bundle first, and against all of the system's certificates if the bundle has
-/// no issuer.
+/// A check that uses the bundle first. If the bundle has no issuer for a certificate, it uses all
+/// certificates that the system trusts.
 pub(super) struct LazyRootsCheck {
     bundle: Arc<dyn CertificateCheck>,
     make: Box<MakeSystemCheck>,
@@ -199,7 +200,8 @@ mod tests {
         CertificateDer::pem_slice_iter(bytes).collect::<Result<_, _>>().ok()
     }
 
-    /// Returns a realistic bundle: certificates of all lengths modulo 3, with text between them.
+    /// Returns a realistic bundle: certificates whose lengths modulo 3 are 0, 1 and 2, with text
+    /// between them.
     fn bundle(line_end: &str) -> Vec<u8> {
         let mut text = String::new();
         for length in [0_usize, 1, 2, 3, 100, 101, 1000] {

@@ -203,7 +203,7 @@ pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
-/// Determines the fault of a certificate that is accepted without verification.
+/// An examiner that finds the fault of a certificate which is accepted without verification.
 #[derive(Clone, Debug)]
 pub(super) struct CertificateExaminer {
     /// The check of the issuer and the validity; `None` if no certificate is trusted.

@@ -35,7 +35,7 @@ pub(super) struct ConnectExchange {
     is_unheard: bool,
     /// The status of the last response; 0 if there is none.
     pub(super) status: u16,
-    /// The heads of the proxy's responses, for the trace and for `-i`.
+    /// The heads of the proxy's responses. They are reported to the trace, and output with `-i`.
     pub(super) heads: Vec<ResponseHead>,
     /// True while the body of a challenge is read to its end. The request is then sent again.
     again: bool,
@@ -43,17 +43,17 @@ pub(super) struct ConnectExchange {
 
 /// The protocol machine for the HTTP version that the proxy speaks.
 enum ProxyMachine {
-    /// HTTP/1.1, with the received bytes that the machine did not consume yet.
+    /// A machine for HTTP/1.1, with the received bytes that it did not consume yet.
     Http1 { conn: Box<h1::H1Machine>, tail: Vec<u8> },
-    /// HTTP/2, with the stream of the last request.
+    /// A machine for HTTP/2, with the stream of the last request.
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
 /// The action by which a CONNECT exchange continues.
 pub(super) enum ConnectExchangeStep {
-    /// Receive more bytes.
+    /// The caller must receive more bytes.
     More,
-    /// Send [`ConnectExchange::take_output`], then receive more bytes.
+    /// The caller must send [`ConnectExchange::take_output`], and then receive more bytes.
     Again,
     /// The tunnel is open. The bytes are those that followed the response: with HTTP/1.1, data from
     /// the tunnel; with HTTP/2, input for the [`Http2Tunnel`].
@@ -252,7 +252,7 @@ impl ConnectExchange {
         self.again || (self.is_unheard && self.rounds > 1)
     }
 
-    /// Returns the error for a connection that the proxy closed.
+    /// Returns the error for a connection that the proxy closed before the tunnel was open.
     pub(super) fn ended(&self) -> Error {
         if !self.is_unheard && self.status != 0 {
             return self.refused();
@@ -266,8 +266,8 @@ impl ConnectExchange {
     }
 }
 
-/// Returns the kind of an error of the protocol machine. A malformed head has its own exit code, as
-/// from a server.
+/// Returns the error kind for an error of the protocol machine. A malformed head has its own exit
+/// code, as in a response of a server.
 fn error_kind(error: h1::H1Error) -> ErrorKind {
     match error {
         h1::H1Error::Field(_) | h1::H1Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,

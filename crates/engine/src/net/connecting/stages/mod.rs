@@ -32,13 +32,13 @@ use crate::net::tls::TlsContexts;
 
 /// The result of one [`ConnectionStage::step`]: whether the stage is complete.
 pub(super) enum ConnectStepOutcome {
-    /// The stage is complete.
+    /// The stage is complete, and the next one can begin.
     Done,
     /// The stage waits for the socket.
     Blocked,
 }
 
-/// An exchange that must be complete before requests can be sent.
+/// A stage of a connection: an exchange that must be complete before requests can be sent.
 pub(super) trait ConnectionStage: Send {
     /// Sends and receives as far as the socket allows. `buffer` is for received bytes; its content
     /// is not kept.
@@ -51,7 +51,8 @@ pub(super) trait ConnectionStage: Send {
     fn name(&self) -> String;
 }
 
-/// Returns the stages of a connection. Fails before a connection is made if a stage is impossible.
+/// Returns the stages of a connection. Fails at once if one of them is impossible, so that no
+/// connection is made in vain.
 ///
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,

@@ -9,14 +9,14 @@ use crate::net::tls::TlsContexts;
 
 /// The stage that sends the line of the PROXY protocol.
 pub(super) struct ProxyProtocolStage {
-    /// The client address in the line; `None` for the local address of the socket.
+    /// The client address in the line; `None` stands for the local address of the socket.
     client: Option<IpAddr>,
     is_queued: bool,
 }
 
 impl ProxyProtocolStage {
-    /// Makes a stage that sends `client` as the client address, or else the local address of the
-    /// socket.
+    /// Makes a stage that sends `client` as the client address. If it is `None`, the stage sends
+    /// the local address of the socket.
     pub(super) fn new(client: Option<IpAddr>) -> Self {
         Self { client, is_queued: false }
     }

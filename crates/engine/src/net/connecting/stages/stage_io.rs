@@ -7,7 +7,7 @@ use haul_proto::head::ResponseHead;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The connection that its stages use one after the other.
+/// The connection on which the stages send and receive, one stage after the other.
 pub(in crate::net::connecting) struct ConnectStageIo {
     /// The stream, with the TLS layers that earlier stages added.
     pub stream: ConnectionStream,
@@ -40,7 +40,7 @@ impl ConnectStageIo {
         self.sent < self.outgoing.len() || self.stream.has_output()
     }
 
-    /// Sets the bytes to send. All earlier ones must have been sent.
+    /// Sets the bytes to send. All earlier bytes must have been sent.
     pub(super) fn queue(&mut self, bytes: Vec<u8>) {
         self.outgoing = bytes;
         self.sent = 0;

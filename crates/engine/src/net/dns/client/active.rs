@@ -246,7 +246,8 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Returns the key of a socket for one more query to this server.
+    /// Returns the key of a socket that can carry one more query to this server. Opens one if
+    /// needed.
     fn socket_for(&mut self, config: &NameConfig, server: usize, tcp: bool) -> std::io::Result<usize> {
         let address = &config.resolv_conf.servers[server];
         if tcp {

@@ -46,7 +46,7 @@ const WAKE: Token = Token(usize::MAX);
 
 /// The answer to a lookup, passed to the `deliver` callback of the [`DnsClient`].
 pub(super) enum DnsAnswer {
-    /// The addresses, in the order in which to try them, and the time for which they may be kept.
+    /// The addresses in the order in which to try them, and the time for which they may be cached.
     Found(Vec<IpAddr>, Duration),
     /// The name does not exist, or it exists and has no address. `ttl` is the time for which this
     /// answer may be kept.

@@ -85,7 +85,7 @@ impl DnsSocket {
         self.uses < QUERIES_PER_SOCKET && self.server == *server
     }
 
-    /// Sends a query. A datagram that does not fit into the send buffer counts as lost.
+    /// Sends a query. A datagram for which the send buffer has no room counts as lost.
     pub(super) fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
         if let Some(stream) = &mut self.stream {
             let length = u16::try_from(message.len()).map_err(io::Error::other)?;
