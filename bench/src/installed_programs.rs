@@ -25,8 +25,9 @@ pub(crate) fn haul_beside() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
-/// Copies haul to the directory of the peers. A copied program starts a tenth of a millisecond faster
-/// than the linker's output, which the page cache keeps in single pages. The peers are copies too.
+/// Copies haul to the directory of the peers. A copied program starts a tenth of a millisecond
+/// faster than the linker's output, which the page cache keeps in single pages. The peers are
+/// copies too.
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built().join("haul");
     let _ = fs::remove_file(&installed);

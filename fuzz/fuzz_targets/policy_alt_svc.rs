@@ -1,5 +1,5 @@
-//! Fuzzes Alt-Svc fields and files: stored alternatives are valid and survive writing and reading, and
-//! each can be marked as failed.
+//! Fuzzes Alt-Svc fields and files: stored alternatives are valid and survive writing and reading,
+//! and each can be marked as failed.
 #![no_main]
 
 use haul_policy::Target;

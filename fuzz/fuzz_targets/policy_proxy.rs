@@ -1,5 +1,5 @@
-//! Fuzzes proxy URLs and no_proxy lists: both survive writing and reading, no credentials are written,
-//! and a longer list matches no fewer hosts.
+//! Fuzzes proxy URLs and no_proxy lists: both survive writing and reading, no credentials are
+//! written, and a longer list matches no fewer hosts.
 #![no_main]
 
 use haul_policy::Target;

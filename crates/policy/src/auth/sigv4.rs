@@ -1,6 +1,6 @@
-//! Requests signed with a secret key: AWS's Signature Version 4, and schemes of other providers that
-//! differ only in names (`--aws-sigv4`; the AWS General Reference, "Signature Version 4 signing
-//! process").
+//! Requests signed with a secret key: AWS's Signature Version 4, and schemes of other providers
+//! that differ only in names (`--aws-sigv4`; the AWS General Reference, "Signature Version 4
+//! signing process").
 //!
 //! The signature covers the method, the path, the query, the listed fields, and the content's
 //! SHA-256. The secret itself is not sent, and a signature is valid for some minutes and for one
