@@ -107,7 +107,7 @@ pub struct haul_error {
     is_tls: bool,
 }
 
-/// The error of a failed function, before [`guard`] stores it for C.
+/// The error of a failed function, before `guard` stores it for C.
 #[derive(Debug)]
 pub struct CallFailure(Box<haul_error>);
 
