@@ -33,8 +33,8 @@ use crate::outcome::TransferOutcome;
 pub enum TraceEvent<'a> {
     /// A message for the user, without a defined format.
     Info(Cow<'a, str>),
-    /// A request is being sent. Values of [fields that may hold
-    /// secrets](haul_policy::secrets::is_hidden_field) are replaced.
+    /// A request is being sent. Its head is reported without the values of [fields that may hold
+    /// secrets](haul_policy::secrets::is_hidden_field).
     Request {
         /// The head of the request, as it is sent.
         head: Cow<'a, str>,
@@ -78,7 +78,7 @@ pub enum TraceEvent<'a> {
     Received(&'a [u8]),
 }
 
-/// An observer of transfers, called on any worker's thread.
+/// An observer of transfers. Any worker's thread may call it.
 pub trait TransferObserver: Send + Sync + fmt::Debug {
     /// Reports an event of a transfer.
     fn event(&self, event: &TraceEvent<'_>);

@@ -23,7 +23,8 @@ pub enum DistinctResult {
     New,
     /// The value has occurred before, and is dropped.
     Old,
-    /// The memory is full. If the value is new, [`Distinct::finish`] returns it.
+    /// The memory is full, so the value was written to disk. If it is new, [`Distinct::finish`]
+    /// returns it.
     Deferred,
 }
 
@@ -127,8 +128,8 @@ impl Distinct {
     }
 
     /// Writes a value to disk as (length, value, number). After sorting, equal values are adjacent,
-    /// the earliest first. Without the length, the number of one value could sort it between two
-    /// copies of a longer value.
+    /// the earliest first. Without the length, a longer value could be sorted between two copies of
+    /// a value, since each is followed by its number.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// The number of new bytes to collect before a search, so that a slow body does not cost one search
-/// for each byte.
+/// The minimum number of new bytes to collect before a search, so that a slow body does not cost
+/// one search for each byte.
 const GATHER: usize = 4 << 10;
 /// The maximum number of bytes that are collected before a search.
 const GATHER_MOST: usize = 256 << 10;
@@ -46,8 +46,8 @@ struct CompiledExpression {
 }
 
 impl ExtractPattern {
-    /// Compiles an expression. Its value is what group 1 matches, or the whole match if it has no
-    /// groups.
+    /// Compiles an expression. The value of a match is the text of group 1, or that of the whole
+    /// match if the expression has no groups.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`], with the parser's explanation.
@@ -115,7 +115,8 @@ pub struct Extractor {
     found: Vec<ExtractedValue>,
 }
 
-/// A value, with the position in the body where its match begins, and the index of its expression.
+/// An extracted value, with the position in the body where its match begins, and the index of its
+/// expression.
 struct ExtractedValue {
     start: u64,
     expression: usize,
@@ -130,14 +131,14 @@ impl Extractor {
         Self { searches, found: Vec::new() }
     }
 
-    /// Sets the number of bytes to collect before a search, so that small tests meet all
-    /// boundaries.
+    /// Sets the number of bytes to collect before a search, so that small tests have piece
+    /// boundaries everywhere.
     #[cfg(test)]
     pub(super) fn gather_at_least(&mut self, gather: usize) {
         self.searches.iter_mut().for_each(|search| search.gather = gather);
     }
 
-    /// Discards the state of the body in progress.
+    /// Discards the state of the body in progress, so that another body can be searched.
     pub fn reset(&mut self) {
         self.searches.iter_mut().for_each(ExpressionSearch::reset);
         self.found.clear();
@@ -216,8 +217,8 @@ struct ExpressionSearch {
     index: usize,
     scratch: SearchScratch,
     reach_cache: Option<Cache>,
-    /// The unsettled end of the body so far, and the [`CONTEXT`](super::lookahead::CONTEXT) bytes
-    /// before it.
+    /// The unsettled end of the body so far (where later bytes can still change a match), and the
+    /// [`CONTEXT`](super::lookahead::CONTEXT) bytes before it.
     tail: Vec<u8>,
     /// The offset in the body at which `tail` (or the window that is being searched) begins.
     origin: u64,

@@ -32,7 +32,7 @@ const SHORT: usize = 4 << 10;
 /// there.
 #[derive(Debug)]
 pub(super) enum Lookahead {
-    /// A match is at most this many bytes long.
+    /// Every match is at most this many bytes long.
     Within(usize),
     /// Matches are longer than [`SHORT`] or have no limit. This regular expression finds the first
     /// position that is not settled.

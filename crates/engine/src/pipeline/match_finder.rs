@@ -47,7 +47,8 @@ enum SearchMethod {
     Plain,
 }
 
-/// The buffers of one extractor's searches, and a count of the bytes that were examined in vain.
+/// The buffers of one extractor's searches, with the numbers of bytes that were examined in vain
+/// and usefully.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,

@@ -7,7 +7,8 @@
 
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
-/// The maximum number of pieces. A longer expression is treated as one opaque piece.
+/// The maximum number of pieces of a shape. An expression with more pieces counts as one opaque
+/// piece.
 const MOST_PIECES: usize = 64;
 
 /// A set of byte values, indexed by the byte.
@@ -43,7 +44,7 @@ pub(super) struct ClassRun {
     pub(super) greedy: bool,
 }
 
-/// The share of the non-ASCII characters that belong to a class.
+/// The share of the non-ASCII characters that belong to a character class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NonAscii {
     None,

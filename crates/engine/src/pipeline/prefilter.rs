@@ -27,7 +27,8 @@ use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, ShapePiece};
 
-/// The maximum frequency of hits, as estimated by [`weight`].
+/// The maximum frequency of hits, as estimated by [`weight`]. A triple with more frequent hits is
+/// not used.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
 /// Three sets of bytes to look for at adjacent positions. A position where all three match is a
@@ -102,9 +103,9 @@ impl ByteTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns the offsets of possible hits in a block. The window is the block with one more byte
-    /// on either side. Uses plain arithmetic over arrays, which the compiler turns into vector
-    /// instructions. Nearly all of the search's time is spent here.
+    /// Returns the offsets of possible hits in a block. `window` is the block with one more byte on
+    /// either side. The function uses plain arithmetic over arrays, which the compiler turns into
+    /// vector instructions, since nearly all of the search's time is spent here.
     fn possible(&self, window: &[u8; BLOCK + 2]) -> impl Iterator<Item = usize> + use<> {
         let [before, here, after] = self.cover;
         let mut flags = [0u8; BLOCK];
@@ -199,8 +200,8 @@ pub(super) struct Prefilter {
     pub(super) triple: ByteTriple,
     /// The maximum number of bytes of a match that precede the hit.
     pub(super) before: usize,
-    /// The maximum length of a match; `None` if it is so long that the search should not be
-    /// limited.
+    /// The maximum length of a match in bytes. `None` if it is so long that the search around a hit
+    /// should not be limited.
     pub(super) longest: Option<usize>,
 }
 

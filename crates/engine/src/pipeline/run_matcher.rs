@@ -32,12 +32,13 @@ use super::{
     prefilter::ByteTriple,
 };
 
-/// The runs of an expression that needs no automaton, and the triple of bytes to look for.
+/// A matcher for an expression that needs no automaton: its runs, and the triple of bytes to look
+/// for.
 #[derive(Debug, Clone)]
 pub(super) struct RunMatcher {
     pub(super) triple: ByteTriple,
     runs: Vec<ClassRun>,
-    /// The indices of the first run of the value, and of the run after its last.
+    /// The index of the first run of the value, and that of the run after its last.
     value: (usize, usize),
 }
 

@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use super::spill::{RunMerge, SpilledRuns};
 use crate::{Error, ErrorKind, Result};
 
-/// A bytewise sorter, like `LC_ALL=C sort` (with `unique`: `sort -u`).
+/// A sorter that compares values bytewise, like `LC_ALL=C sort` (with `unique`: `sort -u`).
 ///
 /// ```
 /// use haul::pipeline::Sorter;
@@ -119,7 +119,7 @@ impl SortedValues {
     }
 }
 
-/// The values that a sorter keeps in memory, one after another in one buffer.
+/// The values that a sorter keeps in memory. They are in one buffer, one after another.
 #[derive(Default)]
 struct SortArena {
     bytes: Vec<u8>,

@@ -48,7 +48,7 @@ impl SpilledRuns {
         self.runs.is_empty()
     }
 
-    /// Writes values, which must be sorted, as a run.
+    /// Writes values, which must be sorted already, to disk as a run.
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {

@@ -33,7 +33,7 @@ use crate::{Client, Error, ErrorKind, Result};
 pub struct Request {
     /// The target of the request: the parsed URL.
     pub(crate) target: Target,
-    /// The options that the request shares with others.
+    /// The options that the request shares with other requests.
     pub(crate) options: Arc<RequestOptions>,
     /// The settings that apply to this request alone.
     pub(crate) own: RequestOverrides,
@@ -64,7 +64,7 @@ impl Request {
         self.own.method.as_deref().unwrap_or(&self.options.method)
     }
 
-    /// Returns the options that the request shares with others.
+    /// Returns the options that the request shares with other requests.
     #[must_use]
     pub fn options(&self) -> &Arc<RequestOptions> {
         &self.options
@@ -77,8 +77,8 @@ impl Request {
     }
 }
 
-/// A builder of requests. [`build`](Self::build), and therefore [`send`](Self::send), reports
-/// invalid settings.
+/// A builder of requests. Invalid settings are reported by [`build`](Self::build), and therefore
+/// also by [`send`](Self::send).
 ///
 /// ```
 /// # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -187,8 +187,8 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the content: bytes or text, or what the functions of [`RequestBody`] make of files,
-    /// readers and pieces.
+    /// Sets the content. It is bytes or text, or a [`RequestBody`] made of files, readers and
+    /// pieces.
     pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         self.own.body = Some(body.into());
         self
@@ -234,7 +234,7 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets trailer fields, which are produced after the content has been sent; see [`Trailers`].
+    /// Sets trailer fields. They are produced after the content has been sent; see [`Trailers`].
     pub fn trailers(mut self, trailers: Trailers) -> Self {
         self.own.trailers = Some(trailers);
         self
@@ -303,7 +303,7 @@ impl RequestBuilder {
     }
 
     /// Sets the time limit for each attempt, including the body. With
-    /// [`send_async`](Self::send_async), it includes the time until the request may begin.
+    /// [`send_async`](Self::send_async), it includes the time before the request may begin.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.own.max_time = Some(limit);
         self
@@ -345,7 +345,7 @@ impl RequestBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Url`] for a malformed URL, [`ErrorKind::UnsupportedScheme`] for a scheme other
-    /// than http and https; or the error of an invalid form or value.
+    /// than http and https, or the error of an invalid form or value.
     pub fn build(self) -> Result<Request> {
         self.split().1
     }

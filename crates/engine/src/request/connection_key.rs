@@ -136,7 +136,7 @@ fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> O
         .filter(|other| (other.host.as_str(), other.port) != (target.host_text(), target.port()))
 }
 
-/// Returns the IPv6 zone of the target's address, if the connection goes to that address.
+/// Returns the IPv6 zone of the target's address, if the connection is made to that address.
 fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     match target.host() {
         Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),

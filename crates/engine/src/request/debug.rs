@@ -6,7 +6,7 @@ use std::fmt;
 use super::{MultipartForm, RequestOptions, RequestOverrides};
 use crate::body::upload::{BodyPiece, RequestBody};
 
-/// Prints the number of bytes in place of secret bytes.
+/// Prints only the number of bytes of a secret.
 struct HiddenBytes(usize);
 
 impl HiddenBytes {
@@ -21,7 +21,7 @@ impl fmt::Debug for HiddenBytes {
     }
 }
 
-/// Prints the names of fields without their values.
+/// Prints only the names of fields, since their values may be secret.
 struct FieldsWithoutValues<'a>(&'a [(String, Vec<u8>)]);
 
 impl fmt::Debug for FieldsWithoutValues<'_> {

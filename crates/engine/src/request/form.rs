@@ -37,7 +37,7 @@ impl MultipartForm {
         self
     }
 
-    /// Adds bytes as a file of this name. Its content type is guessed from the name.
+    /// Adds bytes as a file with this name. The content type is guessed from the file name.
     pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
         self.source(name, filename, BodyPiece::Bytes(bytes.into().into()))
     }
@@ -54,7 +54,7 @@ impl MultipartForm {
         Ok(self.source(name, filename, piece))
     }
 
-    /// Adds the whole output of a reader as a file of this name. The form can then be sent only
+    /// Adds the whole output of a reader as a file with this name. The form can then be sent only
     /// once, and is sent in chunks.
     pub fn reader(
         self,

@@ -55,8 +55,8 @@ pub trait ResponseFilter: Send + Sync {
 
 /// An observer of the pauses before retries; see [`RequestOptions::pauses`].
 pub trait RetryObserver: Send + Sync {
-    /// Reports that the transfer of `url` is tried again after `wait`. `why` describes the last
-    /// failure.
+    /// Reports that the transfer of `url` will be tried again after the time `wait`. `why`
+    /// describes the last failure.
     fn begins(&self, url: &str, wait: Duration, why: &str);
 }
 
@@ -69,7 +69,7 @@ pub struct RequestOptions {
     /// The fields to send. A field replaces the one of the same name that the engine would send.
     /// Default: none.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The names of fields that the engine must not add. Default: none.
+    /// The names of fields that haul must not add. Default: none.
     pub without: Vec<String>,
     /// The value of `User-Agent`; `None` sends none. Default: `haul/VERSION`.
     pub user_agent: Option<Vec<u8>>,
@@ -82,7 +82,7 @@ pub struct RequestOptions {
     /// Cookies to send after those of the jar, as in a `Cookie` field. They are sent only to the
     /// origin of the first target. Default: none.
     pub cookie: Option<Vec<u8>>,
-    /// The jar that stores and provides cookies. Default: none.
+    /// The cookie jar, in which cookies are stored and from which they are sent. Default: none.
     pub jar: Option<SharedCookieJar>,
     /// The hosts that must be reached over TLS (RFC 6797), which also applies to redirects. A
     /// response adds its host only if the certificate was verified. Default: none.
@@ -95,14 +95,14 @@ pub struct RequestOptions {
     /// The value of `Range` without its unit, such as `0-99` (RFC 9110 section 14.1.2). Default:
     /// none.
     pub range: Option<String>,
-    /// The content to send. If its length is known, `Content-Length` is set; otherwise it is sent
-    /// in chunks. It is dropped if a redirect changes the method. Default: none.
+    /// The content to send. If its length is known, it is sent with `Content-Length`, and otherwise
+    /// in chunks. A redirect that changes the method drops it. Default: none.
     pub body: Option<RequestBody>,
-    /// The `Content-Type` of the content, sent only together with it. Default: none.
+    /// The `Content-Type` of the content. It is sent only if there is content. Default: none.
     pub content_type: Option<String>,
-    /// The `Content-Range` of the content, such as `50-99/100`, if it is a part of a whole (RFC
-    /// 9110 section 14.5). Only for servers that are known to support partial uploads. Default:
-    /// none.
+    /// The `Content-Range` of the content, such as `50-99/100`, if the content is a part of a whole
+    /// (RFC 9110 section 14.5). Use it only for servers that are known to support partial uploads.
+    /// Default: none.
     pub content_range: Option<String>,
     /// The time to wait for a 100 (Continue) before sending content of more than 1 MiB or of
     /// unknown length (`Expect: 100-continue`). Default 1 s; zero sends no `Expect`.
@@ -148,18 +148,19 @@ pub struct RequestOptions {
     /// The time limit for each attempt. Default: none.
     pub max_time: Option<Duration>,
     /// The time limit for the whole transfer: name lookups, redirects, retries and the pauses
-    /// between them. A retry that could not begin in time is not made. Default: none.
+    /// between them. A retry that cannot begin in time is not made. Default: none.
     pub total_time: Option<Duration>,
     /// The maximum time without a byte from the server after the request. If the program reads the
     /// body itself ([`Response`](crate::Response)), the time between its reads does not count.
     /// Default: none.
     pub read_timeout: Option<Duration>,
-    /// The maximum size of a body in bytes, as announced and as received. Default: none.
+    /// The maximum size of a body in bytes. It applies to the announced and to the received size.
+    /// Default: none.
     pub max_size: Option<u64>,
-    /// Deliver the content from this byte on (curl's `-C OFFSET`). The server must support ranges.
-    /// Default: all of it.
+    /// The offset of the first byte of the content to deliver (curl's `-C OFFSET`). The server must
+    /// support ranges. Default: all of the content.
     pub resume_from: Option<u64>,
-    /// The part of the content to deliver. Default: all of it.
+    /// The part of the content to deliver. Default: all of the content.
     pub span: Option<ContentSpan>,
     /// The maximum number of content bytes a second. It applies to receiving over all connections
     /// of a transfer together, and to sending. Default: none.
@@ -174,7 +175,8 @@ pub struct RequestOptions {
     pub family: AddressFamily,
     /// The settings for making connections. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
-    /// Rules that replace the host and port to connect to; the first match applies. Default: none.
+    /// The rules that replace the host and port to connect to. The first rule that matches applies.
+    /// Default: none.
     pub connect_to: Vec<ConnectToRule>,
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
@@ -201,8 +203,8 @@ pub struct RequestOptions {
     pub keep_history: bool,
 }
 
-/// The settings of a single request among many that share their [`RequestOptions`]. The shared
-/// options are not copied.
+/// The settings that apply to a single request, while many requests share their [`RequestOptions`].
+/// The shared options are not copied.
 ///
 /// ```
 /// use haul::request::RequestOverrides;
@@ -213,8 +215,8 @@ pub struct RequestOptions {
 pub struct RequestOverrides {
     /// The method of the request; `None` uses [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,
-    /// Fields to send in addition to [`RequestOptions::fields`]. They replace those of the same
-    /// name.
+    /// Fields to send in addition to [`RequestOptions::fields`]. They replace the shared fields of
+    /// the same name.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The content of the request; `None` uses [`RequestOptions::body`].
     pub body: Option<RequestBody>,
@@ -232,7 +234,7 @@ impl RequestOverrides {
     }
 }
 
-/// Returns a method's name, without an allocation for the methods of RFC 9110 and RFC 5789.
+/// Returns a method's name. Needs no allocation for the methods of RFC 9110 and RFC 5789.
 #[must_use]
 pub fn method(name: &str) -> Cow<'static, str> {
     const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
@@ -242,8 +244,8 @@ pub fn method(name: &str) -> Cow<'static, str> {
     }
 }
 
-/// The minimum speed of a transfer, below which it fails after some time (curl's `--speed-limit`
-/// and `--speed-time`).
+/// The minimum speed of a transfer. A transfer that is slower for some time fails (curl's
+/// `--speed-limit` and `--speed-time`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpeedLimit {
     /// The minimum number of bytes that must arrive in a second.
@@ -275,7 +277,7 @@ pub enum ContentSpan {
     Rest {
         /// The offset of the first byte of the range.
         from: u64,
-        /// The offset after the last byte; `None` is the end of the content.
+        /// The offset after the last byte of the range. `None` stands for the end of the content.
         to: Option<u64>,
         /// The length of the whole content.
         total: u64,
@@ -287,10 +289,10 @@ pub enum ContentSpan {
 /// Limits for fetching a large body over several connections (`docs/design/splitting.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitOptions {
-    /// The maximum number of connections; 1 never splits. Default 1.
+    /// The maximum number of connections; with 1, a body is never split. Default 1.
     pub connections: usize,
-    /// The maximum number of bytes that parts of the body may buffer before the output reaches
-    /// them. Does not apply to files. Default 16 MiB.
+    /// The maximum number of bytes of parts that are buffered before they can be output in order.
+    /// It does not apply to files. Default 16 MiB.
     pub memory: u64,
 }
 
@@ -303,9 +305,9 @@ impl Default for SplitOptions {
 /// A rule that replaces the host and port to connect to, and nothing else (curl's `--connect-to`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectToRule {
-    /// The host that the rule applies to; `None` for any.
+    /// The host to which the rule applies; `None` for any.
     pub host: Option<String>,
-    /// The port that the rule applies to; `None` for any.
+    /// The port to which the rule applies; `None` for any.
     pub port: Option<u16>,
     /// The host to connect to; `None` for the target's.
     pub to_host: Option<String>,

@@ -49,7 +49,7 @@ pub struct ResponseFuture {
 }
 
 enum ResponseFutureState {
-    /// The request was not submitted yet.
+    /// The request was not submitted to the client's thread yet.
     New(Result<Request>),
     /// The request was submitted to the client's thread. The head of its response has not arrived.
     Waiting(RunningExchange, DecodeLimits),
@@ -158,11 +158,11 @@ impl AsyncResponse {
         self.about.check_status().map(|()| self)
     }
 
-    /// Polls until there are bytes to consume ([`ready`](Self::ready)). Returns false at the end of
-    /// the body.
+    /// Polls until there are bytes to consume (see [`ready`](Self::ready)). Returns false at the
+    /// end of the body.
     ///
     /// # Errors
-    /// The error of the exchange or of the decoding. Every further call returns it again; the
+    /// The error of the exchange or of the decoding. Every further call returns it again. The
     /// [`Stream`] ends after it.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         if let Some(error) = &self.broken {
@@ -175,7 +175,8 @@ impl AsyncResponse {
         })
     }
 
-    /// Polls for bytes like [`poll_fill`](Self::poll_fill), without recording failures.
+    /// Polls for bytes like [`poll_fill`](Self::poll_fill), but does not store an error for further
+    /// calls.
     fn poll_fill_once(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         self.under_way.feed(context);
         loop {

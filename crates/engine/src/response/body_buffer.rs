@@ -54,7 +54,7 @@ struct BodyBufferState {
 pub(crate) enum NextChunk {
     /// The next bytes of the body.
     Piece(Chunk),
-    /// The exchange is over, with this result.
+    /// The exchange is over, with this outcome.
     End(Box<TransferOutcome>),
     /// No bytes yet. The reader's waker is woken when there are some.
     Later,

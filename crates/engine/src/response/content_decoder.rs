@@ -29,7 +29,8 @@ impl ContentDecoder {
         Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
     }
 
-    /// Returns true if there is no decoder: the program gets the bytes as they were received.
+    /// Returns true if there is no decoder, so that the program gets the bytes as they were
+    /// received.
     pub(super) fn is_plain(&self) -> bool {
         self.decoder.is_none()
     }

@@ -62,7 +62,7 @@ pub struct Response {
     outlet: BodyBufferReader,
     unpacker: ContentDecoder,
     source: RemainingBody,
-    /// The process generation ([`fork`]) in which the response was received.
+    /// The fork generation ([`fork`]) of the process that received the response.
     generation: u32,
 }
 
@@ -204,7 +204,7 @@ impl Response {
         }
     }
 
-    /// Ends the body with this error, which further reads return again.
+    /// Ends the body with this error. Further reads return the same error.
     fn fail(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let RemainingBody::Here(exchanges) =
@@ -215,7 +215,7 @@ impl Response {
         error
     }
 
-    /// Receives bytes like [`Response::fill`], but does not record errors.
+    /// Receives bytes like [`Response::fill`], but does not store an error for further reads.
     fn fill_once(&mut self) -> Result<bool> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {

@@ -9,8 +9,8 @@ use crate::Result;
 use crate::facts::Facts;
 use crate::transfer::{FollowedRedirect, TransferOutcome, bad_status};
 
-/// The head of a response and the facts of its transfer, common to [`Response`](crate::Response)
-/// and [`AsyncResponse`](crate::AsyncResponse).
+/// The head of a response and the facts of its transfer. Both [`Response`](crate::Response) and
+/// [`AsyncResponse`](crate::AsyncResponse) dereference to it.
 #[derive(Debug, Clone)]
 pub struct ResponseInfo {
     pub(super) head: ResponseHead,
@@ -86,7 +86,7 @@ impl ResponseInfo {
         self.trailers.as_ref()
     }
 
-    /// Returns the length of the body in `Content-Length`, before decoding.
+    /// Returns the value of `Content-Length`: the length of the body before decoding.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
@@ -108,7 +108,7 @@ impl ResponseInfo {
     }
 }
 
-/// Returns an error if the status of this head is 400 or above; the error names `target`.
+/// Returns an error if the status of this head is 400 or above. The error names `target`.
 pub(super) fn check_status(head: &ResponseHead, target: &Target) -> Result<()> {
     if head.status() < 400 { Ok(()) } else { Err(bad_status(head).with_url(target.to_url())) }
 }

@@ -41,7 +41,7 @@ use crate::{Error, ErrorKind, Result};
 pub enum OutputRoom {
     /// The output accepts more bytes.
     Free,
-    /// The output is full: wait until its descriptor is writable, then flush.
+    /// The output is full. The caller must wait until its descriptor is writable, and then flush.
     Full,
 }
 
@@ -49,11 +49,11 @@ pub enum OutputRoom {
 const SMALL: usize = 16 << 10;
 /// The number of buffered bytes at which all of them are written.
 const GATHERED: usize = 64 << 10;
-/// The maximum number of bytes whose write to a writable pipe cannot block (POSIX `PIPE_BUF`; its
-/// value on Linux).
+/// The maximum number of bytes that can be written to a writable pipe without blocking (POSIX
+/// `PIPE_BUF`; its value on Linux).
 const PIPE_BUF: usize = 4096;
-/// The number of first bytes of an output that are searched for NUL to tell text from binary
-/// content, as in curl.
+/// The number of bytes at the beginning of an output that are searched for NUL, to distinguish text
+/// from binary content, as in curl.
 const TELLING: usize = 2000;
 
 /// The method for writing to a descriptor without waiting.
@@ -63,7 +63,7 @@ enum WriteMethod {
     Direct,
     /// A write with `RWF_NOWAIT`, for a pipe.
     Nowait,
-    /// `poll`, then a write of a few bytes: for a pipe on an older kernel.
+    /// A call of `poll`, and then a write of a few bytes, for a pipe on an older kernel.
     Poll,
     /// A send with `MSG_DONTWAIT`, for a socket.
     Socket,
@@ -71,7 +71,7 @@ enum WriteMethod {
     Nowhere,
 }
 
-/// A writer of bodies to a descriptor, without waiting where the system allows it.
+/// A writer of bodies to a descriptor. It does not wait, if the system allows that.
 #[derive(Debug)]
 pub struct DescriptorWriter {
     file: File,
@@ -88,7 +88,7 @@ impl DescriptorWriter {
     /// writes fail.
     ///
     /// # Panics
-    /// If standard output cannot be duplicated and `/dev/null` cannot be opened.
+    /// Standard output cannot be duplicated, and `/dev/null` cannot be opened.
     #[must_use]
     pub fn stdout() -> Self {
         // A descriptor that is open for reading only makes later writes fail, without a panic here.
@@ -199,7 +199,7 @@ impl DescriptorWriter {
         Ok(OutputRoom::Free)
     }
 
-    /// Writes all buffered bytes, and waits as long as that takes.
+    /// Writes all buffered bytes, and waits until that is done.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], or [`ErrorKind::Timeout`] at the deadline.

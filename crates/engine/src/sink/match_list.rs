@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub struct MatchList {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The position of the first value in the order of the run's input, if it is needed for
-    /// sorting.
+    /// The position of the first value in the order of the run's input. `None` if it is not needed
+    /// for sorting.
     pub place: Option<MatchPosition>,
 }
 
-/// The position of extracted values in the order of the run's input: the numbers of the transfers
-/// that led to them, one for each stage of a [fleet](crate::fleet), then the number of the value in
-/// its body.
+/// The position of extracted values in the order of the run's input. It consists of the numbers of
+/// the transfers that led to them, one for each stage of a [fleet](crate::fleet), and the number of
+/// the value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchPosition {
     /// The number of the transfer in each stage. The body of the last transfer contains the values.

@@ -19,15 +19,15 @@ use super::{BodyInfo, Sink};
 use crate::buffer::{Lease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes that are allocated at once because the server announced them. For a
-/// larger body, memory grows as it arrives, so a false length costs nothing.
+/// The maximum number of bytes that are allocated at once because the server has announced them.
+/// For a larger body, the memory grows as the body arrives, so a false length costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
 /// Allocates memory for `more` further bytes of a body.
 ///
 /// # Errors
-/// [`ErrorKind::Write`] if the system has too little memory. A server decides how large a body is,
-/// so this must not abort the program.
+/// [`ErrorKind::Write`] if the system has too little memory. Since a server decides how large a
+/// body is, that must not abort the program.
 pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     bytes.try_reserve(more).map_err(|error| {
         let message = format!("no memory for a body of more than {} bytes", bytes.len());

@@ -70,8 +70,8 @@ pub struct BodyInfo<'a> {
     pub history: &'a [FollowedRedirect],
     /// The facts about the transfer so far.
     pub facts: &'a Facts,
-    /// The number of bytes that will be pushed, if known. It is unknown for a decoded or searched
-    /// body.
+    /// The number of bytes that will be pushed. `None` if it is unknown, as for a decoded or
+    /// searched body.
     pub length: Option<u64>,
     /// The offset in the content of the first byte that will be pushed. The sink has the earlier
     /// bytes already.

@@ -31,16 +31,16 @@ pub enum Clobber {
     Skip,
 }
 
-/// A check that accepts or refuses a file's path before the file is opened. It can reserve paths,
-/// since several responses may suggest the same name.
+/// A check that accepts or refuses a file's path before the file is opened. The check can reserve
+/// paths, since several responses may suggest the same name.
 #[derive(Clone)]
 pub struct NameCheck(Arc<NameCheckFunction>);
 
 type NameCheckFunction = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
 
 impl NameCheck {
-    /// Makes a check of a function, which gets the path of the file and the requested target, once
-    /// for each file.
+    /// Makes a check from a function. The function is called once for each file, with the path of
+    /// the file and the requested target.
     #[must_use]
     pub fn new(check: impl Fn(&Path, &Target) -> Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
@@ -84,10 +84,10 @@ pub(super) fn with_temporary_name<T>(
     Ok(NamedTempFile::into_parts(named))
 }
 
-/// Returns true if this error of a rename, or of creating a file to be renamed, means that no other
-/// file can replace the target, although the target itself may be writable. Causes: the target is a
-/// mount point; its directory allows no new file, or is sticky and the target belongs to another
-/// user; or the target belongs to another project's quota.
+/// Returns true if no other file can replace the target because of this error, although the target
+/// itself may be writable. The error is that of a rename, or of creating a file to be renamed.
+/// Causes: the target is a mount point; its directory allows no new file, or is sticky and the
+/// target belongs to another user; or the target belongs to another project's quota.
 pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
@@ -199,7 +199,7 @@ pub(super) mod unnamed {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Returns true if the error means that the system refuses all links, whatever their names.
+    /// Returns true if the error means that the system refuses all links, and not only this name.
     fn is_refusal(error: Errno) -> bool {
         matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
     }

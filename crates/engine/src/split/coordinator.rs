@@ -40,24 +40,25 @@ const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
 const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 /// The minimum size, in bytes, of a part whose bytes are buffered for an ordered output.
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
-/// The number of parts that may fail in a row before the split ends.
+/// The number of consecutive failures of parts at which the split ends.
 const MAX_FAILURES: u32 = 6;
-/// The time without any received byte after which the split ends. A single stream may succeed if
-/// the server keeps only additional requests waiting.
+/// The time without any received byte after which the split ends. The server may delay only
+/// additional requests, so that a single connection succeeds.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// The time that a part's response may take in addition to the time of the first response.
+/// The time by which a part's response may take longer than the first response.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
 /// The coordinator of a split download: of the transfers that each fetch a part of one body.
 pub(super) struct Coordinator {
     body: SplittableBody,
-    /// The end of the first stream: the offset at which the first part begins.
+    /// The offset at which the first part begins, and at which the first transfer stops.
     first_end: Arc<EndOffset>,
     file: Option<Arc<PartialFile>>,
     counter: Option<Arc<dyn ByteCounter>>,
-    /// The maximum number of bytes that parts buffer before they can be delivered in order.
+    /// The maximum number of bytes of parts that are buffered until they can be delivered in order.
     memory: u64,
-    /// The time from the name lookup to the first byte of the first response.
+    /// The time that the first transfer needed from the name lookup to the first byte of its
+    /// response.
     setup_time: Duration,
     this: Weak<Self>,
     state: Mutex<CoordinatorState>,
@@ -265,7 +266,7 @@ impl Coordinator {
         }
     }
 
-    /// Makes the sink of a part. Returns `None` if the file cannot be opened again.
+    /// Makes the sink of a part. Returns `None` if the part's file cannot be opened once more.
     fn sink_for(&self, state: &mut CoordinatorState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let coordinator = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
@@ -430,7 +431,7 @@ impl Scheduler for Coordinator {
     }
 }
 
-/// Returns the minimum size of a part at the present rate, in bytes.
+/// Returns the minimum size of a part at the present receive rate, in bytes.
 fn min_part_size(state: &CoordinatorState) -> u64 {
     bytes_in(state.splitter.rate(), MIN_PART_TIME).clamp(*MIN_PART_SIZE.start(), *MIN_PART_SIZE.end())
 }

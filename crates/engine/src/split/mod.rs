@@ -37,8 +37,8 @@ pub(crate) enum SplitMonitor {
     /// The body is not split, because only one connection is allowed or it cannot be fetched in
     /// parts.
     Disabled,
-    /// The rate of the stream is being measured. Boxed, because few streams are measured, and the
-    /// monitor is moved with each exchange.
+    /// The rate of the transfer is being measured. The data is boxed, because few transfers are
+    /// measured, and the monitor is moved with each exchange.
     Measuring(Box<(SplitPlanner, SplittableBody)>),
 }
 

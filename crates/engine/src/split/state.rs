@@ -13,17 +13,18 @@ use crate::transfer::{SplitSpeedCheck, Transfer};
 /// The number of bytes that parts must receive after a failure before earlier failures no longer
 /// count.
 const FORGIVEN_AFTER: u64 = 64 << 10;
-/// The pause after the first failure. It doubles with each further failure in a row.
+/// The pause of requests for parts after the first failure. It doubles with each further
+/// consecutive failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state of a split download: its ranges, streams, bytes and failures.
 pub(super) struct CoordinatorState {
-    /// The assignment of ranges to streams, and the ranges that are still missing.
+    /// The assignment of ranges to transfers, and the ranges that are still missing.
     pub(super) window: PartWindow,
     pub(super) splitter: SplitPlanner,
     pub(super) speed: SplitSpeedCheck,
     pub(super) first: FirstStream,
-    /// A transfer that is never sent, from which the requests for parts are made.
+    /// A transfer that is never sent. The transfers for parts are made from it.
     pub(super) template: Box<Transfer>,
     pub(super) parts: HashMap<usize, PartInFlight>,
     /// The offsets and bytes of finished parts that cannot be delivered in order yet.
@@ -35,7 +36,7 @@ pub(super) struct CoordinatorState {
     /// True if no further part is requested, because no part arrived. The first transfer continues
     /// alone.
     pub(super) is_stopped: bool,
-    /// The maximum number of simultaneous connections so far.
+    /// The largest number of simultaneous connections so far.
     pub(super) max_connections: usize,
     /// The number of parts requested so far.
     pub(super) requested_parts: usize,
@@ -61,7 +62,7 @@ pub(super) enum FirstConnection {
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
     /// has ended, the connection is used for one part at a time.
     Separate {
-        /// The number of the part that uses the connection, if one does.
+        /// The number of the part that uses the connection at present, if one does.
         user: Option<usize>,
     },
     /// The connection is closed.
@@ -78,7 +79,7 @@ impl FirstConnection {
 
 /// A part whose response has not been received completely.
 pub(super) struct PartInFlight {
-    /// The offset of the next byte to receive.
+    /// The offset of the next byte that the part will receive.
     pub(super) at: u64,
     pub(super) end: u64,
     pub(super) has_begun: bool,

@@ -30,13 +30,14 @@ pub type AltSvcCache = SharedStore<policy::AltSvcStore>;
 file_store!(policy::AltSvcStore);
 
 impl AltSvcCache {
-    /// Stores the services that an Alt-Svc field of a response from `target` over HTTP/1.1 names.
+    /// Stores the alternative services that an Alt-Svc field names. The field is that of a response
+    /// from `target` over HTTP/1.1.
     pub fn take(&self, target: &Target, field: &[u8]) {
         self.take_by(target, ProtocolVersion::Http11, field);
     }
 
-    /// Stores the services that an Alt-Svc field of a response from `target` over this HTTP version
-    /// names.
+    /// Stores the alternative services that an Alt-Svc field names. The field is that of a response
+    /// from `target` over this HTTP version.
     pub fn take_by(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
         let source = if version == ProtocolVersion::Http2 { AlpnProtocol::H2 } else { AlpnProtocol::H1 };
         self.lock().on_field(target, source, field, clock::unix_now());

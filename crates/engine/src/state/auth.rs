@@ -34,7 +34,8 @@ use haul_policy::target::{Origin, Target};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The maximum number of protection spaces in an [`AuthCache`]. Beyond it, the oldest is removed.
+/// The maximum number of protection spaces in an [`AuthCache`]. If there are more, the oldest is
+/// removed.
 pub const MAX_SPACES: usize = 256;
 
 /// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share the
@@ -47,12 +48,12 @@ pub struct AuthOptions {
     /// A bearer token (`--oauth2-bearer`), for the origin of the caller's URL.
     pub bearer: Option<Arc<[u8]>>,
     /// The schemes that may be used. Default: Basic. If only one is allowed, it is used in the
-    /// first request (except Digest, which needs a challenge).
+    /// first request (except for Digest, which needs a challenge).
     pub allowed: AllowedAuthSchemes,
     /// Sign requests with the user's password as the key (`--aws-sigv4`), and use no other scheme.
     /// Without credentials, nothing is signed. Default: requests are not signed.
     pub signature: Option<Arc<SigV4>>,
-    /// The text of a netrc file. Default: none.
+    /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
     pub netrc: NetrcText,
     /// The cache of answered challenges. [`AuthOptions::default`] makes an empty one.
     pub memory: AuthCache,
@@ -104,7 +105,7 @@ pub(crate) enum SentAuthScheme {
 pub(crate) struct AuthRequest<'a> {
     pub(crate) target: &'a Target,
     pub(crate) method: &'a str,
-    /// The content, if known. Only Digest with `auth-int` needs it.
+    /// The content of the request, if it is in memory. Only Digest with `auth-int` needs it.
     pub(crate) content: Option<&'a [u8]>,
 }
 
@@ -144,7 +145,7 @@ impl AuthOptions {
         identity_for(&given, target, secrets, downgraded)
     }
 
-    /// Returns the allowed schemes for which these credentials are complete.
+    /// Returns those allowed schemes for which the credentials are complete.
     pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
@@ -241,8 +242,8 @@ impl AuthCache {
         spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
-    /// Returns true if a challenge to a request that already contained an answer should be answered
-    /// again, because only the nonce was stale.
+    /// Returns true if a challenge to a request with credentials should be answered again, because
+    /// only the nonce was stale.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();

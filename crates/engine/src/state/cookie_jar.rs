@@ -25,8 +25,8 @@ use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Result, clock};
 
-/// The maximum number of Set-Cookie fields of one response that are read, as in curl. Further ones
-/// are ignored.
+/// The maximum number of Set-Cookie fields that are read in one response, as in curl. Any further
+/// field is ignored.
 pub const MAX_PER_REPLY: usize = 50;
 
 /// A cookie jar that requests share; clones are the same jar. The limits are those of
@@ -87,12 +87,14 @@ impl SharedCookieJar {
         Ok(self.import_text_of(&locked_file::read(path.as_ref())?, host))
     }
 
-    /// Adds the cookies of a text like [`SharedCookieJar::import`].
+    /// Adds the cookies in a text, which has the format of a file for [`SharedCookieJar::import`].
+    /// Returns the number of lines that are not valid cookies.
     pub fn import_text(&self, text: &[u8]) -> usize {
         self.import_text_of(text, None)
     }
 
-    /// Adds the cookies of a text like [`SharedCookieJar::import_of`].
+    /// Adds the cookies in a text, which has the format of a file for
+    /// [`SharedCookieJar::import_of`]. Returns the number of lines that are not valid cookies.
     pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
         let read = netscape::read_for_host(text, clock::unix_now(), host);
         let mut jar = self.write();

@@ -112,7 +112,8 @@ fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
     file.set_len(text.len() as u64)
 }
 
-/// Opens the file at this path, or creates it, and waits for its lock. Closing the file unlocks it.
+/// Opens or creates the file at this path, and waits for the file's lock. Closing the file releases
+/// the lock.
 fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     let failed = |error| cannot(ErrorKind::Write, "write", path, error);
     loop {
@@ -155,7 +156,7 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     }
 }
 
-/// Returns the process that has locked a file, if the system reveals it.
+/// Returns the ID of the process that has locked a file, if the system reveals it.
 fn holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));

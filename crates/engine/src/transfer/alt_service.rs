@@ -20,7 +20,7 @@ pub(super) struct AltService {
 /// The route of the connection for the current exchange.
 #[derive(Default)]
 pub(super) struct ConnectionRoute {
-    /// The alternative service that the connection goes to; `None` for the origin itself.
+    /// The alternative service to which the connection is made; `None` for the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
     /// The host of the first proxy on the route, for traces.
     pub(super) proxy_host: Option<Box<str>>,

@@ -31,7 +31,7 @@ pub(super) struct AuthState {
     /// request.
     identity: Option<RequestCredentials>,
     sent: SentAuthScheme,
-    /// The number of challenges of the current target that were answered.
+    /// The number of answered challenges of the current target.
     answers: u8,
     /// True if the current request omits its content, because its only purpose is to get a
     /// challenge.
@@ -62,8 +62,8 @@ impl AuthState {
 }
 
 impl Transfer {
-    /// Returns the value of the next request's Authorization field, unless the caller sets that
-    /// field (`has_own`).
+    /// Returns the value of the next request's Authorization field. Returns `None` if the caller
+    /// sets that field (`has_own`), or if no credentials can be sent yet.
     pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
         (self.auth.sent, self.auth.is_probe) = (SentAuthScheme::Nothing, false);
         if has_own {

@@ -189,7 +189,8 @@ impl Transfer {
         self.check_size(self.resume.range.at)
     }
 
-    /// Returns the error for a failure to write to the descriptor of [`Transfer::direct`].
+    /// Returns the error to report when a write to the descriptor of [`Transfer::direct`] has
+    /// failed with `error`.
     #[must_use]
     pub fn write_error(&self, error: io::Error) -> Error {
         self.body.sink().write_error(error)

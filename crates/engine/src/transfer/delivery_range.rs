@@ -24,7 +24,7 @@ use crate::sink::PartialContent;
 /// The byte range that a transfer delivers, and the position of the next byte in it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeliveryRange {
-    /// The offset after the last byte to deliver; `None` is the end of the representation.
+    /// The offset after the last byte to deliver. `None` stands for the end of the representation.
     pub(super) end: Option<u64>,
     /// The offset of the next byte to deliver.
     pub(super) at: u64,
@@ -32,7 +32,8 @@ pub(super) struct DeliveryRange {
     pub(super) total: Option<u64>,
     /// The strong validator of the representation, once known.
     pub(super) validator: Option<Validator>,
-    /// The coding of the content delivered so far; `None` before the first response.
+    /// The content coding of the content delivered so far, empty if there is none. `None` before
+    /// the first response.
     coding: Option<Vec<u8>>,
     /// True if the range is the beginning of content of unknown length ([`ContentSpan::Opening`]),
     /// so that the content may be shorter than the range.
@@ -110,8 +111,8 @@ impl DeliveryRange {
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
     }
 
-    /// Returns true if the missing bytes must have no content coding, because the existing ones
-    /// have none.
+    /// Returns true if the missing bytes must have no content coding, because the bytes delivered
+    /// so far have none.
     pub(super) fn is_plain_part(&self) -> bool {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }

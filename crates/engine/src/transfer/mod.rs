@@ -93,9 +93,9 @@ const MAX_RESTARTS: u32 = 2;
 /// Without a limit, redirects from a hostile server would use much memory.
 const MAX_KEPT_HEADS: usize = 1 << 20;
 
-/// A transfer in progress. Fields that are rarely used, or that move to another owner, are boxed:
-/// glibc's malloc keeps freed blocks of up to 1,032 bytes for each thread, and is much slower for
-/// larger ones.
+/// A transfer in progress. Fields that are rarely used, or that are moved to another owner, are
+/// boxed. The reason is that glibc's malloc keeps freed blocks of up to 1,032 bytes for each
+/// thread, and is much slower for larger blocks.
 pub struct Transfer {
     options: Arc<RequestOptions>,
     particulars: RequestOverrides,
@@ -119,14 +119,14 @@ pub struct Transfer {
     history: RedirectHistory,
     /// The facts about the transfer so far.
     pub facts: Box<Facts>,
-    /// Data by which the caller's queue recognizes and orders the transfer.
+    /// The data by which the caller's queue recognizes and orders the transfer.
     pub scheduling: Scheduling,
     pub(crate) reuse: ConnectionReuse,
 }
 
 impl Transfer {
-    /// Makes a transfer that delivers the content of `target` to `body`. It is boxed, since
-    /// transfers move often.
+    /// Makes a transfer that delivers the content of `target` to `body`. It is in a box, since
+    /// transfers are moved often.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
         Self::with_particulars(target, options, RequestOverrides::default(), body, now, tag)
@@ -291,7 +291,8 @@ impl Transfer {
         self.particulars.max_time.or(self.options.max_time)
     }
 
-    /// Returns the time at which all attempts, with the pauses between them, must end.
+    /// Returns the time at which all attempts, with the pauses between them, must have ended, if it
+    /// is limited.
     fn ends_by(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.attempt.first_started.checked_add(limit))
     }
@@ -345,7 +346,7 @@ impl Transfer {
     }
 
     /// Pauses or resumes the limits on slowness and silence. They are paused while the transfer
-    /// waits for its sink instead of the server.
+    /// waits for its sink and not for the server.
     pub fn set_paused(&mut self, paused: bool, now: Instant) {
         self.speed.set_paused(paused, now);
     }

@@ -19,7 +19,7 @@ const MIN_EXPECT_SIZE: u64 = 1 << 20;
 /// refuses the request.
 const READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
-/// The `Expect: 100-continue` of a transfer's requests (RFC 9110 section 10.1.1).
+/// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expectation {
     /// The current request has no `Expect` field.
@@ -71,7 +71,7 @@ impl Transfer {
         self.content().is_some_and(needs) && !self.has_caller_field("Transfer-Encoding")
     }
 
-    /// Returns the framing of the next request's content, from the caller's fields and the
+    /// Returns the framing of the next request's content. It depends on the caller's fields and the
     /// content's length.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.content() else {
@@ -128,8 +128,8 @@ impl Transfer {
             }
     }
 
-    /// Handles a 417 (RFC 9110 section 15.5.18): repeats the request without `Expect`, if it had
-    /// one.
+    /// Handles a 417 (RFC 9110 section 15.5.18): if the request had an `Expect` field, repeats it
+    /// without that field.
     pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         if head.status() != 417 || self.expectation != Expectation::Sent {
             return None;
@@ -149,8 +149,8 @@ impl Transfer {
         self.facts.status >= 300 && sent.is_some_and(much) && !self.authenticates_connection()
     }
 
-    /// Returns true if the caller does NTLM or Negotiate authentication (RFC 4559), whose requests
-    /// must use the same connection.
+    /// Returns true if the caller authenticates by NTLM or Negotiate (RFC 4559). All requests of
+    /// these schemes must use the same connection.
     fn authenticates_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));

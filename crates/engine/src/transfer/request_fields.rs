@@ -29,8 +29,8 @@ pub(super) type OwnedField = (String, Vec<u8>);
 /// A field line as the protocol machines accept it: a name and a value.
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
-/// The caller's fields that may be sent to the request's target. They also decide which fields the
-/// engine adds.
+/// The caller's fields that may be sent to the request's target. They also decide which fields haul
+/// adds.
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -69,7 +69,7 @@ impl<'a> CallerFields<'a> {
         !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
 
-    /// Returns true if the engine sets the field with this name. It sets Host for another origin
+    /// Returns true if the engine sets the field with this name. For another origin, it sets Host
     /// even if the caller removed Host, since the caller cannot know that origin.
     pub(super) fn engine_sets(&self, name: &str) -> bool {
         let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
@@ -101,8 +101,8 @@ impl ForwardedRequest {
     }
 }
 
-/// Values of the header fields that the engine adds to the caller's, built before the request is
-/// written.
+/// The values of the fields that the engine adds to the caller's fields. They are built before the
+/// request is written.
 pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
     /// The value of Authorization. `None` if no credentials are sent, or if the caller sets the
@@ -145,7 +145,7 @@ impl Transfer {
         callers.allowed().filter(|(name, _)| !self.describes_unsent_content(name) && is_said(name)).map(line).collect()
     }
 
-    /// Returns true if a field with this name describes content and the request has none. Such
+    /// Returns true if a field with this name describes content although the request has none. Such
     /// fields are omitted (RFC 9110 section 15.4).
     fn describes_unsent_content(&self, name: &str) -> bool {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
@@ -251,7 +251,7 @@ impl Transfer {
         ]
     }
 
-    /// Returns the engine's fields about the content, which come last except for Connection.
+    /// Returns the engine's fields about the content. Only Connection comes after them.
     fn content_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,

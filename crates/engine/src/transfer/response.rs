@@ -79,7 +79,7 @@ impl Transfer {
     }
 
     /// Handles a 407, by which a proxy requires authentication, and a 421, by which the server
-    /// refuses this host on this connection. Repeats the request if that may help.
+    /// refuses this host on this connection. Repeats the request if another attempt may succeed.
     fn on_proxy_challenge_or_misdirection(
         &mut self,
         head: &ResponseHead,

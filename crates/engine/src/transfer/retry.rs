@@ -35,7 +35,7 @@ pub enum TransferStep {
 /// The stage at which an exchange failed. The retry rules depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeFailure {
-    /// No connection could be made: nothing was sent.
+    /// No connection could be made, so nothing was sent.
     BeforeSending,
     /// A reused connection failed before the first byte of the response. Most likely, the peer
     /// closed the connection while it was idle.
@@ -133,8 +133,8 @@ impl Transfer {
         self.done(result, now)
     }
 
-    /// Handles a response that the transfer cannot use. If the options retry every error, starts
-    /// over, since another response may be usable.
+    /// Handles a response that the transfer cannot use. If the options allow retries after every
+    /// error, the transfer starts over, since another response may be usable.
     fn on_refused(&mut self, error: Error, now: Instant) -> TransferStep {
         self.response.retry_after_body = None;
         // An error about changed content is final.
@@ -274,7 +274,7 @@ impl Transfer {
         }
     }
 
-    /// Extends the deadline to the end of the time for all attempts, since the server has
+    /// Extends the deadline to the end of the time for all attempts, because the server has
     /// responded.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
@@ -354,7 +354,7 @@ impl Transfer {
         TransferStep::Done(result.map_err(|error| self.annotate(error)))
     }
 
-    /// Adds the URL of this transfer and the stage that it had reached to an error.
+    /// Adds the URL of this transfer to an error, and the stage that the transfer had reached.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         let stage = if self.attempt.has_sent { ErrorStage::Sent } else { ErrorStage::Unknown };
         let error = error.with_url(self.current.target.to_url()).at(stage);

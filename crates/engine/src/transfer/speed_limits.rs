@@ -20,7 +20,7 @@ pub(super) struct SpeedLimits {
     silence: Option<SilenceLimit>,
 }
 
-/// The time limit on the server's silence, and the time of its last activity.
+/// The time limit on the server's silence, and the time when the connection was last active.
 struct SilenceLimit {
     limit: Duration,
     since: Instant,

@@ -113,12 +113,12 @@ impl Transfer {
         }
     }
 
-    /// Returns the sink's file, if parts may be written to it in any order.
+    /// Returns the sink's file, if ranges of the body may be written to it in any order.
     pub(crate) fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         self.body.partial_file()
     }
 
-    /// Returns the counter of bytes that are written without passing through the sink.
+    /// Returns the sink's counter for bytes that reach its file without passing through the sink.
     pub(crate) fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.body.counter()
     }
@@ -159,8 +159,8 @@ impl Transfer {
         part
     }
 
-    /// Returns true if HTTP/2 is offered in the TLS handshake. Streams on one HTTP/2 connection
-    /// share its speed.
+    /// Returns true if the TLS handshake offers HTTP/2. Parts on one HTTP/2 connection would share
+    /// its speed.
     pub(crate) fn offers_http2(&self) -> bool {
         self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
@@ -199,8 +199,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the index of the host's address to try first. The parts of a body use different
-    /// addresses.
+    /// Returns the index of the host's address to try first. It differs between the parts of a
+    /// body, so that they use different addresses.
     pub(crate) fn address_index(&self) -> usize {
         match self.split {
             SplitRole::Part { ordinal, .. } => ordinal,

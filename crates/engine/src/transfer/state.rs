@@ -59,7 +59,7 @@ pub(super) struct RangeState {
 pub(super) enum RangeMode {
     /// Nobody: the content of the response cannot be requested in parts.
     None,
-    /// The caller, who wants only a part of the content.
+    /// The caller: it wants only a part of the content.
     Caller,
     /// The engine. The transfer delivers all of the content.
     Engine,
@@ -79,7 +79,7 @@ impl RangeState {
     }
 }
 
-/// Counters and time limits of a transfer's attempts.
+/// The counters and time limits of a transfer's attempts.
 pub(crate) struct AttemptState {
     /// The number of attempts before the current one.
     pub(super) number: u32,
@@ -124,10 +124,10 @@ pub(super) struct ResponseDecisions {
     pub(super) host_pause: Option<Duration>,
 }
 
-/// The use of the body of the current response.
+/// The decision about the body of the current response.
 #[derive(Default)]
 pub(super) enum BodyDisposition {
-    /// Not decided, because no head has arrived yet.
+    /// The decision is open, because no head has arrived yet.
     #[default]
     Unknown,
     /// The body is delivered to the sink.
@@ -146,7 +146,7 @@ pub(super) enum BodyDisposition {
     Fail(Error),
 }
 
-/// Requirements for the connection of the next exchange, and properties of the current one.
+/// The requirements for the connection of the next exchange, and the properties of the current one.
 #[derive(Default)]
 pub(crate) struct ConnectionReuse {
     /// True if the next exchange needs a new connection.
@@ -206,7 +206,7 @@ pub(super) struct RedirectHistory {
     pub(super) redirects: Vec<FollowedRedirect>,
 }
 
-/// Data by which the caller's queue recognizes and orders a transfer.
+/// The data by which the caller's queue recognizes and orders a transfer.
 #[derive(Default)]
 pub struct Scheduling {
     /// The number that the caller gave the transfer.

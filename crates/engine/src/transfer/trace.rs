@@ -15,7 +15,8 @@ use crate::trace::TraceEvent;
 use crate::{Error, Result};
 
 impl Transfer {
-    /// Records the connection of the exchange. `again` is true if the connection is reused.
+    /// Records the connection on which the exchange runs. `again` is true if the connection is
+    /// reused.
     pub fn on_connection(&mut self, stream: &ConnectionStream, again: bool) {
         self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
@@ -94,7 +95,8 @@ impl Transfer {
         }
     }
 
-    /// Handles an interim response (1xx): reports it, and stores its head if heads are delivered.
+    /// Handles an interim response (1xx). Reports it, and stores its head if the options request
+    /// heads.
     pub fn on_interim(&mut self, head: &ResponseHead) {
         self.facts.head_bytes += head.raw().len() as u64;
         if let Some(trace) = &self.options.trace {

@@ -147,7 +147,7 @@ impl FileSink {
         }
     }
 
-    /// Removes the file, if this run or an earlier one has written it.
+    /// Removes the file, if this run or an earlier run has written it.
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);

@@ -112,7 +112,8 @@ impl FileSink {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Opens or makes the partial file for this response, if the response can be resumed later.
+    /// Opens or creates the partial file for this response. Returns `None` if the response could
+    /// not be resumed later.
     fn partial_for(&mut self, begin: &BodyInfo<'_>, target: &Path, mode: u32) -> io::Result<Option<PartialFileWriter>> {
         if let Some(left) = self.left.take() {
             // The status decides, since the first missing range may begin at the first byte.

@@ -18,7 +18,7 @@ pub struct OpenDeviceCache {
     last: Mutex<Option<(PathBuf, DeviceFile)>>,
 }
 
-/// An open device, FIFO or other file that is not regular.
+/// An open file that is not regular, such as a device or a FIFO.
 #[derive(Debug, Clone)]
 pub(super) struct DeviceFile {
     file: Arc<File>,
@@ -50,7 +50,7 @@ pub(super) enum OpenFile {
     /// The file is not open yet. It is opened in place once there is something to write, so that a
     /// response without content leaves the old file unchanged.
     Due,
-    /// A file without a name. It vanishes when it is closed, unless it gets one.
+    /// A file without a name. It vanishes when it is closed, unless it has got a name before.
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Beside(File, TempPath),

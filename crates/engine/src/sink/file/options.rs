@@ -28,8 +28,8 @@ pub struct FileOptions {
     /// With `remove_on_error`: true to treat a status of 400 or above as a failure although its
     /// content is delivered. Default: false.
     pub statuses_fail: bool,
-    /// Write the body into the existing file, from this position on (curl's `-C`). Default: the
-    /// body replaces the file.
+    /// The position from which the body is written into the existing file (curl's `-C`). Default:
+    /// the body replaces the file.
     pub append: Option<AppendPosition>,
     /// True to write the file in place: it is opened under its own name and truncated, links are
     /// followed, and the received part of a failed transfer remains (as in curl). Default: false.

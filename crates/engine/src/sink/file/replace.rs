@@ -22,7 +22,7 @@ use super::naming::{Clobber, prevents_replacement};
 use super::open_file::OpenFile;
 use super::reservation::{SpaceReservation, allocate, fits, is_full};
 
-/// Owner, group and permissions of a file that is replaced.
+/// The owner, group and permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileOwnership {
     owner: u32,
@@ -115,12 +115,12 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens the file that the content is written to if no file can be renamed to the target: a
-    /// file without a name in the directory for temporary files or, if there is no space, the
-    /// target itself.
+    /// Opens the file to which the content is written if no file can be renamed to the target. It
+    /// is a file without a name in the directory for temporary files. If there is no space there,
+    /// it is the target itself.
     ///
     /// # Errors
-    /// `why`, if the target cannot be written either.
+    /// The error `why`, if the target cannot be written either.
     pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OpenFile> {
         let Ok(target) = self.open_target() else { return Err(why) };
         match tempfile::tempfile() {
@@ -162,12 +162,12 @@ impl FileSink {
         }
     }
 
-    /// Copies a complete content into the target. `why` is the error of the attempt to rename a
-    /// file to it.
+    /// Copies complete content into the target. `why` is the error of the attempt to rename a file
+    /// to it.
     ///
     /// # Errors
-    /// `why`, if the target cannot be written or must not be replaced; errors of the file system.
-    /// If there is no space for the content, the target is unchanged.
+    /// The error `why`, if the target cannot be written or must not be replaced, or an error of the
+    /// file system. If there is no space for the content, the target is unchanged.
     pub(super) fn copy_into_target(&self, content: &File, why: io::Error) -> io::Result<PathBuf> {
         if self.is_guarded || !self.replaces() || !prevents_replacement(&why) {
             return Err(why);
@@ -207,7 +207,7 @@ impl FileSink {
     }
 }
 
-/// Returns `None` instead of an error if the file does not exist.
+/// Returns the metadata of a file. If the file does not exist, returns `None` and no error.
 fn found(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
     match metadata {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -37,7 +37,7 @@ pub(in crate::sink) struct SpaceReservation {
 }
 
 impl SpaceReservation {
-    /// Makes a reservation for bytes from `at` to `end`. Reserves nothing before
+    /// Makes a reservation for the bytes from `at` to `end`. No space is reserved before
     /// [`SpaceReservation::ahead`].
     pub(in crate::sink) fn new(at: u64, end: u64) -> Self {
         let end = if end.saturating_sub(at) < WORTH_RESERVING { at } else { end };
@@ -87,8 +87,8 @@ pub(in crate::sink) fn fits(file: &File, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Allocates blocks for a span. The file's size does not grow, so an unfinished file is no longer
-/// than its content.
+/// Allocates blocks for a range of a file. The file's size does not grow, so an unfinished file is
+/// no longer than its content.
 ///
 /// # Errors
 /// There is no space. A file system that cannot allocate blocks in advance is no error.
