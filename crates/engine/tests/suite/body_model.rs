@@ -238,6 +238,6 @@ fn try_one(seed: u64) {
 }
 
 #[test]
-fn body_is_one_content_version_whatever_breaks() {
+fn delivered_body_is_never_a_mix_of_versions() {
     each(40, 8, try_one);
 }

@@ -42,7 +42,7 @@ fn name_has_addresses_of_both_families() {
 }
 
 #[test]
-fn answers_are_kept_for_their_lifetime() {
+fn repeated_lookups_use_the_cached_answer() {
     let server = DnsServer::start(|query| vec![query.addresses(&[local(1)])]).unwrap();
     let resolver = resolver(&[&server]);
     for _ in 0..3 {
@@ -52,7 +52,7 @@ fn answers_are_kept_for_their_lifetime() {
 }
 
 #[test]
-fn truncated_response_is_asked_for_again_over_tcp() {
+fn truncated_udp_response_is_retried_over_tcp() {
     let many: Vec<IpAddr> = (1..200).map(local).collect();
     let expected = many.clone();
     let (found, queries) =
@@ -78,13 +78,13 @@ fn forged_responses_are_ignored() {
 }
 
 #[test]
-fn chain_of_aliases_leads_to_addresses() {
+fn cname_chain_resolves_to_addresses() {
     let (found, _) = answer("web.example", |query| vec![query.aliases(&["a.example", "b.test"], &[local(7)])]);
     assert_eq!(found.unwrap(), [local(7)]);
 }
 
 #[test]
-fn loop_of_aliases_is_an_error() {
+fn cname_loop_is_an_error() {
     let (found, _) = answer("web.example", |query| vec![query.aliases(&["a.example", "web.example"], &[])]);
     let error = found.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Resolve);
@@ -92,7 +92,7 @@ fn loop_of_aliases_is_an_error() {
 }
 
 #[test]
-fn missing_name_is_asked_for_once() {
+fn nonexistent_name_is_queried_once() {
     let (found, queries) = answer("none.example", |query| vec![query.error(3)]);
     let error = found.unwrap_err();
     assert_eq!((error.kind(), queries), (ErrorKind::Resolve, 2));
@@ -100,7 +100,7 @@ fn missing_name_is_asked_for_once() {
 }
 
 #[test]
-fn failing_server_is_followed_by_the_next() {
+fn failing_name_server_is_replaced_by_the_next() {
     let failing = DnsServer::start(|query| vec![query.error(2)]).unwrap();
     let good = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
     assert_eq!(resolve(&resolver(&[&failing, &good]), "web.example").unwrap(), [local(3)]);
@@ -108,7 +108,7 @@ fn failing_server_is_followed_by_the_next() {
 }
 
 #[test]
-fn refused_port_is_followed_by_the_next_server() {
+fn refusing_name_server_is_replaced_by_the_next() {
     let gone = DnsServer::start(|_| Vec::new()).unwrap().address();
     let good = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
     let servers = DnsServers::parse(&format!("{gone},{}", good.address())).unwrap();
@@ -117,7 +117,7 @@ fn refused_port_is_followed_by_the_next_server() {
 }
 
 #[test]
-fn one_family_is_enough_when_the_other_is_silent() {
+fn one_address_family_suffices_if_other_is_silent() {
     let (found, _) = answer("web.example", |query| match query.record_type {
         TYPE_A => vec![query.addresses(&[local(1)])],
         _ => Vec::new(),
@@ -126,7 +126,7 @@ fn one_family_is_enough_when_the_other_is_silent() {
 }
 
 #[test]
-fn silent_names_hold_up_no_other() {
+fn unanswered_lookups_do_not_delay_others() {
     let server = DnsServer::start(|query| match query.name.starts_with("silent") {
         true => Vec::new(),
         false => vec![query.addresses(&[local(1)])],

@@ -131,7 +131,7 @@ fn many_answers(body: &str, count: usize) -> Vec<Step> {
 }
 
 #[test]
-fn more_links_than_a_stage_holds_are_fetched() {
+fn more_links_than_the_queue_holds_are_fetched() {
     // Pages with far more links than a stage holds; their host also serves the links.
     let origin = Origin::builder().threads(2).record(false).start().unwrap();
     let pages: Vec<String> = (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();

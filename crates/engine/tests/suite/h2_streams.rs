@@ -38,7 +38,7 @@ fn http2_interim_responses_are_skipped() {
 /// Fills the memory of an unordered fleet, so that one body owns the output and all others wait for
 /// it. When that body breaks, its retry is sent before requests that come earlier in the input.
 #[test]
-fn broken_body_owning_the_output_is_retried_first() {
+fn broken_body_blocking_the_output_is_retried_first() {
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[(3, 2)])?;
         let warm_up = conn.request()?;

@@ -48,7 +48,7 @@ fn answer_few(conn: &mut FrameConnection, at_once: u32, count: usize, says: bool
 }
 
 #[test]
-fn few_http2_requests_are_sent_in_vain() {
+fn few_http2_requests_must_be_sent_again() {
     for (at_once, count, says) in
         [(100, 1, true), (1, 3, true), (100, 3, true), (100, 20, true), (1, 3, false), (100, 20, false)]
     {
@@ -141,7 +141,7 @@ fn two_step_goaway_answers_what_was_read() {
 }
 
 #[test]
-fn connection_taking_nothing_is_replaced_once() {
+fn connection_answering_nothing_is_replaced_once() {
     // The GOAWAY comes at once, or after the first request.
     for reads in [false, true] {
         let start = || {
@@ -180,7 +180,7 @@ fn close_after_settings_uses_one_retry() {
 }
 
 #[test]
-fn few_pipelined_requests_are_sent_in_vain() {
+fn few_pipelined_requests_must_be_sent_again() {
     for count in [2, 3, 20] {
         let server = ClosingServer::start(count, "Connection: close\r\n");
         let client = Client::new();

@@ -115,7 +115,7 @@ fn changed_content_is_an_error_or_restart() {
 }
 
 #[test]
-fn wrong_part_is_never_delivered() {
+fn wrong_range_in_a_206_is_never_delivered() {
     let lies = [
         WrongContentRange::Start(1),
         WrongContentRange::End(-1),

@@ -133,7 +133,7 @@ fn full_sink_stops_credit_until_a_flush() {
 }
 
 #[test]
-fn whole_order_delivers_bodies_as_they_complete() {
+fn completion_order_delivers_each_body_when_complete() {
     let (window, seen) = window(WindowOrder::Whole, 10_000, 3);
     put(&window, 0, "a");
     put(&window, 2, "c");
@@ -147,7 +147,7 @@ fn whole_order_delivers_bodies_as_they_complete() {
 }
 
 #[test]
-fn body_beyond_the_budget_gets_the_sink_alone() {
+fn body_larger_than_memory_gets_exclusive_output() {
     let (window, seen) = window(WindowOrder::Whole, 1000, 2);
     let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
     put(&window, 0, &"a".repeat(900));
@@ -163,7 +163,7 @@ fn body_beyond_the_budget_gets_the_sink_alone() {
 }
 
 #[test]
-fn restarted_body_no_longer_has_the_sink_alone() {
+fn restarted_body_loses_exclusive_output() {
     let (window, seen) = window(WindowOrder::Whole, 2000, 2);
     put(&window, 0, &"a".repeat(1800));
     let woken = Arc::new(WakeRecorder::default());
@@ -195,7 +195,7 @@ fn first_body_has_no_priority_in_completion_order() {
 }
 
 #[test]
-fn stage_before_a_full_one_stays_within_budget() {
+fn memory_is_bounded_while_next_stage_is_full() {
     let seen = CollectingSink::default();
     let window = OrderedWindow::new(WindowOrder::Free, 2000, Box::new(RunAheadSink(seen.clone())));
     let slot = window.reserve();
@@ -217,7 +217,7 @@ fn stage_before_a_full_one_stays_within_budget() {
 }
 
 #[test]
-fn sink_is_not_claimed_beside_a_partly_written_body() {
+fn second_body_waits_for_a_partly_written_body() {
     let (window, seen) = window(WindowOrder::Whole, 600, 2);
     put(&window, 0, "a");
     put(&window, 0, "a");
@@ -246,7 +246,7 @@ fn body_with_delivered_content_cannot_restart() {
 }
 
 #[test]
-fn free_order_streams_every_body() {
+fn unordered_output_streams_every_body() {
     let (window, seen) = window(WindowOrder::Free, 100, 3);
     put(&window, 2, "c");
     put(&window, 0, "a");

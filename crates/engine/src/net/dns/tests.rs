@@ -99,7 +99,7 @@ fn failures_expire_sooner_than_answers() {
 }
 
 #[test]
-fn answers_can_be_kept_for_ever() {
+fn answers_can_be_cached_for_ever() {
     let options = DnsOptions { ttl: Duration::MAX, negative_ttl: Duration::MAX };
     let resolver = Resolver::with_lookup(options, |host| match host {
         "good.test" => Ok(vec![v4(1)]),

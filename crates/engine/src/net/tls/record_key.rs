@@ -4,8 +4,7 @@
 //! | | nonce | additional data | plaintext |
 //! |---|---|---|---|
 //! | 1.3 (RFC 8446 §5.2, §5.3) | iv xor sequence | the record's header | content, type, zeros |
-//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 bytes in the record | sequence, type, version, length |
-//! content |
+//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 sent bytes | sequence, type, version, length | content |
 //! | 1.2 ChaCha20 (RFC 7905 §2) | iv xor sequence | sequence, type, version, length | content |
 
 use std::ops::Range;

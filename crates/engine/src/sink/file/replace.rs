@@ -5,9 +5,8 @@
 //! |---|---|
 //! | nothing, a regular file | is renamed to it |
 //! | a link to a file | is renamed to the file that the kernel opens through the link; the link stays |
-//! | a mount point, a file in a directory in which no file can be created | is copied into the file
-//! |
-//! | the same, and there is no space for a copy | is written into the file as it arrives |
+//! | a mount point, a file in a directory that allows no new file | is copied into the file |
+//! | such a file, without space for a copy | is written into the file as it arrives |
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Seek, Write};
