@@ -50,8 +50,9 @@ pub struct AuthOptions {
     /// The schemes that may be used. Default: Basic. If only one is allowed, it is used in the
     /// first request (except for Digest, which needs a challenge).
     pub allowed: AllowedAuthSchemes,
-    /// Sign requests with the user's password as the key (`--aws-sigv4`), and use no other scheme.
-    /// Without credentials, nothing is signed. Default: requests are not signed.
+    /// The settings for signing requests with the user's password as the key (`--aws-sigv4`). If
+    /// they are set, no other scheme is used. Without credentials, nothing is signed. Default:
+    /// requests are not signed.
     pub signature: Option<Arc<SigV4>>,
     /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
     pub netrc: NetrcText,

@@ -116,8 +116,8 @@ impl Transfer {
         self.signing(callers)?.0.signed_target(&self.current.target)
     }
 
-    /// Signs the next request. `given` are the caller's fields in the request. Of these, all that
-    /// proxies do not change are signed.
+    /// Signs the next request. `given` are the caller's fields in the request. The signature also
+    /// covers those of them that proxies do not change.
     pub(super) fn signature(
         &self,
         callers: &CallerFields<'_>,

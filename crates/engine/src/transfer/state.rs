@@ -57,7 +57,7 @@ pub(super) struct RangeState {
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeMode {
-    /// Nobody: the content of the response cannot be requested in parts.
+    /// No party may set it, because the content of the response cannot be requested in parts.
     None,
     /// The caller: it wants only a part of the content.
     Caller,

@@ -106,7 +106,7 @@ pub trait Scheduler: Send + Sync {
 
 /// The use of a host slot that has become free; see [`Scheduler::next_for_slot`].
 pub enum SlotUse {
-    /// This transfer uses the slot.
+    /// The slot is used by this transfer.
     Transfer(Box<Transfer>),
     /// Another worker gets the slot and its connection: see [`Scheduler::slot_given_away`].
     GiveAway,

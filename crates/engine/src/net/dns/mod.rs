@@ -112,7 +112,7 @@ pub struct Resolver {
     shared: Arc<ResolverInner>,
 }
 
-/// The caller of a lookup, which decides who looks up the name.
+/// The kind of caller of a lookup. It decides whether name servers or `getaddrinfo` are asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LookupOrigin {
     /// An event loop, which must not block.
