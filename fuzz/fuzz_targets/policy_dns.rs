@@ -2,18 +2,20 @@
 //! ends.
 #![no_main]
 
+use std::sync::Arc;
+
 use haul_policy::MonotonicTime;
-use haul_policy::dns::lookup::{LookupState, NameLookup};
+use haul_policy::dns::lookup::{LookupState, NameLookup, QueryTransmit};
 use haul_policy::dns::message::RecordType;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (&str, Vec<(bool, Vec<u8>)>)| {
+fuzz_target!(|input: (&str, Vec<(bool, bool, Vec<u8>)>)| {
     let (config, messages) = input;
-    let config = ResolvConf::parse(config);
+    let config = Arc::new(ResolvConf::parse(config));
     let Ok(mut lookup) = NameLookup::new("www.example", &config, 0) else { return };
     lookup.start(MonotonicTime(0));
-    for (is_ipv6, mut message) in messages {
+    for (is_ipv6, is_tcp, mut message) in messages {
         let record_type = if is_ipv6 { RecordType::Aaaa } else { RecordType::A };
         let query = lookup.query(record_type, 7);
         // With its own header and question before it, the message gets past the first checks.
@@ -24,7 +26,8 @@ fuzz_target!(|input: (&str, Vec<(bool, Vec<u8>)>)| {
         whole.append(&mut message);
         let behind_question = query.parse_response(&whole);
         for response in [raw, behind_question].into_iter().flatten() {
-            lookup.on_response(MonotonicTime(0), record_type, 0, response);
+            let to = QueryTransmit { record_type, server: 0, tcp: is_tcp };
+            lookup.on_response(MonotonicTime(0), to, response);
         }
     }
     while let Some(at) = lookup.next_timeout() {

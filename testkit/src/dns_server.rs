@@ -61,7 +61,7 @@ impl DnsReply {
 }
 
 impl ReceivedQuery {
-    fn parse(message: &[u8], tcp: bool, from: SocketAddr) -> Option<Self> {
+    pub(crate) fn parse(message: &[u8], tcp: bool, from: SocketAddr) -> Option<Self> {
         let id = u16::from_be_bytes(*message.first_chunk()?);
         let (mut name, mut at) = (String::new(), 12);
         loop {
@@ -153,10 +153,11 @@ fn record(owner: &str, record_type: u16, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-type AnswerFunction = dyn Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync;
+/// The function that gives the replies to a query.
+pub type DnsAnswerFunction = dyn Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync;
 
 struct DnsServerState {
-    answer: Box<AnswerFunction>,
+    answer: Box<DnsAnswerFunction>,
     queries: Mutex<Vec<ReceivedQuery>>,
     stop: AtomicBool,
 }

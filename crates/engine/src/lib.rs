@@ -59,6 +59,7 @@
 //! | [`state`] | state that responses set: cookies, HSTS, Alt-Svc; credentials |
 //! | [`body`] | content decoding, delivery of bodies to sinks, and request bodies |
 //! | [`net`] | names, connections, proxies, TLS, the pool |
+//! | [`dns_over_https`] | lookups by an HTTPS server |
 //! | [`buffer`] | read buffers that a sink can take over |
 //!
 //! `drive` (the two drivers), `clock` and `fork` are public only for tests and benchmarks. They are
@@ -77,6 +78,7 @@ pub mod buffer;
 mod client;
 #[doc(hidden)]
 pub mod clock;
+pub mod dns_over_https;
 #[doc(hidden)]
 pub mod drive;
 mod error;

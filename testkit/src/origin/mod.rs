@@ -19,6 +19,7 @@
 //! | `/redirect/CODE?to=URL` | that status with Location: the percent-decoded URL |
 //! | `/chain/N` | N redirects (302), then `end of chain\n` |
 //! | `/echo` | JSON: `method`, `target`, `version`, `headers` (pairs, in order), `body`, `body_len`, `connection`, `tls` |
+//! | `/dns-query` | the DNS message that [`OriginBuilder::dns`] answers with (RFC 8484) |
 //! | `/delay/MS/REST` | waits, then replies as `/REST` |
 //! | `/flaky/K/REST` | the first K requests for this path get 503, the others `/REST` |
 //! | `/retry-after/SECS/REST` | the first request for this path gets 503 with Retry-After, the others `/REST` |
@@ -55,6 +56,7 @@ use std::time::Duration;
 
 use tokio::runtime::{self, Runtime};
 
+use crate::dns_server::{DnsAnswerFunction, DnsReply, ReceivedQuery};
 use crate::identity::Identity;
 use crate::pattern::Pattern;
 use crate::site::Site;
@@ -70,6 +72,7 @@ pub struct OriginBuilder {
     record: bool,
     identity: Option<Identity>,
     http2: Option<u32>,
+    dns: Option<Box<DnsAnswerFunction>>,
 }
 
 impl OriginBuilder {
@@ -126,6 +129,12 @@ impl OriginBuilder {
         self
     }
 
+    /// Answers DNS queries at `/dns-query` with the first reply of this function, without its delay.
+    pub fn dns(mut self, answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static) -> OriginBuilder {
+        self.dns = Some(Box::new(answer));
+        self
+    }
+
     /// Binds both ports and starts serving.
     ///
     /// # Errors
@@ -140,6 +149,7 @@ impl OriginBuilder {
             site: self.site,
             record: OriginRecord::new(self.record),
             http2: self.http2,
+            dns: self.dns,
         });
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(self.threads.max(1))
@@ -174,6 +184,7 @@ struct OriginState {
     /// The largest number of concurrent streams on an HTTP/2 connection; `None` if HTTP/2 is
     /// disabled.
     http2: Option<u32>,
+    dns: Option<Box<DnsAnswerFunction>>,
 }
 
 impl Origin {
@@ -188,6 +199,7 @@ impl Origin {
             record: true,
             identity: None,
             http2: None,
+            dns: None,
         }
     }
 

@@ -15,6 +15,7 @@ use super::body::{ReplyBody, RouteBodySource};
 use super::entity::{Entity, EntityContent};
 use super::record::LoggedRequest;
 use crate::coding::{self, ContentCoding};
+use crate::dns_server::ReceivedQuery;
 use crate::pattern;
 
 /// The longest accepted request body, in bytes.
@@ -96,6 +97,7 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
     let coded = route.parse::<ContentCoding>().ok();
     match (route, number) {
         ("echo", _) => echo(asked),
+        ("dns-query", _) => dns_query(state, asked),
         ("small", _) if argument.is_empty() => plain(StatusCode::OK, "small\n"),
         ("small", Some(n)) => plain(StatusCode::OK, format!("small {n}\n")),
         ("bytes" | "weak", Some(n)) => {
@@ -156,8 +158,22 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
     }
 }
 
-/// Returns a reply whose content is encoded as `?enc=` says. `auto` means by Accept-Encoding,
-/// `identity` not at all; names of codings are applied in their order.
+/// Answers a DNS query (RFC 8484).
+fn dns_query(state: &OriginState, asked: &RouteRequest) -> Response<ReplyBody> {
+    const MEDIA_TYPE: &str = "application/dns-message";
+    if asked.parts.headers.get(header::CONTENT_TYPE).is_none_or(|value| value != MEDIA_TYPE) {
+        return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "no DNS message\n");
+    }
+    let query = ReceivedQuery::parse(&asked.body, true, ([127, 0, 0, 1], 0).into());
+    let answer = query.and_then(|query| state.dns.as_ref()?(&query).into_iter().next());
+    let Some(answer) = answer else { return plain(StatusCode::NOT_FOUND, "no such name server\n") };
+    let mut reply = Response::new(ReplyBody::sized(RouteBodySource::one(answer.message)));
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    reply
+}
+
+/// Returns a reply whose content is encoded as `?enc=` says: `auto` by Accept-Encoding, `identity`
+/// not at all, else by the named codings in that order.
 fn negotiated(
     asked: &RouteRequest,
     default: &str,

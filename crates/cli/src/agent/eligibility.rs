@@ -30,8 +30,11 @@ pub(crate) fn fetch(
     let stage = &operation.stages[0];
     let transfer = &stage.transfer;
     // Fixed addresses belong to a client, not to a request, and statistics cover only this process.
-    let is_ours =
-        !transfer.resolve.is_empty() || transfer.dns.is_set() || global.stats.is_some() || operation.checksum.is_some();
+    let is_ours = !transfer.resolve.is_empty()
+        || transfer.dns.is_set()
+        || transfer.doh_url.is_some()
+        || global.stats.is_some()
+        || operation.checksum.is_some();
     let goes_on = stage.request.continue_at.is_some();
     // Whether -z wants the body is decided by the head, before anything is written.
     let is_conditional = stage.request.time_cond.is_some();

@@ -36,7 +36,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "dns",
         "Names and addresses",
-        "connect-to dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers ipv4 ipv6 resolve",
+        "connect-to dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-insecure doh-url ipv4 ipv6 resolve",
     ),
     ("file", "Local files", "create-file-mode head range"),
     (

@@ -58,6 +58,8 @@ mod dns_interface;
 mod dns_ipv4_addr;
 mod dns_ipv6_addr;
 mod dns_servers;
+mod doh_insecure;
+mod doh_url;
 mod dump_header;
 mod etag_compare;
 mod etag_save;
@@ -288,6 +290,8 @@ pub const FLAGS: &[&dyn Flag] = &[
     &dns_ipv4_addr::DnsIpv4AddrFlag,
     &dns_ipv6_addr::DnsIpv6AddrFlag,
     &dns_servers::DnsServersFlag,
+    &doh_insecure::DohInsecureFlag,
+    &doh_url::DohUrlFlag,
     &dump_header::DumpHeaderFlag,
     &no_effect::EGD_FILE,
     &etag_compare::EtagCompareFlag,

@@ -31,14 +31,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("it belongs to IPFS, and haul speaks only HTTP", "ipfs-gateway"),
     ("NTLM is broken: the password can be recovered from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
     ("Negotiate needs a Kerberos library", "negotiate proxy-negotiate socks5-gssapi"),
-    (
-        "DNS over HTTPS is not implemented yet; name servers are chosen with --dns-servers",
-        "doh-cert-status doh-insecure doh-url",
-    ),
     ("signing by RFC 9421 is not implemented yet", "httpsig-algo httpsig-headers httpsig-key httpsig-keyid"),
     ("HTTP/3 is not implemented yet", "http3 http3-only proxy-http3"),
     ("haul does not use libcurl, so there is no such code to write", "libcurl"),
-    ("rustls does not check stapled OCSP responses", "cert-status"),
+    ("rustls does not check stapled OCSP responses", "cert-status doh-cert-status"),
     (
         "rustls does not support TLS passwords (SRP)",
         "tlsauthtype tlspassword tlsuser proxy-tlsauthtype proxy-tlspassword proxy-tlsuser",

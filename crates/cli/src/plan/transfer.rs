@@ -56,6 +56,10 @@ pub struct TransferArgs {
     pub resolve: Vec<ResolveArg>,
     /// `--dns-servers` and similar options: the DNS servers to ask.
     pub dns: DnsServers,
+    /// `--doh-url`: an https URL.
+    pub doh_url: Option<String>,
+    /// `--doh-insecure`: the certificate of that server is not verified.
+    pub doh_insecure: bool,
     /// `--interface`: the local interface or address of connections, in the syntax of
     /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
     pub interface: Option<String>,
@@ -85,6 +89,8 @@ impl Default for TransferArgs {
             http_version: HttpVersion::Any,
             resolve: Vec::new(),
             dns: DnsServers::default(),
+            doh_url: None,
+            doh_insecure: false,
             interface: None,
             keepalive: Some(KeepaliveArgs::default()),
             tls: TlsArgs::default(),

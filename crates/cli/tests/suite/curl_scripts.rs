@@ -147,8 +147,12 @@ fn bad_curlrc_line_is_reported_and_run_continues() {
         assert!(request.contains("A: 1\r\n") && !request.contains("B: 2"), "{request}");
     }
     // An option that curl supports and haul does not is an error.
-    let ran = with("doh-url = https://resolver.example/\n");
-    assert!(ran.stdout.is_empty() && ran.stderr.contains("'doh-url' is not supported by haul"), "{}", ran.stderr);
+    let ran = with("doh-cert-status\n");
+    assert!(
+        ran.stdout.is_empty() && ran.stderr.contains("'doh-cert-status' is not supported by haul"),
+        "{}",
+        ran.stderr
+    );
 }
 
 /// yt-dlp runs this command line for every download. haul must not ask for compressed content,

@@ -117,6 +117,8 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("dns-ipv4-addr", tested("--dns-ipv4-addr", &["dns.rs"])),
     ("dns-ipv6-addr", tested("--dns-ipv6-addr", &["dns.rs"])),
     ("dns-servers", tested("--dns-servers", &["dns.rs"])),
+    ("doh-insecure", tested("--doh-insecure", &["dns.rs"])),
+    ("doh-url", tested("--doh-url", &["dns.rs"])),
     ("dump-header", seen("--dump-header heads")),
     ("etag-compare", seen("--etag-compare tag")),
     ("etag-save", seen("--etag-save newtag")),

@@ -5,8 +5,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use haul::ErrorKind;
+use haul::dns_over_https::DnsOverHttps;
 use haul::net::dns::{AddressFamily, DnsOptions, DnsServers, LookupStatus, Resolver};
+use haul::net::tls::{Pem, TlsOptions};
 use testkit::dns_server::{DnsReply, DnsServer, ReceivedQuery};
+use testkit::origin::Origin;
 
 const TYPE_A: u16 = 1;
 
@@ -163,4 +166,53 @@ fn queries_have_changing_ports_and_identifiers() {
         |of: fn(&ReceivedQuery) -> u16| queries.iter().map(of).collect::<std::collections::HashSet<_>>().len();
     assert!(distinct(|query| query.from.port()) >= 6, "64 queries a port");
     assert!(distinct(|query| query.id) > 350);
+}
+
+#[test]
+fn chosen_servers_can_be_taken_back() {
+    let server = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![local(9)]));
+    resolver.use_servers(&DnsServers::parse(&server.address().to_string()).unwrap());
+    assert_eq!(resolve(&resolver, "a.example").unwrap(), [local(3)]);
+    resolver.use_servers(&DnsServers::default());
+    assert_eq!(resolve(&resolver, "b.example").unwrap(), [local(9)]);
+    assert_eq!(server.queries().len(), 2);
+}
+
+/// Looks up names by a DNS server over HTTPS at this path.
+fn by_https(origin: &Origin, path: &str) -> Resolver {
+    let mut tls = TlsOptions::default();
+    tls.ca_pem = Some(Pem::new(origin.ca_pem().as_bytes()));
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| panic!("nobody else is asked"));
+    DnsOverHttps::new(&origin.https_url(path), tls).unwrap().use_for(&resolver);
+    resolver
+}
+
+#[test]
+fn many_lookups_share_one_https_connection() {
+    let origin = Origin::builder().http2(100).dns(|query| vec![query.addresses(&[local(5)])]).start().unwrap();
+    let resolver = by_https(&origin, "/dns-query");
+    let (sender, receiver) = mpsc::channel();
+    for n in 0..200 {
+        let sender = sender.clone();
+        let notify = move || sender.send(()).unwrap();
+        let status = resolver.lookup(&format!("h{n}.example"), 80, AddressFamily::Any, notify);
+        assert!(matches!(status, LookupStatus::Pending));
+    }
+    (0..200).for_each(|_| receiver.recv_timeout(Duration::from_secs(60)).unwrap());
+    assert_eq!(resolve(&resolver, "h7.example").unwrap(), [local(5)]);
+    assert_eq!((origin.requests(), origin.connections()), (400, 1));
+}
+
+#[test]
+fn failure_of_https_server_is_named() {
+    let origin = Origin::builder().start().unwrap();
+    for (path, cause) in
+        [("/status/503", "503"), ("/small", "instead of application/dns-message"), ("/dns-query", "404")]
+    {
+        let error = resolve(&by_https(&origin, path), "web.example").unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.contains(cause) && text.contains(&origin.https_url(path)), "{text}");
+        assert_eq!(error.kind(), ErrorKind::Resolve);
+    }
 }

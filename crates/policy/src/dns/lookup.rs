@@ -20,7 +20,9 @@
 //! [`NameLookup::on_timeout`] at the time of [`NameLookup::next_timeout`].
 
 use core::time::Duration;
+use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::message::{AddressQuery, DnsResponse, NameError, RecordType};
 use super::resolv_conf::ResolvConf;
@@ -62,7 +64,7 @@ pub enum LookupState {
         ttl: Duration,
     },
     /// No server gave an answer, though one may soon. The text describes the last failure.
-    Unavailable(&'static str),
+    Unavailable(Cow<'static, str>),
 }
 
 /// One lookup of a name: the queries, their servers and the answers so far.
@@ -70,14 +72,14 @@ pub enum LookupState {
 pub struct NameLookup {
     candidates: Vec<String>,
     candidate: usize,
-    config: ResolvConf,
+    config: Arc<ResolvConf>,
     first_server: usize,
     questions: Vec<OpenQuestion>,
     /// The time at which the lookup ends without the second address family; `None` before the first
     /// one is answered.
     cut_off: Option<MonotonicTime>,
     /// The last failure, if no server answered for some candidate name.
-    failure: Option<&'static str>,
+    failure: Option<Cow<'static, str>>,
     /// True if some candidate name exists without an address.
     exists: bool,
     negative_ttl: Option<Duration>,
@@ -108,7 +110,7 @@ impl NameLookup {
     ///
     /// # Errors
     /// [`NameError`] if no name of the search list can be written as a DNS name.
-    pub fn new(name: &str, config: &ResolvConf, first_server: usize) -> Result<Self, NameError> {
+    pub fn new(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, NameError> {
         let mut candidates = config.candidates(name);
         let is_writable = |name: &String| {
             AddressQuery { name, record_type: RecordType::A, id: 0, edns: false, trust_ad: false }.to_bytes().is_ok()
@@ -120,7 +122,7 @@ impl NameLookup {
         Ok(Self {
             candidates,
             candidate: 0,
-            config: config.clone(),
+            config: Arc::clone(config),
             first_server: first_server % config.servers.len().max(1),
             questions: Vec::new(),
             cut_off: None,
@@ -136,7 +138,8 @@ impl NameLookup {
         let types: &[RecordType] =
             if self.config.no_aaaa { &[RecordType::A] } else { &[RecordType::A, RecordType::Aaaa] };
         let (server, tcp, edns) = (self.first_server, self.config.use_tcp, self.config.edns0);
-        let patience = self.config.timeout.min(FIRST_RETRY);
+        // Over TCP nothing is lost, so that a server is not asked twice within its time.
+        let patience = if tcp { self.config.timeout } else { self.config.timeout.min(FIRST_RETRY) };
         let (due, ends) = (now + patience, now + self.config.timeout * self.most_tries());
         let question = |&record_type| OpenQuestion {
             record_type,
@@ -176,13 +179,8 @@ impl NameLookup {
 
     /// Processes the response to a query of this type that was sent to `server`. Returns the next
     /// queries to send.
-    pub fn on_response(
-        &mut self,
-        now: MonotonicTime,
-        record_type: RecordType,
-        server: usize,
-        response: DnsResponse,
-    ) -> Vec<QueryTransmit> {
+    pub fn on_response(&mut self, now: MonotonicTime, to: QueryTransmit, response: DnsResponse) -> Vec<QueryTransmit> {
+        let QueryTransmit { record_type, server, tcp } = to;
         let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {
             return Vec::new();
         };
@@ -190,7 +188,9 @@ impl NameLookup {
             return Vec::new();
         }
         match response {
-            DnsResponse::Truncated if !question.tcp => {
+            // The query was already repeated over TCP.
+            DnsResponse::Truncated if !tcp && question.tcp => Vec::new(),
+            DnsResponse::Truncated if !tcp => {
                 question.tcp = true;
                 question.server = server;
                 vec![question.transmit_at(now)]
@@ -199,9 +199,9 @@ impl NameLookup {
                 question.edns = false;
                 vec![question.transmit_at(now)]
             }
-            DnsResponse::Truncated => self.on_failure(now, record_type, server, "a truncated answer over TCP"),
+            DnsResponse::Truncated => self.on_failure(now, record_type, server, "a truncated answer over TCP".into()),
             DnsResponse::NotUnderstood => {
-                self.on_failure(now, record_type, server, "a query that it does not understand")
+                self.on_failure(now, record_type, server, "a query that it does not understand".into())
             }
             DnsResponse::ServerFailure(cause) => self.on_failure(now, record_type, server, cause),
             answer => {
@@ -211,9 +211,16 @@ impl NameLookup {
         }
     }
 
-    /// Records that `server` cannot be reached. Returns the next queries to send.
-    pub fn on_unreachable(&mut self, now: MonotonicTime, record_type: RecordType, server: usize) -> Vec<QueryTransmit> {
-        self.on_failure(now, record_type, server, "it cannot be reached")
+    /// Records that `server` cannot be reached, and why, for the error message. Returns the next
+    /// queries to send.
+    pub fn on_unreachable(
+        &mut self,
+        now: MonotonicTime,
+        record_type: RecordType,
+        server: usize,
+        cause: Cow<'static, str>,
+    ) -> Vec<QueryTransmit> {
+        self.on_failure(now, record_type, server, cause)
     }
 
     /// Returns the time at which to call [`NameLookup::on_timeout`]; `None` once the lookup has
@@ -235,7 +242,7 @@ impl NameLookup {
         let mut transmits = Vec::new();
         for question in self.questions.iter_mut().filter(|question| question.answer.is_none()) {
             if question.ends <= now {
-                question.answer = Some(DnsResponse::ServerFailure("no answer in time"));
+                question.answer = Some(DnsResponse::ServerFailure("no answer in time".into()));
             } else if question.due <= now {
                 question.patience = (question.patience * 2).min(self.config.timeout);
                 question.server = (question.server + 1) % self.config.servers.len().max(1);
@@ -253,7 +260,7 @@ impl NameLookup {
         now: MonotonicTime,
         record_type: RecordType,
         failed: usize,
-        cause: &'static str,
+        cause: Cow<'static, str>,
     ) -> Vec<QueryTransmit> {
         let most = self.most_tries();
         let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {
@@ -307,7 +314,7 @@ impl NameLookup {
                 Some(DnsResponse::NoSuchName { ttl }) => {
                     self.negative_ttl = Some(self.negative_ttl.map_or(*ttl, |least| least.min(*ttl)));
                 }
-                Some(DnsResponse::ServerFailure(cause)) => self.failure = Some(cause),
+                Some(DnsResponse::ServerFailure(cause)) => self.failure = Some(cause.clone()),
                 _ => {}
             }
         }
@@ -315,7 +322,7 @@ impl NameLookup {
             self.candidate += 1;
             return self.start(now);
         }
-        self.state = match (self.failure, self.negative_ttl) {
+        self.state = match (self.failure.take(), self.negative_ttl) {
             (Some(cause), _) => LookupState::Unavailable(cause),
             (None, ttl) => LookupState::NotFound { exists: self.exists, ttl: ttl.unwrap_or_default() },
         };

@@ -12,6 +12,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use domain::base::iana::{Class, Opcode, Rcode, Rtype};
@@ -96,9 +97,21 @@ pub enum DnsResponse {
     /// The server does not understand the query (FORMERR, NOTIMP). It might understand one without
     /// EDNS.
     NotUnderstood,
-    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer is not usable. Another server
-    /// may answer.
-    ServerFailure(&'static str),
+    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another one
+    /// may.
+    ServerFailure(Cow<'static, str>),
+}
+
+impl DnsResponse {
+    /// Returns the response with the rest of its lifetime, after it has spent `age` in a cache on
+    /// the way (RFC 8484 section 5.1).
+    #[must_use]
+    pub fn aged(mut self, age: Duration) -> Self {
+        if let Self::Addresses { ttl, .. } | Self::NoSuchName { ttl } = &mut self {
+            *ttl = ttl.saturating_sub(age);
+        }
+        self
+    }
 }
 
 impl AddressQuery<'_> {
@@ -164,16 +177,16 @@ impl AddressQuery<'_> {
             Rcode::NOERROR => self.addresses(&message, &name),
             Rcode::NXDOMAIN => DnsResponse::NoSuchName { ttl: negative_ttl(&message) },
             Rcode::FORMERR | Rcode::NOTIMP => DnsResponse::NotUnderstood,
-            Rcode::SERVFAIL => DnsResponse::ServerFailure("SERVFAIL"),
-            Rcode::REFUSED => DnsResponse::ServerFailure("REFUSED"),
-            _ => DnsResponse::ServerFailure("an unknown error"),
+            Rcode::SERVFAIL => DnsResponse::ServerFailure("SERVFAIL".into()),
+            Rcode::REFUSED => DnsResponse::ServerFailure("REFUSED".into()),
+            _ => DnsResponse::ServerFailure("an unknown error".into()),
         })
     }
 
     /// Returns the addresses at the end of the CNAME chain that starts at `name`. Records of other
     /// names are ignored.
     fn addresses(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
-        let malformed = DnsResponse::ServerFailure("a malformed answer");
+        let malformed = DnsResponse::ServerFailure("a malformed answer".into());
         let Ok(answer) = message.answer() else { return malformed };
         let mut owner = ParsedOrOwn::Own(name);
         let mut ttl = MAX_TTL;
@@ -206,7 +219,7 @@ impl AddressQuery<'_> {
                 _ => return DnsResponse::Addresses { addresses, ttl },
             }
         }
-        DnsResponse::ServerFailure("an endless chain of aliases")
+        DnsResponse::ServerFailure("an endless chain of aliases".into())
     }
 }
 

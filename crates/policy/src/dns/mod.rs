@@ -18,7 +18,7 @@
 //! use haul_policy::dns::resolv_conf::ResolvConf;
 //! use haul_policy::MonotonicTime;
 //!
-//! let config = ResolvConf::parse("nameserver 192.0.2.53\nsearch example.com\n");
+//! let config = std::sync::Arc::new(ResolvConf::parse("nameserver 192.0.2.53\nsearch example.com\n"));
 //! let mut lookup = NameLookup::new("www", &config, 0)?;
 //! let queries = lookup.start(MonotonicTime(0));
 //! assert_eq!(queries.len(), 2); // A and AAAA of www.example.com

@@ -70,6 +70,15 @@ fn has_tls(given: Option<&Proxy>, environment: &ProxyEnvironment) -> bool {
     given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
+/// Returns the TLS options for the server of `--doh-url`: those of the stage, without what concerns
+/// only the server of the URL.
+pub(crate) fn doh_tls(args: &TransferArgs) -> Result<TlsOptions> {
+    let mut options =
+        tls(&TlsArgs { pins: None, client: ClientCert::default(), ..args.tls.clone() }, HttpVersion::Any)?;
+    options.verify = !args.doh_insecure;
+    Ok(options)
+}
+
 /// Converts the TLS settings. `version` determines the protocols that ALPN offers.
 pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     let mut options = args.options.clone();

@@ -11,6 +11,7 @@ pub(crate) mod target_url;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use haul::dns_over_https::DnsOverHttps;
 use haul::request::{CurlCompat, H1Deviations, ResponseFilter, SplitOptions};
 use haul::trace::TransferObserver;
 use haul::{Client, RequestOptions, ResponseHead, Result};
@@ -125,11 +126,10 @@ impl ResponseFilter for TimeCond {
     }
 }
 
-/// Sets the addresses of `--resolve` and the servers of `--dns-servers` in the client's resolver.
+/// Sets the addresses of `--resolve` and the servers of `--dns-servers` or `--doh-url` in the
+/// client's resolver.
 pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
-    if stage.transfer.dns.is_set() {
-        client.resolver().use_servers(stage.transfer.dns.clone());
-    }
+    client.resolver().use_servers(&stage.transfer.dns);
     for entry in &stage.transfer.resolve {
         let host = if entry.host.contains(':') { format!("[{}]", entry.host) } else { entry.host.clone() };
         let spec = if entry.addresses.is_empty() {
@@ -139,6 +139,10 @@ pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
             format!("{host}:{}:{}", entry.port, addresses.join(","))
         };
         client.resolver().add_override(&spec)?;
+    }
+    if let Some(url) = &stage.transfer.doh_url {
+        let tls = connect_options::doh_tls(&stage.transfer)?;
+        DnsOverHttps::new(url, tls)?.use_for(client.resolver());
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::failure::{Answer, LookupFailure};
 use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
+use super::transport::DnsTransport;
 
 /// The number of cached names at which old answers are dropped. A name takes about 200 bytes.
 pub(super) const MAX_NAMES: usize = 4096;
@@ -22,6 +23,8 @@ pub(super) struct ResolverState {
     pub(super) overrides: DnsOverrides,
     /// The name servers that the user chose instead of the system's; `None` if there are none.
     pub(super) servers: Option<Arc<DnsServers>>,
+    /// The transport that the user chose instead of UDP and TCP; `None` if there is none.
+    pub(super) transport: Option<Arc<dyn DnsTransport>>,
     /// Names that wait for a thread that calls `getaddrinfo`.
     pub(super) queue: VecDeque<Arc<str>>,
     pub(super) threads: usize,
@@ -39,6 +42,11 @@ pub(super) enum CachedName {
 }
 
 impl ResolverState {
+    /// Returns true if the user has chosen the servers to ask, so that no other may be asked.
+    pub(super) fn has_chosen_servers(&self) -> bool {
+        self.servers.is_some() || self.transport.is_some()
+    }
+
     /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
     /// as `localhost`, and cached answers that have not expired.
     pub(super) fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {

@@ -34,6 +34,7 @@ mod overrides;
 mod servers;
 mod system;
 mod system_files;
+pub mod transport;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
@@ -46,6 +47,7 @@ use self::client::{DnsAnswer, DnsClient, DnsInbox};
 use self::failure::{Answer, LookupFailure, present};
 pub use self::servers::DnsServers;
 use self::system_files::{FilePaths, NameFiles};
+use self::transport::DnsTransport;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
@@ -154,7 +156,7 @@ impl Resolver {
     #[must_use]
     pub fn with_servers(options: DnsOptions, servers: DnsServers) -> Self {
         let resolver = Self::build(options, FilePaths::default(), cfg!(target_os = "linux"), Arc::new(system::look_up));
-        resolver.use_servers(servers);
+        resolver.use_servers(&servers);
         resolver
     }
 
@@ -184,16 +186,39 @@ impl Resolver {
             let mut copied = copy.shared.lock();
             copied.overrides = state.overrides.clone();
             copied.servers = state.servers.clone();
+            copied.transport = state.transport.clone();
         }
         copy
     }
 
-    /// Replaces the name servers to ask from now on. If nothing in `servers` is set, the resolver
-    /// asks the system again. Cached answers stay.
-    pub fn use_servers(&self, servers: DnsServers) {
-        self.shared.lock().servers = servers.is_set().then(|| Arc::new(servers));
+    /// Replaces the name servers to ask from now on, and a transport. If nothing in `servers` is
+    /// set, the resolver asks the system again. Cached answers stay.
+    pub fn use_servers(&self, servers: &DnsServers) {
+        let mut state = self.shared.lock();
+        if state.transport.is_none() && state.servers.as_deref().unwrap_or(&DnsServers::default()) == servers {
+            return;
+        }
+        state.servers = servers.is_set().then(|| Arc::new(servers.clone()));
+        state.transport = None;
+        drop(state);
         // A thread that still asks others ends once it is idle.
         *self.shared.inbox.lock().ignore_poison() = None;
+    }
+
+    /// Sends all queries through this transport from now on. If its server does not answer, the
+    /// lookup fails: no other server is asked. Cached answers stay.
+    pub fn use_transport(&self, transport: Arc<dyn DnsTransport>) {
+        self.shared.lock().transport = Some(transport);
+        *self.shared.inbox.lock().ignore_poison() = None;
+    }
+
+    /// Makes a resolver with the same overrides that asks the system, to look up the host of a
+    /// DNS server that is given as a URL.
+    #[must_use]
+    pub fn without_servers(&self) -> Self {
+        let resolver = Self::new(self.shared.options);
+        resolver.shared.lock().overrides = self.shared.lock().overrides.clone();
+        resolver
     }
 
     /// Adds or removes an override: fixed addresses for a host and port. The syntax is that of
@@ -248,10 +273,18 @@ impl Resolver {
         let name: Arc<str> = name.into();
         state.ask(now, Arc::clone(&name), vec![notify]);
         state.lookups += 1;
-        let by_dns = state.servers.is_some() || (self.shared.uses_dns && origin == LookupOrigin::Worker);
+        let chosen = state.has_chosen_servers();
+        let by_dns = chosen || (self.shared.uses_dns && origin == LookupOrigin::Worker);
         drop(state);
-        if !by_dns || !self.shared.ask_name_servers(&name) {
+        if !by_dns {
             self.shared.ask_system(name);
+        } else if let Err(error) = self.shared.ask_name_servers(&name) {
+            if chosen {
+                // Another resolver would learn a name that is meant for the chosen one.
+                self.shared.settle(&name, Err(LookupFailure::about_servers(&error.to_string())), LOCAL_FAILURE);
+            } else {
+                self.shared.ask_system(name);
+            }
         }
         LookupStatus::Pending
     }
@@ -303,7 +336,7 @@ impl Resolver {
         if let Some(answer) = state.known(now, &name, port) {
             return Some(answer);
         }
-        if state.servers.is_some() || matches!(state.names.get(&*name), Some(CachedName::Asked(_))) {
+        if state.has_chosen_servers() || matches!(state.names.get(&*name), Some(CachedName::Asked(_))) {
             return None;
         }
         let name: Arc<str> = name.into();
@@ -331,26 +364,38 @@ impl ResolverInner {
     }
 
     /// Passes a name to the thread that asks the name servers. Starts that thread if there is none.
-    /// Returns false if it cannot be started.
-    fn ask_name_servers(self: &Arc<Self>, name: &Arc<str>) -> bool {
+    ///
+    /// # Errors
+    /// The system cannot start the thread.
+    fn ask_name_servers(self: &Arc<Self>, name: &Arc<str>) -> io::Result<()> {
         let mut inbox = self.inbox.lock().ignore_poison();
         if inbox.as_ref().is_some_and(|inbox| inbox.push(Arc::clone(name))) {
-            return true;
+            return Ok(());
         }
-        let Ok((poll, made)) = DnsInbox::new() else { return false };
+        let (poll, made) = DnsInbox::new()?;
+        made.push(Arc::clone(name));
         let (shared, for_thread) = (Arc::clone(self), Arc::clone(&made));
-        let servers = self.lock().servers.as_deref().cloned().unwrap_or_default();
-        let started = threads::start("haul-dns", move || {
+        let state = self.lock();
+        let (servers, transport) = (state.servers.as_deref().cloned().unwrap_or_default(), state.transport.clone());
+        drop(state);
+        threads::start("haul-dns", move || {
             let files = NameFiles::read(shared.files.clone(), Instant::now());
             let deliver = |name: &str, answer| shared.deliver(name, answer);
-            DnsClient::new(poll, &for_thread, servers, files, &deliver).run();
-        });
-        if started.is_err() {
-            return false;
-        }
-        made.push(Arc::clone(name));
+            let mut client = DnsClient::new(poll, &for_thread, servers, files, &deliver);
+            let opened = transport.map_or(Ok(()), |transport| {
+                transport.open().and_then(|channel| {
+                    client.use_channel(channel).map_err(|error| {
+                        Error::with_source(ErrorKind::Resolve, "the DNS channel cannot be watched", error)
+                    })
+                })
+            });
+            match opened {
+                Ok(()) => client.run(),
+                Err(error) => client.refuse_all(&error.to_string()),
+            }
+        })?;
         *inbox = Some(made);
-        true
+        Ok(())
     }
 
     /// Handles an answer from the thread that asks the name servers.

@@ -5,7 +5,7 @@ const A: RecordType = RecordType::A;
 const AAAA: RecordType = RecordType::Aaaa;
 
 fn lookup(name: &str, config: &str) -> (NameLookup, Vec<QueryTransmit>) {
-    let mut lookup = NameLookup::new(name, &ResolvConf::parse(config), 0).unwrap();
+    let mut lookup = NameLookup::new(name, &Arc::new(ResolvConf::parse(config)), 0).unwrap();
     let transmits = lookup.start(NOW);
     (lookup, transmits)
 }
@@ -34,9 +34,9 @@ fn found(lookup: &NameLookup) -> Vec<String> {
 fn both_families_are_asked_side_by_side() {
     let (mut lookup, transmits) = lookup("h", "nameserver 1.1.1.1\n");
     assert_eq!(transmits, [to(A, 0, false), to(AAAA, 0, false)]);
-    assert!(lookup.on_response(NOW, A, 0, has(&["1.2.3.4"])).is_empty());
+    assert!(lookup.on_response(NOW, to(A, 0, false), has(&["1.2.3.4"])).is_empty());
     assert_eq!(lookup.state(), &LookupState::Waiting);
-    lookup.on_response(NOW, AAAA, 0, has(&["::2"]));
+    lookup.on_response(NOW, to(AAAA, 0, false), has(&["::2"]));
     assert_eq!(found(&lookup), ["::2", "1.2.3.4"]);
 }
 
@@ -44,7 +44,7 @@ fn both_families_are_asked_side_by_side() {
 fn second_family_has_fifty_milliseconds() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
     let later = NOW + Duration::from_millis(700);
-    lookup.on_response(later, A, 0, has(&["1.2.3.4"]));
+    lookup.on_response(later, to(A, 0, false), has(&["1.2.3.4"]));
     let end = lookup.next_timeout().unwrap();
     assert_eq!(end, later + RESOLUTION_DELAY);
     assert!(lookup.on_timeout(end).is_empty());
@@ -55,9 +55,9 @@ fn second_family_has_fifty_milliseconds() {
 #[test]
 fn family_without_addresses_does_not_hurry_the_other() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
-    lookup.on_response(NOW, AAAA, 0, has(&[]));
+    lookup.on_response(NOW, to(AAAA, 0, false), has(&[]));
     assert_eq!(lookup.next_timeout(), Some(NOW + Duration::from_secs(1)));
-    lookup.on_response(NOW + Duration::from_secs(3), A, 0, has(&["1.2.3.4"]));
+    lookup.on_response(NOW + Duration::from_secs(3), to(A, 0, false), has(&["1.2.3.4"]));
     assert_eq!(found(&lookup), ["1.2.3.4"]);
 }
 
@@ -70,7 +70,7 @@ fn silent_server_is_followed_by_the_next() {
         assert_eq!(lookup.on_timeout(now), [to(A, server, false), to(AAAA, server, false)]);
     }
     // A late response of the first server counts.
-    lookup.on_response(now, A, 0, has(&["1.2.3.4"]));
+    lookup.on_response(now, to(A, 0, false), has(&["1.2.3.4"]));
     lookup.on_timeout(lookup.next_timeout().unwrap());
     assert_eq!(found(&lookup), ["1.2.3.4"]);
 }
@@ -84,30 +84,35 @@ fn silence_of_all_servers_is_temporary() {
     }
     let seconds = |n| NOW + Duration::from_secs(n);
     assert_eq!(sent_at, [seconds(1), seconds(1), seconds(3), seconds(3)]);
-    assert_eq!(lookup.state(), &LookupState::Unavailable("no answer in time"));
+    assert_eq!(lookup.state(), &LookupState::Unavailable("no answer in time".into()));
 }
 
 #[test]
 fn failing_server_is_followed_by_another() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
-    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::ServerFailure("SERVFAIL")), [to(A, 1, false)]);
-    assert_eq!(lookup.on_unreachable(NOW, AAAA, 0), [to(AAAA, 1, false)]);
+    assert_eq!(
+        lookup.on_response(NOW, to(A, 0, false), DnsResponse::ServerFailure("SERVFAIL".into())),
+        [to(A, 1, false)]
+    );
+    assert_eq!(lookup.on_unreachable(NOW, AAAA, 0, "refused".into()), [to(AAAA, 1, false)]);
     // Another message about the server that was given up changes nothing.
-    assert!(lookup.on_unreachable(NOW, AAAA, 0).is_empty());
+    assert!(lookup.on_unreachable(NOW, AAAA, 0, "refused".into()).is_empty());
 }
 
 #[test]
 fn truncated_response_is_fetched_over_tcp() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
-    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::Truncated), [to(A, 0, true)]);
-    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::Truncated), [to(A, 1, false)]);
+    assert_eq!(lookup.on_response(NOW, to(A, 0, false), DnsResponse::Truncated), [to(A, 0, true)]);
+    // So was a second query over UDP.
+    assert!(lookup.on_response(NOW, to(A, 0, false), DnsResponse::Truncated).is_empty());
+    assert_eq!(lookup.on_response(NOW, to(A, 0, true), DnsResponse::Truncated), [to(A, 1, false)]);
 }
 
 #[test]
 fn server_that_rejects_edns_is_asked_without() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\noptions edns0\n");
     assert!(lookup.query(A, 1).edns);
-    assert_eq!(lookup.on_response(NOW, A, 0, DnsResponse::NotUnderstood), [to(A, 0, false)]);
+    assert_eq!(lookup.on_response(NOW, to(A, 0, false), DnsResponse::NotUnderstood), [to(A, 0, false)]);
     assert!(!lookup.query(A, 1).edns && lookup.query(AAAA, 1).edns);
 }
 
@@ -116,46 +121,48 @@ fn search_ends_at_first_name_with_addresses() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a b\n");
     for candidate in ["h.a", "h.b"] {
         assert_eq!(lookup.candidate(), candidate);
-        lookup.on_response(NOW, A, 0, no_such_name());
-        assert_eq!(lookup.on_response(NOW, AAAA, 0, no_such_name()).len(), 2);
+        lookup.on_response(NOW, to(A, 0, false), no_such_name());
+        assert_eq!(lookup.on_response(NOW, to(AAAA, 0, false), no_such_name()).len(), 2);
     }
     assert_eq!(lookup.candidate(), "h");
-    lookup.on_response(NOW, A, 0, has(&["1.2.3.4"]));
-    lookup.on_response(NOW, AAAA, 0, has(&[]));
+    lookup.on_response(NOW, to(A, 0, false), has(&["1.2.3.4"]));
+    lookup.on_response(NOW, to(AAAA, 0, false), has(&[]));
     assert_eq!(found(&lookup), ["1.2.3.4"]);
 }
 
 #[test]
 fn missing_name_and_missing_address_are_told_apart() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
-    lookup.on_response(NOW, A, 0, no_such_name());
-    lookup.on_response(NOW, AAAA, 0, no_such_name());
+    lookup.on_response(NOW, to(A, 0, false), no_such_name());
+    lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());
     assert_eq!(lookup.state(), &LookupState::NotFound { exists: false, ttl: Duration::from_secs(9) });
     let (mut lookup, _) = super::tests::lookup("h", "nameserver 1.1.1.1\n");
-    lookup.on_response(NOW, A, 0, has(&[]));
-    lookup.on_response(NOW, AAAA, 0, has(&[]));
+    lookup.on_response(NOW, to(A, 0, false), has(&[]));
+    lookup.on_response(NOW, to(AAAA, 0, false), has(&[]));
     assert_eq!(lookup.state(), &LookupState::NotFound { exists: true, ttl: Duration::from_secs(60) });
 }
 
 #[test]
 fn server_failure_is_no_proof_of_absence() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a\noptions attempts:1\n");
-    lookup.on_response(NOW, A, 0, DnsResponse::ServerFailure("SERVFAIL"));
-    lookup.on_response(NOW, AAAA, 0, DnsResponse::ServerFailure("SERVFAIL"));
-    lookup.on_response(NOW, A, 0, no_such_name());
-    lookup.on_response(NOW, AAAA, 0, no_such_name());
-    assert_eq!(lookup.state(), &LookupState::Unavailable("SERVFAIL"));
+    lookup.on_response(NOW, to(A, 0, false), DnsResponse::ServerFailure("SERVFAIL".into()));
+    lookup.on_response(NOW, to(AAAA, 0, false), DnsResponse::ServerFailure("SERVFAIL".into()));
+    lookup.on_response(NOW, to(A, 0, false), no_such_name());
+    lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());
+    assert_eq!(lookup.state(), &LookupState::Unavailable("SERVFAIL".into()));
 }
 
 #[test]
 fn options_for_tcp_and_ipv4_alone_are_followed() {
-    let (_, transmits) = lookup("h", "nameserver 1.1.1.1\noptions use-vc no-aaaa\n");
+    let (lookup, transmits) = lookup("h", "nameserver 1.1.1.1\noptions use-vc no-aaaa\n");
     assert_eq!(transmits, [to(A, 0, true)]);
+    // Nothing is lost over TCP: the next try is a new connection after the whole timeout.
+    assert_eq!(lookup.next_timeout(), Some(NOW + Duration::from_secs(5)));
 }
 
 #[test]
 fn name_that_dns_cannot_carry_is_refused() {
-    assert!(NameLookup::new("a..b", &ResolvConf::default(), 0).is_err());
+    assert!(NameLookup::new("a..b", &Arc::default(), 0).is_err());
 }
 
 proptest::proptest! {
@@ -169,13 +176,13 @@ proptest::proptest! {
         for (event, server, family) in events {
             let record_type = if family == 0 { A } else { AAAA };
             sent += match event {
-                0 => lookup.on_response(now, record_type, server, has(&[])),
-                1 => lookup.on_response(now, record_type, server, no_such_name()),
-                2 => lookup.on_response(now, record_type, server, DnsResponse::Truncated),
-                3 => lookup.on_response(now, record_type, server, DnsResponse::NotUnderstood),
-                4 => lookup.on_response(now, record_type, server, DnsResponse::ServerFailure("SERVFAIL")),
-                5 => lookup.on_unreachable(now, record_type, server),
-                6 => lookup.on_response(now, record_type, server, has(&["1.2.3.4"])),
+                0 => lookup.on_response(now, to(record_type, server, false), has(&[])),
+                1 => lookup.on_response(now, to(record_type, server, false), no_such_name()),
+                2 => lookup.on_response(now, to(record_type, server, false), DnsResponse::Truncated),
+                3 => lookup.on_response(now, to(record_type, server, false), DnsResponse::NotUnderstood),
+                4 => lookup.on_response(now, to(record_type, server, false), DnsResponse::ServerFailure("SERVFAIL".into())),
+                5 => lookup.on_unreachable(now, record_type, server, "refused".into()),
+                6 => lookup.on_response(now, to(record_type, server, false), has(&["1.2.3.4"])),
                 _ => {
                     now = lookup.next_timeout().unwrap_or(now);
                     lookup.on_timeout(now)

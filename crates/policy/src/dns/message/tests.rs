@@ -93,7 +93,7 @@ fn error_without_a_question_is_a_response() {
     let mut response = answer_to(QUERY, Rcode::SERVFAIL).finish();
     response.truncate(12);
     response[5] = 0;
-    assert_eq!(QUERY.parse_response(&response), Some(DnsResponse::ServerFailure("SERVFAIL")));
+    assert_eq!(QUERY.parse_response(&response), Some(DnsResponse::ServerFailure("SERVFAIL".into())));
     response[3] = 0;
     assert_eq!(QUERY.parse_response(&response), None);
 }

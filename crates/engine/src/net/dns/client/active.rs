@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::lookup::{LookupState, NameLookup, QueryTransmit};
-use haul_policy::dns::message::DnsResponse;
 use haul_policy::dns::nsswitch::HostSources;
+use haul_policy::dns::resolv_conf::NameServer;
 
 use super::super::system_files::NameConfig;
 use super::socket::{DnsSocket, Received};
-use super::{BURST_WINDOW, DnsAnswer, DnsClient, MAX_BURST, routes};
+use super::{BURST_WINDOW, CHANNEL, DnsAnswer, DnsClient, MAX_BURST, routes};
 use crate::clock;
 
 /// The answer for a name for which no name server is asked.
 const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
+
+/// The identifier of queries by a channel: the same in all, so that caches on the way see equal
+/// requests (RFC 8484 section 4.1). The channel tells the responses apart.
+const CHANNEL_ID: u16 = 0;
 
 /// A lookup in progress: its name, its state machine and its queries.
 pub(super) struct ActiveLookup {
@@ -22,8 +26,8 @@ pub(super) struct ActiveLookup {
     pub(super) machine: NameLookup,
     pub(super) config: NameConfig,
     serial: u64,
-    /// The queries that were sent for the lookup, each as the key of its socket and its identifier.
-    pub(super) queries: Vec<(usize, u16)>,
+    /// The keys of the queries that were sent for it, in [`DnsClient::pending`].
+    pub(super) queries: Vec<(usize, u64)>,
 }
 
 /// A query that was sent and not answered yet, or that waits to be sent.
@@ -133,7 +137,7 @@ impl DnsClient<'_> {
             {
                 self.recent.pop_front();
             }
-            if self.recent.len() >= MAX_BURST {
+            if self.channel.is_none() && self.recent.len() >= MAX_BURST {
                 return;
             }
             let Some(query) = self.unsent.pop_front() else { return };
@@ -144,23 +148,38 @@ impl DnsClient<'_> {
     }
 
     fn send(&mut self, query: PendingQuery, now: Instant) {
-        let sent = self.try_send(query, now);
-        if sent.is_err() && self.is_current(query.lookup, query.serial) {
+        if let Err(error) = self.try_send(query, now) {
+            self.on_unreachable(query, now, error.to_string());
+        }
+    }
+
+    /// Tells the lookup of a query that its server cannot be reached.
+    fn on_unreachable(&mut self, query: PendingQuery, now: Instant, cause: String) {
+        if self.is_current(query.lookup, query.serial) {
             let QueryTransmit { record_type, server, .. } = query.transmit;
-            self.advance(query.lookup, now, |machine, now| machine.on_unreachable(now, record_type, server));
+            self.advance(query.lookup, now, |machine, now| {
+                machine.on_unreachable(now, record_type, server, cause.into())
+            });
         }
     }
 
     fn try_send(&mut self, query: PendingQuery, now: Instant) -> std::io::Result<()> {
         let QueryTransmit { record_type, server, tcp } = query.transmit;
-        let key = self.socket_for(&self.lookups[query.lookup].config.clone(), server, tcp)?;
-        let id = self.unused_id(key)?;
-        let active = &mut self.lookups[query.lookup];
-        let bytes = active.machine.query(record_type, id).to_bytes().map_err(std::io::Error::other)?;
-        self.sockets[key].send(bytes)?;
-        active.queries.push((key, id));
-        self.pending.insert((key, id), query);
-        self.recent.push_back((now, key, id));
+        let machine = &self.lookups[query.lookup].machine;
+        let key = if let Some(channel) = &mut self.channel {
+            let bytes = machine.query(record_type, CHANNEL_ID).to_bytes().map_err(std::io::Error::other)?;
+            (CHANNEL, channel.send(bytes))
+        } else {
+            let resolv_conf = Arc::clone(&self.lookups[query.lookup].config.resolv_conf);
+            let socket = self.socket_for(&resolv_conf.servers[server], server, tcp)?;
+            let id = self.unused_id(socket)?;
+            let machine = &self.lookups[query.lookup].machine;
+            self.sockets[socket].send(machine.query(record_type, id).to_bytes().map_err(std::io::Error::other)?)?;
+            self.recent.push_back((now, socket, id.into()));
+            (socket, id.into())
+        };
+        self.lookups[query.lookup].queries.push(key);
+        self.pending.insert(key, query);
         Ok(())
     }
 
@@ -169,7 +188,7 @@ impl DnsClient<'_> {
             let mut bytes = [0; 2];
             aws_lc_rs::rand::fill(&mut bytes).map_err(|_| std::io::Error::other("the system gives no entropy"))?;
             let id = u16::from_ne_bytes(bytes);
-            if !self.pending.contains_key(&(socket, id)) {
+            if !self.pending.contains_key(&(socket, id.into())) {
                 return Ok(id);
             }
         }
@@ -188,47 +207,60 @@ impl DnsClient<'_> {
         }
     }
 
-    fn on_message(&mut self, key: usize, length: usize, now: Instant) {
+    fn on_message(&mut self, socket: usize, length: usize, now: Instant) {
         let Some(id) = self.buffer[..length].first_chunk::<2>().map(|id| u16::from_be_bytes(*id)) else { return };
-        let Some(&PendingQuery { lookup, serial, transmit }) = self.pending.get(&(key, id)) else { return };
+        let key = (socket, u64::from(id));
+        let Some(&PendingQuery { lookup, serial, transmit }) = self.pending.get(&key) else { return };
         if !self.is_current(lookup, serial) {
             return;
         }
         let query = self.lookups[lookup].machine.query(transmit.record_type, id);
         let Some(response) = query.parse_response(&self.buffer[..length]) else { return };
-        // An answer that only part of a TCP message has come of is none that TCP would truncate.
-        let response = match response {
-            DnsResponse::Truncated if transmit.tcp => DnsResponse::ServerFailure("a truncated answer over TCP"),
-            response => response,
-        };
-        self.forget((key, id));
-        self.advance(lookup, now, |machine, now| {
-            machine.on_response(now, transmit.record_type, transmit.server, response)
-        });
+        self.forget(key);
+        self.advance(lookup, now, |machine, now| machine.on_response(now, transmit, response));
+    }
+
+    /// Handles the responses that the channel has received.
+    pub(super) fn on_channel_ready(&mut self, now: Instant) {
+        while let Some((number, response)) = self.channel.as_mut().and_then(|channel| channel.receive()) {
+            let Some(query) = self.pending.remove(&(CHANNEL, number)) else { continue };
+            if !self.is_current(query.lookup, query.serial) {
+                continue;
+            }
+            let asked = self.lookups[query.lookup].machine.query(query.transmit.record_type, CHANNEL_ID);
+            let parsed = response.map(|message| Some(asked.parse_response(&message.bytes)?.aged(message.age)));
+            match parsed {
+                Ok(Some(response)) => {
+                    self.advance(query.lookup, now, |machine, now| machine.on_response(now, query.transmit, response));
+                }
+                Ok(None) => self.on_unreachable(query, now, "a message that is no response to the query".to_owned()),
+                Err(error) => self.on_unreachable(query, now, format!("{error:#}")),
+            }
+        }
     }
 
     /// Closes a broken socket, and reports its server as unreachable to the lookups that used it.
-    fn on_broken(&mut self, key: usize, now: Instant) {
-        let broken: Vec<u16> = self.pending.keys().filter(|(socket, _)| *socket == key).map(|(_, id)| *id).collect();
-        self.retire(key);
-        for id in broken {
-            let Some(query) = self.pending.get(&(key, id)).copied() else { continue };
-            self.forget((key, id));
-            if self.is_current(query.lookup, query.serial) {
-                let QueryTransmit { record_type, server, .. } = query.transmit;
-                self.advance(query.lookup, now, |machine, now| machine.on_unreachable(now, record_type, server));
-            }
+    fn on_broken(&mut self, socket: usize, now: Instant) {
+        let broken: Vec<_> = self.pending.keys().filter(|key| key.0 == socket).copied().collect();
+        self.retire(socket);
+        for key in broken {
+            let Some(query) = self.pending.get(&key).copied() else { continue };
+            self.forget(key);
+            self.on_unreachable(query, now, "it cannot be reached".to_owned());
         }
-        self.close_if_unused(key);
+        self.close_if_unused(socket);
     }
 
     /// Removes a query that was sent. Closes its socket if no other query uses it or will use it.
-    pub(super) fn forget(&mut self, (key, id): (usize, u16)) {
-        if self.pending.remove(&(key, id)).is_some()
-            && let Some(socket) = self.sockets.get_mut(key)
-        {
+    pub(super) fn forget(&mut self, key: (usize, u64)) {
+        if self.pending.remove(&key).is_none() {
+            return;
+        }
+        if let (CHANNEL, number) = key {
+            self.channel.as_mut().expect("its queries are pending").cancel(number);
+        } else if let Some(socket) = self.sockets.get_mut(key.0) {
             socket.open_queries = socket.open_queries.saturating_sub(1);
-            self.close_if_unused(key);
+            self.close_if_unused(key.0);
         }
     }
 
@@ -246,10 +278,8 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Returns the key of a socket that can carry one more query to this server. Opens one if
-    /// needed.
-    fn socket_for(&mut self, config: &NameConfig, server: usize, tcp: bool) -> std::io::Result<usize> {
-        let address = &config.resolv_conf.servers[server];
+    /// Returns the key of a socket for one more query to this server.
+    fn socket_for(&mut self, address: &NameServer, server: usize, tcp: bool) -> std::io::Result<usize> {
         if tcp {
             let socket = DnsSocket::tcp(address, &self.servers)?;
             return self.add(socket);

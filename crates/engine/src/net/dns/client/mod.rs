@@ -5,6 +5,7 @@
 //! Resolver ── names ──▶ DnsInbox ──▶ DnsClient ──▶ deliver(name, answer)
 //!                                     │  ▲
 //!                        NameLookup ──┘  └── DnsSocket: UDP, or TCP for what UDP truncates
+//!                                            DnsChannel: another carrier, such as HTTPS
 //! ```
 //!
 //! The thread starts with the first name and ends after five idle seconds. [`haul_policy::dns`]
@@ -22,17 +23,22 @@ mod socket;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::lookup::LookupState;
-use mio::{Events, Poll, Token, Waker};
+use haul_policy::dns::nsswitch::HostSources;
+use haul_policy::dns::resolv_conf::ResolvConf;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;
 
 use self::active::{ActiveLookup, DueLookup, PendingQuery};
 use self::socket::DnsSocket;
 use super::DnsServers;
 use super::system_files::{NameConfig, NameFiles};
+use super::transport::DnsChannel;
 use crate::ignore_poison::IgnorePoison;
 
 /// The time that an idle thread waits for another name before it ends.
@@ -43,6 +49,8 @@ const MAX_BURST: usize = 128;
 /// The time after which an unanswered query has probably left the server's receive buffer.
 const BURST_WINDOW: Duration = Duration::from_millis(50);
 const WAKE: Token = Token(usize::MAX);
+/// The key of the channel, in the place of a socket's.
+const CHANNEL: usize = usize::MAX - 1;
 
 /// The answer to a lookup, passed to the `deliver` callback of the [`DnsClient`].
 pub(super) enum DnsAnswer {
@@ -105,6 +113,10 @@ pub(super) struct DnsClient<'a> {
     poll: Poll,
     inbox: &'a DnsInbox,
     servers: DnsServers,
+    /// The channel that carries the queries; `None` if sockets do.
+    channel: Option<Box<dyn DnsChannel>>,
+    /// The configuration of lookups whose queries the channel carries.
+    channel_conf: Arc<ResolvConf>,
     files: NameFiles,
     deliver: &'a dyn Fn(&str, DnsAnswer),
     lookups: Slab<ActiveLookup>,
@@ -114,12 +126,14 @@ pub(super) struct DnsClient<'a> {
     sockets: Slab<DnsSocket>,
     /// The key of the socket for the next UDP query to each server, by the server's index.
     current_socket: Vec<Option<usize>>,
-    pending: HashMap<(usize, u16), PendingQuery>,
+    /// The queries that were sent, by the key of their socket and their identifier, or by
+    /// [`CHANNEL`] and their number.
+    pending: HashMap<(usize, u64), PendingQuery>,
     due: BinaryHeap<DueLookup>,
     unsent: VecDeque<PendingQuery>,
     /// The queries that were sent last, each with its time, the key of its socket and its
     /// identifier.
-    recent: VecDeque<(Instant, usize, u16)>,
+    recent: VecDeque<(Instant, usize, u64)>,
     /// A counter that decides which server the next lookup asks first (the option `rotate`).
     first_server: usize,
     buffer: Box<[u8]>,
@@ -137,6 +151,8 @@ impl<'a> DnsClient<'a> {
             poll,
             inbox,
             servers,
+            channel: None,
+            channel_conf: Arc::new(ResolvConf { use_tcp: true, ..ResolvConf::default() }),
             files,
             deliver,
             lookups: Slab::new(),
@@ -152,6 +168,17 @@ impl<'a> DnsClient<'a> {
         }
     }
 
+    /// Sends the queries by a channel to one server, instead of sockets to the configured ones.
+    ///
+    /// # Errors
+    /// The system cannot watch the channel.
+    pub(super) fn use_channel(&mut self, channel: Box<dyn DnsChannel>) -> io::Result<()> {
+        let fd = channel.fd().as_raw_fd();
+        self.poll.registry().register(&mut SourceFd(&fd), Token(CHANNEL), Interest::READABLE)?;
+        self.channel = Some(channel);
+        Ok(())
+    }
+
     /// Runs lookups until there have been none for [`THREAD_IDLE`].
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(64);
@@ -164,8 +191,10 @@ impl<'a> DnsClient<'a> {
                 self.fail_all(&error);
             }
             for event in &events {
-                if event.token() != WAKE {
-                    self.on_ready(event.token().0, Instant::now());
+                match event.token() {
+                    WAKE => {}
+                    Token(CHANNEL) => self.on_channel_ready(Instant::now()),
+                    Token(socket) => self.on_ready(socket, Instant::now()),
                 }
             }
             let now = Instant::now();
@@ -178,6 +207,15 @@ impl<'a> DnsClient<'a> {
                 idle_since = now;
             } else if now.saturating_duration_since(idle_since) >= THREAD_IDLE && self.inbox.close() {
                 return;
+            }
+        }
+    }
+
+    /// Fails the names that wait with this error, and ends.
+    pub(super) fn refuse_all(self, error: &str) {
+        while !self.inbox.close() {
+            for name in self.inbox.take() {
+                (self.deliver)(&name, DnsAnswer::Unavailable(error.to_owned()));
             }
         }
     }
@@ -209,15 +247,18 @@ impl<'a> DnsClient<'a> {
             LookupState::NotFound { exists, ttl } => {
                 // Where DNS comes first, the file is for what DNS lacks.
                 let listed = lookup.config.hosts.addresses(&lookup.name).to_vec();
-                if self.servers.is_set() || listed.is_empty() {
+                if self.channel.is_some() || self.servers.is_set() || listed.is_empty() {
                     DnsAnswer::NotFound { exists: *exists, ttl: *ttl }
                 } else {
                     DnsAnswer::Found(routes::in_order(&listed), Duration::ZERO)
                 }
             }
             LookupState::Unavailable(cause) => {
-                let servers: Vec<String> = lookup.config.resolv_conf.servers.iter().map(ToString::to_string).collect();
-                DnsAnswer::Unavailable(format!("no answer from the name servers ({}): {cause}", servers.join(", ")))
+                let servers = self.channel.as_ref().map_or_else(
+                    || lookup.config.resolv_conf.servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+                    |channel| channel.server().to_owned(),
+                );
+                DnsAnswer::Unavailable(format!("no answer from the name servers ({servers}): {cause}"))
             }
         };
         (self.deliver)(&lookup.name, answer);
@@ -239,6 +280,11 @@ impl<'a> DnsClient<'a> {
     /// servers in place of the system's, if there are any.
     fn config(&mut self, now: Instant) -> NameConfig {
         let config = self.files.config(now).clone();
+        if self.channel.is_some() {
+            // The search list is for the network's own names, which are not the server's business.
+            let resolv_conf = Arc::clone(&self.channel_conf);
+            return NameConfig { resolv_conf, sources: HostSources::FilesThenDns, ..config };
+        }
         self.servers.applied_to(config)
     }
 }

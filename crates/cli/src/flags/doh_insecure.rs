@@ -1,0 +1,26 @@
+//! The option `--doh-insecure`.
+
+use super::prelude::*;
+
+pub(super) struct DohInsecureFlag;
+
+impl Flag for DohInsecureFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
+            long: "doh-insecure",
+            short: None,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Connection,
+            important: false,
+            help: "Accept any certificate of the --doh-url server",
+            doc: "Like --insecure, for the server of --doh-url: whoever controls the network can read and change the answers.",
+            example: "haul --doh-insecure --doh-url https://dns.example/dns-query https://example.com/",
+            see_also: &["doh-url", "insecure"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        args.transfer().doh_insecure = value.on();
+        Ok(())
+    }
+}

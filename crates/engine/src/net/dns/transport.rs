@@ -1,0 +1,47 @@
+//! Carriers of DNS messages besides UDP and TCP, such as HTTPS ([`DnsOverHttps`]).
+//!
+//! [`DnsOverHttps`]: crate::dns_over_https::DnsOverHttps
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use crate::Result;
+
+/// Opens channels to a DNS server. Each thread that runs lookups opens one channel.
+pub trait DnsTransport: Send + Sync {
+    /// Opens a channel. Nothing is sent before the first query.
+    ///
+    /// # Errors
+    /// The system has no descriptor or thread left.
+    fn open(&self) -> Result<Box<dyn DnsChannel>>;
+}
+
+/// A way to one DNS server that carries any number of queries at the same time.
+pub trait DnsChannel {
+    /// Returns the name of the server for error messages, such as its URL.
+    fn server(&self) -> &str;
+
+    /// Starts sending a query, and returns its number. Never waits. A query that cannot be sent
+    /// ends with an error from [`receive`](Self::receive).
+    fn send(&mut self, query: Vec<u8>) -> u64;
+
+    /// Returns the number of a finished query with its response; `None` if none has finished since
+    /// the last call.
+    fn receive(&mut self) -> Option<(u64, Result<DnsMessage>)>;
+
+    /// Stops waiting for the response to this query.
+    fn cancel(&mut self, number: u64);
+
+    /// Returns the descriptor that is readable while [`receive`](Self::receive) has a result.
+    fn fd(&self) -> BorrowedFd<'_>;
+}
+
+/// A DNS message as a transport received it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DnsMessage {
+    /// The bytes of the message (RFC 1035 section 4).
+    pub bytes: Vec<u8>,
+    /// The time that the response has spent in caches on the way. The lifetimes (TTL) of its
+    /// records began that long ago.
+    pub age: Duration,
+}
