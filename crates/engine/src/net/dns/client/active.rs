@@ -278,7 +278,8 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Returns the key of a socket for one more query to this server.
+    /// Returns the key of a socket that can carry one more query to this server. Opens one if
+    /// needed.
     fn socket_for(&mut self, address: &NameServer, server: usize, tcp: bool) -> std::io::Result<usize> {
         if tcp {
             let socket = DnsSocket::tcp(address, &self.servers)?;
