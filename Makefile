@@ -165,7 +165,7 @@ python-soak: python ## 200,000 requests in Python, and as many with asyncio; mem
 		-p no:cacheprovider -s
 
 purity: ## check the dependencies between the crates, and that the protocol crate is no_std
-	sh scripts/purity.sh
+	sh scripts/check-dependencies.sh
 
 licences: ## check the licences of all dependencies, and list duplicate versions
 	sh scripts/licences.sh

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use testkit::pattern::Pattern;
+use testkit::byte_pattern::BytePattern;
 
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
@@ -17,17 +17,17 @@ use crate::digest::{OutputDigest, OutputDigester};
 const PIECE: usize = 1 << 20;
 
 /// The large bodies for one seed, in one directory.
-pub(crate) struct BodyFiles {
+pub(crate) struct LargeBodyFiles {
     root: PathBuf,
-    pattern: Pattern,
+    pattern: BytePattern,
 }
 
-impl BodyFiles {
+impl LargeBodyFiles {
     /// Creates the directory for the bodies of `seed` under `work`.
-    pub(crate) fn new(work: &Path, seed: u64) -> Result<BodyFiles> {
+    pub(crate) fn new(work: &Path, seed: u64) -> Result<LargeBodyFiles> {
         let root = work.join(format!("bodies-{seed}"));
         fs::create_dir_all(root.join("bytes"))?;
-        Ok(BodyFiles { root, pattern: Pattern::new(seed) })
+        Ok(LargeBodyFiles { root, pattern: BytePattern::new(seed) })
     }
 
     /// Returns the directory of the body files, which the server serves.
@@ -99,15 +99,18 @@ mod tests {
     #[test]
     fn truncated_body_is_generated_again() {
         let work = std::env::temp_dir().join(format!("haul-bench-bodies-{}", std::process::id()));
-        let bodies = BodyFiles::new(&work, 3).unwrap();
+        let bodies = LargeBodyFiles::new(&work, 3).unwrap();
         let len = PIECE as u64 + 5;
-        let expected = OutputDigest::of(&Pattern::new(3).slice(0, PIECE + 5));
+        let expected = OutputDigest::of(&BytePattern::new(3).slice(0, PIECE + 5));
         assert_eq!(bodies.prepare(len).unwrap(), expected);
-        let file = bodies.root().join(&BodyFiles::path(len)[1..]);
+        let file = bodies.root().join(&LargeBodyFiles::path(len)[1..]);
         File::options().write(true).open(&file).unwrap().set_len(7).unwrap();
         assert_eq!(bodies.prepare(len).unwrap(), expected);
         assert_eq!(OutputDigest::of_file(&file).unwrap(), expected);
-        assert_eq!(bodies.repeated(len, 2).unwrap(), OutputDigest::of(&Pattern::new(3).slice(0, PIECE + 5).repeat(2)));
+        assert_eq!(
+            bodies.repeated(len, 2).unwrap(),
+            OutputDigest::of(&BytePattern::new(3).slice(0, PIECE + 5).repeat(2))
+        );
         fs::remove_dir_all(work).unwrap();
     }
 }

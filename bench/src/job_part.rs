@@ -6,9 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bench_record::JobGoal;
 use crate::digest::OutputDigest;
-use crate::measure::RunFigures;
-use crate::record::JobGoal;
+use crate::measure::RunMetrics;
 
 /// A part of a job that is ready to run: the contestants, the rounds, the server and the goals.
 pub(crate) struct JobPart {
@@ -25,19 +25,19 @@ pub(crate) struct JobPart {
     /// contestant runs once before the rounds.
     pub(crate) warm_up: bool,
     /// True if clients and server run on one processor, because they take turns
-    /// ([`OneCore`](crate::one_core::OneCore)).
+    /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).
     pub(crate) one_core: bool,
     /// True if system calls are counted. Each contestant runs once more for that.
     pub(crate) calls: bool,
     /// The name and version of the server that the contestants use.
     pub(crate) server: String,
-    pub(crate) unit: WorkUnit,
+    pub(crate) unit: WorkPerRun,
 }
 
 /// The unit of work of each run, for results per unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WorkUnit {
+pub(crate) enum WorkPerRun {
     /// Each run sends this number of requests.
     Requests(usize),
     /// Each run receives this number of body bytes.
@@ -52,10 +52,10 @@ pub(crate) struct Contestant {
     pub(crate) argv: Vec<String>,
     /// True if the output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// The number of times that the program is started in one run, for an [`AnswerCheck::Proof`]
+    /// The number of times that the program is started in one run, for an [`OutputCheck::Proof`]
     /// without a pipe. The results are the mean of one start.
     pub(crate) times: u32,
-    pub(crate) check: AnswerCheck,
+    pub(crate) check: OutputCheck,
 }
 
 /// The role of a contestant in the comparison.
@@ -82,7 +82,7 @@ impl ContestantRole {
 }
 
 /// The check of a contestant's output.
-pub(crate) enum AnswerCheck {
+pub(crate) enum OutputCheck {
     /// The output is compared with this digest in every round.
     Output(OutputDigest),
     /// The contestant writes a file of this name, which is compared with the digest and removed in
@@ -91,7 +91,7 @@ pub(crate) enum AnswerCheck {
     /// The output is discarded. This shell command fetches the same bytes with the same options; it
     /// runs once before the rounds, and its output is checked.
     Proof(String, OutputDigest),
-    /// The output is discarded as with [`Proof`](AnswerCheck::Proof), but the client also prints
+    /// The output is discarded as with [`Proof`](OutputCheck::Proof), but the client also prints
     /// the number of bytes that it received. That number is checked in every round. Without a
     /// command, nothing else is checked.
     Told(Option<String>, OutputDigest),
@@ -100,21 +100,21 @@ pub(crate) enum AnswerCheck {
     Watched(OutputDigest),
 }
 
-impl AnswerCheck {
+impl OutputCheck {
     /// Returns the length of the correct output in bytes.
     pub(crate) fn len(&self) -> u64 {
-        let (AnswerCheck::Output(print)
-        | AnswerCheck::File(_, print)
-        | AnswerCheck::Proof(_, print)
-        | AnswerCheck::Told(_, print)
-        | AnswerCheck::Watched(print)) = self;
+        let (OutputCheck::Output(print)
+        | OutputCheck::File(_, print)
+        | OutputCheck::Proof(_, print)
+        | OutputCheck::Told(_, print)
+        | OutputCheck::Watched(print)) = self;
         print.len
     }
 }
 
 /// A goal: an upper bound on the result `what` of the contestant `of`.
 pub(crate) struct PartGoal {
-    pub(crate) what: FigureKind,
+    pub(crate) what: MetricKind,
     pub(crate) of: &'static str,
     pub(crate) bound: GoalBound,
 }
@@ -130,12 +130,12 @@ pub(crate) enum GoalBound {
 
 impl PartGoal {
     /// Creates the goal that a result is at most `at_most` times the result of `against`.
-    pub(crate) fn ratio(what: FigureKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
+    pub(crate) fn ratio(what: MetricKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Of(against, at_most) }
     }
 
     /// Creates the goal that a result is at most `at_most`.
-    pub(crate) fn most(what: FigureKind, of: &'static str, at_most: f64) -> PartGoal {
+    pub(crate) fn most(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Most(at_most) }
     }
 
@@ -151,7 +151,7 @@ impl PartGoal {
 
 /// A kind of result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum FigureKind {
+pub(crate) enum MetricKind {
     #[serde(rename = "wall_s")]
     Wall,
     /// The user and system time of all processes of the contestant.
@@ -168,42 +168,42 @@ pub(crate) enum FigureKind {
     FirstByte,
 }
 
-impl FigureKind {
+impl MetricKind {
     /// Returns the result of this kind of a run, in seconds or KiB; `None` if the run has none.
-    pub(crate) fn of(self, figures: &RunFigures) -> Option<f64> {
+    pub(crate) fn of(self, figures: &RunMetrics) -> Option<f64> {
         match self {
-            FigureKind::Wall => Some(figures.wall),
-            FigureKind::Cpu => Some(figures.cpu()),
-            FigureKind::Client => figures.client,
-            FigureKind::Rss => Some(figures.rss),
-            FigureKind::FirstByte => figures.first_byte,
+            MetricKind::Wall => Some(figures.wall),
+            MetricKind::Cpu => Some(figures.cpu()),
+            MetricKind::Client => figures.client,
+            MetricKind::Rss => Some(figures.rss),
+            MetricKind::FirstByte => figures.first_byte,
         }
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            FigureKind::Wall => "wall",
-            FigureKind::Cpu => "CPU",
-            FigureKind::Client => "CPU without the reader",
-            FigureKind::Rss => "peak memory",
-            FigureKind::FirstByte => "first byte",
+            MetricKind::Wall => "wall",
+            MetricKind::Cpu => "CPU",
+            MetricKind::Client => "CPU without the reader",
+            MetricKind::Rss => "peak memory",
+            MetricKind::FirstByte => "first byte",
         }
     }
 
     /// Converts a result to a readable unit, and returns both. CPU time becomes s/GB if the work is
     /// counted in bytes.
-    pub(crate) fn readable(self, value: f64, unit: WorkUnit) -> (f64, &'static str) {
+    pub(crate) fn readable(self, value: f64, unit: WorkPerRun) -> (f64, &'static str) {
         match (self, unit) {
-            (FigureKind::Cpu | FigureKind::Client, WorkUnit::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
-            (FigureKind::Rss, _) => (value / 1024.0, "MB"),
+            (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
+            (MetricKind::Rss, _) => (value / 1024.0, "MB"),
             _ => (value, "s"),
         }
     }
 
     /// Returns a result and its unit as text. CPU time is shown for each request if the work is
     /// counted in requests.
-    pub(crate) fn words(self, value: f64, unit: WorkUnit) -> String {
-        if let (FigureKind::Cpu | FigureKind::Client, WorkUnit::Requests(requests @ 2..)) = (self, unit) {
+    pub(crate) fn words(self, value: f64, unit: WorkPerRun) -> String {
+        if let (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Requests(requests @ 2..)) = (self, unit) {
             return format!("{:.1} µs a request", value * 1e6 / requests as f64);
         }
         match self.readable(value, unit) {
@@ -230,12 +230,12 @@ mod tests {
 
     #[test]
     fn cpu_is_per_gigabyte_for_byte_jobs() {
-        assert_eq!(FigureKind::Cpu.readable(0.5, WorkUnit::Bytes(2_000_000_000)), (0.25, "s/GB"));
-        assert_eq!(FigureKind::Cpu.readable(0.5, WorkUnit::Requests(2)), (0.5, "s"));
-        assert_eq!(FigureKind::Rss.readable(2048.0, WorkUnit::Run), (2.0, "MB"));
-        assert_eq!(FigureKind::Cpu.words(0.5, WorkUnit::Requests(10_000)), "50.0 µs a request");
-        assert_eq!(FigureKind::Cpu.words(0.0015, WorkUnit::Requests(1)), "1.50 ms");
-        assert_eq!(FigureKind::Wall.words(0.5, WorkUnit::Requests(10_000)), "0.500 s");
-        assert_eq!(FigureKind::Rss.words(2048.0, WorkUnit::Run), "2.0 MB");
+        assert_eq!(MetricKind::Cpu.readable(0.5, WorkPerRun::Bytes(2_000_000_000)), (0.25, "s/GB"));
+        assert_eq!(MetricKind::Cpu.readable(0.5, WorkPerRun::Requests(2)), (0.5, "s"));
+        assert_eq!(MetricKind::Rss.readable(2048.0, WorkPerRun::Run), (2.0, "MB"));
+        assert_eq!(MetricKind::Cpu.words(0.5, WorkPerRun::Requests(10_000)), "50.0 µs a request");
+        assert_eq!(MetricKind::Cpu.words(0.0015, WorkPerRun::Requests(1)), "1.50 ms");
+        assert_eq!(MetricKind::Wall.words(0.5, WorkPerRun::Requests(10_000)), "0.500 s");
+        assert_eq!(MetricKind::Rss.words(2048.0, WorkPerRun::Run), "2.0 MB");
     }
 }

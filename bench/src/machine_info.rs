@@ -1,6 +1,6 @@
 //! A description of the machine on which the bench runs.
 
-use crate::record::MachineInfo;
+use crate::bench_record::MachineInfo;
 
 /// Returns the description of this machine. `name` replaces its host name.
 pub(crate) fn this(name: Option<&str>) -> MachineInfo {

@@ -15,23 +15,23 @@
 //! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`job_part`]).
 //! [`rounds`] runs them in turn after a warm-up round. [`measure`] takes wall time, CPU time and
 //! peak memory of all processes of a contestant. [`terminal_table`] prints medians and ratios.
-//! [`record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and the
+//! [`bench_record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and the
 //! README's figures from it. [`run`] divides the time among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run, so ratios to a peer in the same round are what counts.
 
+mod bench_record;
 mod body_files;
 mod digest;
 mod installed_programs;
-mod instructions;
+mod instruction_counts;
 mod job_part;
 mod jobs;
-mod least_work;
 mod machine_info;
 mod measure;
+mod minimal_programs;
 mod one_core;
 mod options;
-mod record;
 mod rounds;
 mod run;
 mod scorecard;
@@ -66,10 +66,10 @@ fn start() -> Result<ExitCode> {
             }
         }
         BenchCommand::Measure(run) => return measure::in_this_process(&run),
-        BenchCommand::Limit(arguments) => least_work::run(&arguments)?,
+        BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,
         BenchCommand::Render(arguments) => scorecard::run(&arguments)?,
-        BenchCommand::Instructions(arguments) => return instructions::run(&arguments),
+        BenchCommand::Instructions(arguments) => return instruction_counts::run(&arguments),
         BenchCommand::Run(options) => return run::run(&options),
     }
     Ok(ExitCode::SUCCESS)

@@ -34,7 +34,7 @@ use crate::{Result, installed_programs};
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The command that the helper process runs and measures.
-pub(crate) struct MeasuredRun {
+pub(crate) struct MeasuredCommand {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
     pub(crate) reader: OutputReader,
@@ -85,7 +85,7 @@ pub(crate) enum RunOutput {
 
 /// The measured cost of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RunFigures {
+pub(crate) struct RunMetrics {
     /// The time from the start to the end, in seconds.
     #[serde(rename = "wall_s")]
     pub(crate) wall: f64,
@@ -107,7 +107,7 @@ pub(crate) struct RunFigures {
     pub(crate) first_byte: Option<f64>,
 }
 
-impl RunFigures {
+impl RunMetrics {
     /// Returns user and system time together, in seconds.
     pub(crate) fn cpu(&self) -> f64 {
         self.user + self.sys
@@ -117,7 +117,7 @@ impl RunFigures {
 /// Runs `argv` in the job's working directory. Returns the cost, or a message why the command
 /// failed. In a shell command, haul, curl and this program are `$HAUL`, `$CURL`, `$SYSTEM_CURL` and
 /// `$BENCH`, and the peers that were built for the bench are in PATH.
-pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunFigures, String>> {
+pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunMetrics, String>> {
     run_within(bench, argv, out, LIMIT)
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn run_within(
     argv: &[String],
     out: RunOutput,
     limit: Duration,
-) -> Result<Result<RunFigures, String>> {
+) -> Result<Result<RunMetrics, String>> {
     let dir = &bench.work;
     let figures = dir.join("figures.json");
     let [name, arguments @ ..] = argv else { return Ok(Err("no program".to_owned())) };
@@ -165,7 +165,7 @@ pub(crate) fn run_within(
 
 /// Measures a command in the helper process, which [`run`] has started. Returns the command's exit
 /// code.
-pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
+pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);
     let (mut cat, mut watcher) = (None, None);
@@ -206,7 +206,7 @@ pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
         std::fs::write(file, print.line())?;
     }
     let [user, sys] = [used.user, used.sys].map(|time| time / f64::from(times));
-    let figures = RunFigures { wall, user, sys, rss: used.rss, client, first_byte };
+    let figures = RunMetrics { wall, user, sys, rss: used.rss, client, first_byte };
     std::fs::write(&run.figures, serde_json::to_vec(&figures)?)?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))

@@ -5,7 +5,7 @@
 //! matter more than the clients, and it differs from process to process.
 //!
 //! ```ignore
-//! let _turns = OneCore::hold()?;
+//! let _turns = SingleCoreGuard::hold()?;
 //! let server = SiteServer::start(site, root, work, embedded)?;
 //! ```
 
@@ -15,24 +15,24 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// A guard. Until it is dropped, this thread runs on one processor. So do all processes and threads
 /// that it starts.
-pub(crate) struct OneCore {
+pub(crate) struct SingleCoreGuard {
     before: CpuSet,
 }
 
-impl OneCore {
+impl SingleCoreGuard {
     /// Restricts this thread to the first of the processors that it may run on.
-    pub(crate) fn hold() -> io::Result<OneCore> {
+    pub(crate) fn hold() -> io::Result<SingleCoreGuard> {
         let before = sched_getaffinity(None)?;
         let mut one = CpuSet::new();
         if let Some(first) = (0..CpuSet::MAX_CPU).find(|&cpu| before.is_set(cpu)) {
             one.set(first);
         }
         sched_setaffinity(None, &one)?;
-        Ok(OneCore { before })
+        Ok(SingleCoreGuard { before })
     }
 }
 
-impl Drop for OneCore {
+impl Drop for SingleCoreGuard {
     fn drop(&mut self) {
         // The processors from before cannot all be gone.
         let _ = sched_setaffinity(None, &self.before);
@@ -47,7 +47,7 @@ mod tests {
     fn one_core_restricts_processors_until_dropped() {
         let count = || sched_getaffinity(None).unwrap().count();
         let before = count();
-        let held = OneCore::hold().unwrap();
+        let held = SingleCoreGuard::hold().unwrap();
         assert_eq!(count(), 1);
         assert_eq!(std::thread::spawn(count).join().unwrap(), 1, "threads started meanwhile");
         drop(held);

@@ -7,7 +7,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::Result;
-use crate::measure::{MeasuredRun, OutputReader};
+use crate::measure::{MeasuredCommand, OutputReader};
 
 pub(crate) const USAGE: &str = "\
 bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
@@ -45,10 +45,10 @@ pub(crate) enum BenchCommand {
     List,
     /// Runs one command and writes its cost. The bench calls itself for this; see
     /// [`crate::measure`].
-    Measure(MeasuredRun),
-    /// Compares instruction counts with the baseline; see [`crate::instructions`].
+    Measure(MeasuredCommand),
+    /// Compares instruction counts with the baseline; see [`crate::instruction_counts`].
     Instructions(Vec<String>),
-    /// Runs a program that does the minimum of work; see [`crate::least_work`].
+    /// Runs a program that does the minimum of work; see [`crate::minimal_programs`].
     Limit(Vec<String>),
     /// Reads packages from a mirror; see [`crate::jobs::package_fetcher`].
     ReadPackages(Vec<String>),
@@ -116,7 +116,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
                 let usage = "--measure FILE SECONDS to|times=N|cat|watch=FILE PROGRAM [ARGUMENT...]";
                 let reader = OutputReader::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
                 let program = words.next().ok_or(usage)?;
-                return Ok(BenchCommand::Measure(MeasuredRun {
+                return Ok(BenchCommand::Measure(MeasuredCommand {
                     figures,
                     limit,
                     reader,

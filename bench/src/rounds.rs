@@ -11,12 +11,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::bench_record::{ContestantRuns, PartResult, RecordedRun};
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, Contestant, ContestantRole, FigureKind, JobPart, WorkUnit};
+use crate::job_part::{Contestant, ContestantRole, JobPart, MetricKind, OutputCheck, WorkPerRun};
 use crate::jobs::JobEnvironment;
-use crate::measure::{self, RunFigures, RunOutput};
-use crate::one_core::OneCore;
-use crate::record::{ContestantRuns, CountedRun, PartResult};
+use crate::measure::{self, RunMetrics, RunOutput};
+use crate::one_core::SingleCoreGuard;
 use crate::{Result, terminal_table};
 
 /// The number of rounds to run even if the time is over, unless they take too long.
@@ -30,7 +30,7 @@ const TRACED: Duration = Duration::from_secs(5);
 
 /// The limits on the rounds of a part, in number and time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeBudget {
+pub(crate) struct RoundLimits {
     /// The maximum number of rounds that count.
     pub(crate) rounds: usize,
     /// The time after which no further round begins, unless fewer than [`MIN_ROUNDS`] are done;
@@ -38,7 +38,7 @@ pub(crate) struct TimeBudget {
     pub(crate) until: Option<Instant>,
 }
 
-impl TimeBudget {
+impl RoundLimits {
     /// Returns `true` if another round follows after `done` rounds. `each` is the time that one
     /// round takes. The first round is always run. The first [`MIN_ROUNDS`] rounds may exceed the
     /// time by half.
@@ -50,13 +50,13 @@ impl TimeBudget {
 }
 
 /// Runs the rounds of a part.
-pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Result<PartResult> {
+pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> Result<PartResult> {
     let JobPart { part, contestants, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
-    let _turns = one_core.then(OneCore::hold).transpose()?;
+    let _turns = one_core.then(SingleCoreGuard::hold).transpose()?;
     let start = Instant::now();
     // A proof warms the server up as a round would.
     let is_proven =
-        |contestant: &Contestant| matches!(contestant.check, AnswerCheck::Proof(..) | AnswerCheck::Told(Some(_), _));
+        |contestant: &Contestant| matches!(contestant.check, OutputCheck::Proof(..) | OutputCheck::Told(Some(_), _));
     let is_cold = !bench.options.smoke && !contestants.iter().any(is_proven);
     let warm_up = warm_up && is_cold;
     let mut sheet = PartResult {
@@ -106,8 +106,8 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Re
     }
     if calls && !bench.options.smoke {
         let is_quick = |entry: &ContestantRuns| {
-            let wall = entry.median(FigureKind::Wall);
-            wall.is_some_and(|wall| wall < TRACEABLE.as_secs_f64()) && unit != WorkUnit::Run
+            let wall = entry.median(MetricKind::Wall);
+            wall.is_some_and(|wall| wall < TRACEABLE.as_secs_f64()) && unit != WorkPerRun::Run
         };
         for (contestant, entry) in contestants.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry)) {
             entry.system_calls = count_calls(bench, contestant)?;
@@ -138,7 +138,7 @@ fn round(
             *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
             terminal_table::progress(contestant, &ran);
             if let Some(entries) = &mut entries {
-                entries[at].runs.push(CountedRun::new(ran, contestant.check.len()));
+                entries[at].runs.push(RecordedRun::new(ran, contestant.check.len()));
             }
         }
         took.push(began.elapsed());
@@ -150,7 +150,7 @@ fn round(
 /// takes twice as long as the fastest peer, and longer than [`LONG`]. The first contestant and the
 /// limit run in every round.
 fn resting(sheet: &PartResult) -> Vec<bool> {
-    let wall = |entry: &ContestantRuns| entry.median(FigureKind::Wall);
+    let wall = |entry: &ContestantRuns| entry.median(MetricKind::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
     let quickest = peers.filter_map(wall).min_by(f64::total_cmp);
     let enough = quickest.map_or(f64::INFINITY, |quickest| (2.0 * quickest).max(LONG));
@@ -159,10 +159,10 @@ fn resting(sheet: &PartResult) -> Vec<bool> {
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
-/// Runs the shell command of [`AnswerCheck::Proof`], if there is one, and checks its output. The
+/// Runs the shell command of [`OutputCheck::Proof`], if there is one, and checks its output. The
 /// digest is computed while the output arrives, since there may be gigabytes.
 fn prove(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<(), String>> {
-    let (AnswerCheck::Proof(shell, expected) | AnswerCheck::Told(Some(shell), expected)) = &contestant.check else {
+    let (OutputCheck::Proof(shell, expected) | OutputCheck::Told(Some(shell), expected)) = &contestant.check else {
         return Ok(Ok(()));
     };
     let argv = ["sh".to_owned(), "-c".to_owned(), shell.clone()];
@@ -173,18 +173,18 @@ fn prove(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<(), S
     Ok(ran.and_then(|_| compare(&print, expected)))
 }
 
-fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<RunFigures, String>> {
+fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<RunMetrics, String>> {
     let run = |out| measure::run(bench, &contestant.argv, out);
     match &contestant.check {
-        AnswerCheck::Proof(..) if contestant.piped => run(RunOutput::Cat),
-        AnswerCheck::Proof(..) => run(RunOutput::InARow(File::create("/dev/null")?, contestant.times)),
-        AnswerCheck::Told(_, expected) => {
+        OutputCheck::Proof(..) if contestant.piped => run(RunOutput::Cat),
+        OutputCheck::Proof(..) => run(RunOutput::InARow(File::create("/dev/null")?, contestant.times)),
+        OutputCheck::Told(_, expected) => {
             let path = bench.work.join("output");
             let ran = run(RunOutput::To(File::create(&path)?))?;
             let said = std::fs::read_to_string(&path)?;
             Ok(ran.and_then(|figures| told(&said, expected).map(|()| figures)))
         }
-        AnswerCheck::Watched(expected) => {
+        OutputCheck::Watched(expected) => {
             let path = bench.work.join("seen");
             let ran = run(RunOutput::Watch(path.clone()))?;
             let seen = std::fs::read_to_string(path).unwrap_or_default();
@@ -192,12 +192,12 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
                 compare(&OutputDigest::parse(&seen).ok_or("nothing seen")?, expected).map(|()| figures)
             }))
         }
-        AnswerCheck::Output(expected) => {
+        OutputCheck::Output(expected) => {
             let path = bench.work.join("output");
             let ran = run(RunOutput::To(File::create(&path)?))?;
             digest_and_remove(&path, ran, expected)
         }
-        AnswerCheck::File(name, expected) => {
+        OutputCheck::File(name, expected) => {
             let ran = run(RunOutput::To(File::create("/dev/null")?))?;
             digest_and_remove(&bench.work.join(name), ran, expected)
         }
@@ -208,9 +208,9 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
 /// file to overwrite, nor a disk that is still busy with this one.
 fn digest_and_remove(
     path: &Path,
-    ran: Result<RunFigures, String>,
+    ran: Result<RunMetrics, String>,
     expected: &OutputDigest,
-) -> Result<Result<RunFigures, String>> {
+) -> Result<Result<RunMetrics, String>> {
     let answered = ran.and_then(|figures| {
         let print = OutputDigest::of_file(path).map_err(|error| error.to_string())?;
         compare(&print, expected).map(|()| figures)
@@ -243,7 +243,7 @@ fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option
     let argv = [vec![strace.display().to_string()], words.to_vec(), vec![program.display().to_string()]].concat();
     let out = if contestant.piped { RunOutput::Cat } else { RunOutput::To(File::create("/dev/null")?) };
     let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACED)?;
-    if let AnswerCheck::File(written, _) = contestant.check {
+    if let OutputCheck::File(written, _) = contestant.check {
         // Missing if the run failed, which the next line notices.
         let _ = std::fs::remove_file(bench.work.join(written));
     }
@@ -268,16 +268,16 @@ fn compare(print: &OutputDigest, expected: &OutputDigest) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, sheet};
+    use crate::bench_record::tests::{entry, figures, sheet};
 
     #[test]
     fn rounds_stop_when_time_runs_out() {
         let start = Instant::now();
         let second = Duration::from_secs(1);
-        let free = TimeBudget { rounds: 7, until: None };
+        let free = RoundLimits { rounds: 7, until: None };
         assert!(free.another(0, second, start, start) && free.another(6, second, start, start + 1000 * second));
         assert!(!free.another(7, second, start, start));
-        let held = TimeBudget { rounds: 7, until: Some(start + 10 * second) };
+        let held = RoundLimits { rounds: 7, until: Some(start + 10 * second) };
         assert!(held.another(0, second, start, start + 100 * second), "one there must be");
         assert!(held.another(3, second, start, start + 9 * second));
         assert!(!held.another(3, 2 * second, start, start + 9 * second), "it would not end in time");

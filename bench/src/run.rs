@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::bench_record::{BenchRecord, PartResult, SCHEMA};
 use crate::jobs::{self, BenchJob, JobEnvironment};
 use crate::options::BenchOptions;
-use crate::record::{BenchRecord, PartResult, SCHEMA};
-use crate::rounds::{self, TimeBudget};
+use crate::rounds::{self, RoundLimits};
 use crate::{Result, installed_programs, machine_info, terminal_table};
 
 /// The name that stands for all jobs.
@@ -126,7 +126,7 @@ fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, 
             let now = Instant::now();
             now + until.saturating_duration_since(now) / left
         });
-        let sheet = rounds::run(bench, bench.admitted(card), TimeBudget { rounds, until })?;
+        let sheet = rounds::run(bench, bench.admitted(card), RoundLimits { rounds, until })?;
         if bench.options.smoke {
             terminal_table::print_right(&sheet);
         } else {
@@ -140,7 +140,7 @@ fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, 
 
 /// Returns true if every output of haul was right. Outputs of peers may be wrong.
 fn haul_is_right(sheets: &[PartResult]) -> bool {
-    let is_haul = |entry: &&crate::record::ContestantRuns| entry.role == crate::job_part::ContestantRole::Haul;
+    let is_haul = |entry: &&crate::bench_record::ContestantRuns| entry.role == crate::job_part::ContestantRole::Haul;
     let wrong: Vec<String> = sheets
         .iter()
         .flat_map(|sheet| sheet.entries.iter().map(move |entry| (sheet, entry)))
@@ -156,7 +156,7 @@ fn haul_is_right(sheets: &[PartResult]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, sheet};
+    use crate::bench_record::tests::{entry, figures, sheet};
 
     #[test]
     fn job_names_select_jobs_and_parts() {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::origin::Origin;
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 use crate::{Result, installed_programs, tls_files};
 
@@ -44,7 +44,7 @@ struct NginxProcess(Child);
 impl SiteServer {
     /// Starts a server for the files under `root`, which are the files of `site`. Temporary files
     /// go to `work`.
-    pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<SiteServer> {
+    pub(crate) fn start(site: &GeneratedSite, root: &Path, work: &Path, embedded: bool) -> Result<SiteServer> {
         match installed_programs::find("nginx").filter(|_| !embedded) {
             Some(program) => {
                 let (nginx, [addr, tls, h2]) = NginxProcess::start(&program, root, work)?;
@@ -56,7 +56,7 @@ impl SiteServer {
     }
 
     /// Starts embedded servers in this process, each on one thread.
-    pub(crate) fn embedded(site: Site, work: &Path) -> Result<SiteServer> {
+    pub(crate) fn embedded(site: GeneratedSite, work: &Path) -> Result<SiteServer> {
         let origin = Origin::builder().site(site.clone()).record(false).start()?;
         let second = Origin::builder().site(site).record(false).http2(128).start()?;
         let (addr, tls, h2) = (origin.http_addr(), origin.https_addr(), second.https_addr());

@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, Write};
 
 use crate::Result;
-use crate::job_part::{Contestant, ContestantRole, FigureKind, WorkUnit};
-use crate::measure::RunFigures;
-use crate::record::{ContestantRuns, JobGoal, PartResult};
+use crate::bench_record::{ContestantRuns, JobGoal, PartResult};
+use crate::job_part::{Contestant, ContestantRole, MetricKind, WorkPerRun};
+use crate::measure::RunMetrics;
 
 /// Shows which contestant has just run, if standard error is a terminal.
-pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunFigures, String>) {
+pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunMetrics, String>) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
         let text = match ran {
@@ -88,64 +88,64 @@ impl ResultTable {
 
 /// Returns the contestant with which a result is compared: the best peer, or the baseline if there
 /// is no peer.
-pub(crate) fn measure_of(sheet: &PartResult, what: FigureKind) -> &str {
+pub(crate) fn measure_of(sheet: &PartResult, what: MetricKind) -> &str {
     sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
 }
 
 fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
-    let quick = sheet.entries.iter().all(|entry| entry.median(FigureKind::Wall).is_none_or(|wall| wall < 0.1));
+    let quick = sheet.entries.iter().all(|entry| entry.median(MetricKind::Wall).is_none_or(|wall| wall < 0.1));
     let (time, scale) = if quick { ("ms", 1e3) } else { ("s", 1.0) };
     let column = |title: String, cell: &dyn Fn(&ContestantRuns) -> Option<String>| {
         (title, sheet.entries.iter().map(|entry| cell(entry).filter(|_| entry.fault().is_none())).collect::<Vec<_>>())
     };
-    let median = |title: String, what: FigureKind, factor: f64, digits: usize| {
+    let median = |title: String, what: MetricKind, factor: f64, digits: usize| {
         column(title, &|entry| Some(format!("{:.digits$}", entry.median(what)? * factor)))
     };
     let calls = |title: &str, by: f64| {
         column(title.to_owned(), &|entry| Some(format!("{:.1}", entry.system_calls? as f64 / by)))
     };
-    let ratio = |title: String, what: FigureKind, against: Option<&str>| {
+    let ratio = |title: String, what: MetricKind, against: Option<&str>| {
         column(title, &|entry| Some(format!("{:.2}", sheet.ratio(what, &entry.name, against?)?)))
     };
-    let best = |what: FigureKind| {
+    let best = |what: MetricKind| {
         let against = measure_of(sheet, what);
         let whose =
             if sheet.entries.iter().any(|entry| entry.role == ContestantRole::Peer) { "best peer" } else { against };
         ratio(format!("{} × {whose}", what.name()), what, Some(against))
     };
     let mut columns = vec![
-        median(format!("wall {time}"), FigureKind::Wall, scale, 3),
-        median(format!("CPU {time}"), FigureKind::Cpu, scale, 3),
+        median(format!("wall {time}"), MetricKind::Wall, scale, 3),
+        median(format!("CPU {time}"), MetricKind::Cpu, scale, 3),
     ];
     match sheet.unit {
-        WorkUnit::Requests(requests) => {
-            columns.push(median("CPU µs/req".to_owned(), FigureKind::Cpu, 1e6 / requests as f64, 1));
+        WorkPerRun::Requests(requests) => {
+            columns.push(median("CPU µs/req".to_owned(), MetricKind::Cpu, 1e6 / requests as f64, 1));
             columns.push(calls("calls/req", requests as f64));
         }
-        WorkUnit::Bytes(bytes) => {
+        WorkPerRun::Bytes(bytes) => {
             let gigabytes = bytes as f64 / 1e9;
             let speed =
-                |entry: &ContestantRuns| Some(format!("{:.0}", gigabytes * 1e3 / entry.median(FigureKind::Wall)?));
+                |entry: &ContestantRuns| Some(format!("{:.0}", gigabytes * 1e3 / entry.median(MetricKind::Wall)?));
             columns.push(column("MB/s".to_owned(), &speed));
-            columns.push(median("CPU s/GB".to_owned(), FigureKind::Cpu, 1.0 / gigabytes, 3));
-            columns.push(median("client s/GB".to_owned(), FigureKind::Client, 1.0 / gigabytes, 3));
+            columns.push(median("CPU s/GB".to_owned(), MetricKind::Cpu, 1.0 / gigabytes, 3));
+            columns.push(median("client s/GB".to_owned(), MetricKind::Client, 1.0 / gigabytes, 3));
             columns.push(calls("calls/MB", gigabytes * 1e3));
         }
-        WorkUnit::Run => {}
+        WorkPerRun::Run => {}
     }
     columns.extend([
-        median("1st byte ms".to_owned(), FigureKind::FirstByte, 1e3, 2),
-        median("RSS MB".to_owned(), FigureKind::Rss, 1.0 / 1024.0, 1),
-        best(FigureKind::Wall),
-        best(FigureKind::Cpu),
+        median("1st byte ms".to_owned(), MetricKind::FirstByte, 1e3, 2),
+        median("RSS MB".to_owned(), MetricKind::Rss, 1.0 / 1024.0, 1),
+        best(MetricKind::Wall),
+        best(MetricKind::Cpu),
     ]);
-    if sheet.entries.iter().any(|entry| entry.median(FigureKind::Client).is_some()) {
-        columns.push(best(FigureKind::Client));
+    if sheet.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
+        columns.push(best(MetricKind::Client));
     }
     let limit = sheet.limit.as_deref();
     columns.extend([
-        ratio("wall × limit".to_owned(), FigureKind::Wall, limit),
-        ratio("CPU × limit".to_owned(), FigureKind::Cpu, limit),
+        ratio("wall × limit".to_owned(), MetricKind::Wall, limit),
+        ratio("CPU × limit".to_owned(), MetricKind::Cpu, limit),
     ]);
     columns
 }
@@ -167,7 +167,7 @@ fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, sheet};
+    use crate::bench_record::tests::{entry, figures, sheet};
 
     #[test]
     fn wrong_answer_has_no_figures() {
@@ -189,7 +189,7 @@ mod tests {
     fn goal_text_says_reached_or_missed() {
         let sheet = sheet(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
         let aim = |against: Option<&str>, at_most| JobGoal {
-            what: FigureKind::Wall,
+            what: MetricKind::Wall,
             of: "haul".to_owned(),
             against: against.map(str::to_owned),
             at_most,

@@ -34,7 +34,7 @@ pub(crate) fn write_to(dir: &Path) -> Result<()> {
     let issuer = Issuer::new(ca, ca_key);
 
     let key = KeyPair::generate()?;
-    let mut leaf = CertificateParams::new(testkit::identity::NAMES.map(str::to_owned).to_vec())?;
+    let mut leaf = CertificateParams::new(testkit::test_certificates::NAMES.map(str::to_owned).to_vec())?;
     leaf.distinguished_name.push(DnType::CommonName, "haul bench origin");
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     leaf.use_authority_key_identifier_extension = true;

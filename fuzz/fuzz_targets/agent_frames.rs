@@ -4,12 +4,12 @@
 
 use std::time::Instant;
 
-use haul_cli::agent::protocol::{AgentMessage, CallMessage, FrameBuffer};
+use haul_cli::agent::protocol::{AgentMessage, CallerMessage, AgentFrameBuffer};
 use haul_cli::agent::request::AgentRequest;
 use libfuzzer_sys::fuzz_target;
 
 fn frames(parts: &[&[u8]]) -> Option<Vec<(u8, Vec<u8>)>> {
-    let mut frames = FrameBuffer::default();
+    let mut frames = AgentFrameBuffer::default();
     let mut found = Vec::new();
     for part in parts {
         frames.push(part);
@@ -27,9 +27,9 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(whole, frames(&[one, two]));
     let started = Instant::now();
     for (kind, content) in whole.unwrap_or_default() {
-        if let Ok(order) = CallMessage::from_frame(kind, &content) {
+        if let Ok(order) = CallerMessage::from_frame(kind, &content) {
             assert_eq!(order.to_frame()[5..], content);
-            if let CallMessage::Call { request, .. } = order
+            if let CallerMessage::Call { request, .. } = order
                 && let Ok(request) = AgentRequest::from_bytes(&request)
             {
                 // Another process may have written what is not handed over here; what is, comes

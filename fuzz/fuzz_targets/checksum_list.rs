@@ -2,12 +2,12 @@
 //! lines nor their line ends change the choice.
 #![no_main]
 
-use haul_cli::checksum::{ChecksumList, ExpectedDigest, NoDigest};
+use haul_cli::checksum::{ChecksumList, ExpectedDigest, DigestLookupError};
 use libfuzzer_sys::fuzz_target;
 
 const NAME: &str = "pool/a.iso";
 
-fn pick(text: &[u8], path: &str) -> Result<ExpectedDigest, NoDigest> {
+fn pick(text: &[u8], path: &str) -> Result<ExpectedDigest, DigestLookupError> {
     ChecksumList::new(text.to_vec()).pick(path)
 }
 

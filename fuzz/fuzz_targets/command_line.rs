@@ -13,8 +13,8 @@ use std::path::Path;
 use haul_cli::file_access::FileAccess;
 use haul_cli::ftp::{args, fetch_args};
 use haul_cli::parse::parse_as;
-use haul_cli::persona::Persona;
-use haul_cli::resolve::resolve;
+use haul_cli::program_persona::ProgramPersona;
+use haul_cli::build_plan::resolve;
 use libfuzzer_sys::fuzz_target;
 
 struct InputAsFiles<'a>(&'a [u8]);
@@ -33,8 +33,8 @@ fuzz_target!(|data: &[u8]| {
     let Some((&pick, text)) = data.split_first() else { return };
     let words = text.split(|byte| *byte == b'\n').map(|word| OsString::from_vec(word.to_vec()));
     let persona = match pick % 4 {
-        0 => Persona::Haul,
-        1 => Persona::Curl,
+        0 => ProgramPersona::Haul,
+        1 => ProgramPersona::Curl,
         2 => return drop(args::FtpArgs::parse(words)),
         _ => return drop(fetch_args::parse(words)),
     };

@@ -3,10 +3,10 @@
 
 use std::io::Read;
 
-use haul_cli::config_file::ConfigReader;
+use haul_cli::config_file::ConfigFileReader;
 use libfuzzer_sys::fuzz_target;
 
-type Entry = (Vec<u8>, Option<Vec<u8>>, u64);
+type ConfigEntryTuple = (Vec<u8>, Option<Vec<u8>>, u64);
 
 /// A reader that returns at most this many bytes at a time, as a pipe may do.
 struct ShortReads<'a>(&'a [u8], usize);
@@ -19,8 +19,8 @@ impl Read for ShortReads<'_> {
 }
 
 /// Returns the entries up to the first error, and whether there was an error.
-fn entries(source: impl Read) -> (Vec<Entry>, bool) {
-    let mut reader = ConfigReader::new(source);
+fn entries(source: impl Read) -> (Vec<ConfigEntryTuple>, bool) {
+    let mut reader = ConfigFileReader::new(source);
     let mut found = Vec::new();
     loop {
         match reader.next_entry() {

@@ -2,7 +2,7 @@
 //! whole body.
 #![no_main]
 
-use haul::pipeline::{Extractor, ExtractPattern};
+use haul::extraction::{Extractor, ExtractPattern};
 use libfuzzer_sys::fuzz_target;
 
 const PATTERNS: [&str; 8] =

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use haul_policy::MonotonicTime;
-use haul_policy::dns::lookup::{LookupState, NameLookup, QueryTransmit};
-use haul_policy::dns::message::RecordType;
+use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery};
+use haul_policy::dns::message::DnsRecordType;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use libfuzzer_sys::fuzz_target;
 
@@ -16,7 +16,7 @@ fuzz_target!(|input: (&str, Vec<(bool, bool, Vec<u8>)>)| {
     let Ok(mut lookup) = NameLookup::new("www.example", &config, 0) else { return };
     lookup.start(MonotonicTime(0));
     for (is_ipv6, is_tcp, mut message) in messages {
-        let record_type = if is_ipv6 { RecordType::Aaaa } else { RecordType::A };
+        let record_type = if is_ipv6 { DnsRecordType::Aaaa } else { DnsRecordType::A };
         let query = lookup.query(record_type, 7);
         // With its own header and question before it, the message gets past the first checks.
         let mut whole = query.to_bytes().expect("a valid name");
@@ -26,12 +26,12 @@ fuzz_target!(|input: (&str, Vec<(bool, bool, Vec<u8>)>)| {
         whole.append(&mut message);
         let behind_question = query.parse_response(&whole);
         for response in [raw, behind_question].into_iter().flatten() {
-            let to = QueryTransmit { record_type, server: 0, tcp: is_tcp };
+            let to = OutgoingQuery { record_type, server: 0, tcp: is_tcp };
             lookup.on_response(MonotonicTime(0), to, response);
         }
     }
     while let Some(at) = lookup.next_timeout() {
         lookup.on_timeout(at);
     }
-    assert_ne!(*lookup.state(), LookupState::Waiting);
+    assert_ne!(*lookup.state(), DnsLookupState::Waiting);
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use haul_policy::Target;
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
 use libfuzzer_sys::fuzz_target;
 
 /// Returns the directory that the URLs of all matches share: the path up to the last slash before

@@ -46,14 +46,14 @@ fn ends(version: &'static rustls::SupportedProtocolVersion) -> TlsPeers {
 }
 
 /// Encrypts records as the server of an established TLS connection does.
-struct RecordSealer {
+struct TlsRecordSealer {
     key: LessSafeKey,
     iv: [u8; 12],
     sequence: u64,
     is_v12: bool,
 }
 
-impl RecordSealer {
+impl TlsRecordSealer {
     /// Returns one encrypted record; in TLS 1.3, padding hides its length.
     fn seal(&mut self, kind: u8, content: &[u8], padding: usize) -> Vec<u8> {
         let sequence = self.sequence.to_be_bytes();
@@ -80,7 +80,7 @@ impl RecordSealer {
     }
 }
 
-fn established(ends: &TlsPeers, is_v12: bool) -> (TlsConnection, RecordSealer) {
+fn established(ends: &TlsPeers, is_v12: bool) -> (TlsConnection, TlsRecordSealer) {
     let mut client = TlsConnection::new(&ends.client, "a.example").expect("a client");
     let mut server = ServerConnection::new(Arc::clone(&ends.server)).expect("a server");
     let (mut inbox, mut flight) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ fn established(ends: &TlsPeers, is_v12: bool) -> (TlsConnection, RecordSealer) {
         _ => unreachable!("no other is offered"),
     };
     let key = LessSafeKey::new(UnboundKey::new(algorithm, key.as_ref()).expect("its length"));
-    (client, RecordSealer { key, iv: iv.as_ref().try_into().expect("twelve bytes"), sequence, is_v12 })
+    (client, TlsRecordSealer { key, iv: iv.as_ref().try_into().expect("twelve bytes"), sequence, is_v12 })
 }
 
 fuzz_target!(|data: &[u8]| {

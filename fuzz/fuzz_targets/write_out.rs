@@ -4,8 +4,8 @@
 //! The first byte is the length of the format; the rest is the fields of the response.
 #![no_main]
 
-use haul_cli::persona::Persona;
-use haul_cli::write_out::{TransferFacts, WriteOut};
+use haul_cli::program_persona::ProgramPersona;
+use haul_cli::write_out::{WriteOutValues, WriteOut};
 use haul_proto::h1::{H1Config, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
@@ -24,14 +24,14 @@ fuzz_target!(|data: &[u8]| {
     };
     let url = String::from_utf8_lossy(fields);
     let kind = head.as_ref().and_then(|head| head.get("content-type")).map(String::from_utf8_lossy);
-    let facts = TransferFacts {
+    let facts = WriteOutValues {
         response_code: 200,
         url: &url,
         content_type: kind.as_deref(),
         head: head.as_ref(),
-        ..TransferFacts::default()
+        ..WriteOutValues::default()
     };
-    for persona in [Persona::Haul, Persona::Curl] {
+    for persona in [ProgramPersona::Haul, ProgramPersona::Curl] {
         let (parsed, _) = WriteOut::parse(format);
         parsed.render(&facts, persona);
         for json in ["%{json}", "%{header_json}"] {

@@ -35,7 +35,7 @@ use tokio::sync::{Semaphore, mpsc as channel};
 
 use crate::lock::lock;
 use crate::rng::{Rng, mix};
-use timer::Timer;
+use timer::PieceTimer;
 
 /// The largest number of bytes that one direction of a connection may have in flight. A connection
 /// uses at most twice this memory.
@@ -122,15 +122,15 @@ impl RelayBuilder {
         let connections = Arc::new(AtomicU64::new(0));
         let timer = {
             let _inside = runtime.enter();
-            Arc::new(Timer::new()?)
+            Arc::new(PieceTimer::new()?)
         };
         let ticking = Arc::clone(&timer);
         runtime.spawn(async move { ticking.run().await });
-        let carrier = LinkCarrier {
+        let carrier = RelayForwarder {
             link: self.link,
             timer,
-            up: Arc::new(LinkPace::new(self.link.total_rate)),
-            down: Arc::new(LinkPace::new(self.link.total_rate)),
+            up: Arc::new(LinkRatePace::new(self.link.total_rate)),
+            down: Arc::new(LinkRatePace::new(self.link.total_rate)),
         };
         runtime.spawn(accept(listener, self.to, carrier, connections.clone()));
         Ok(Relay { addr, connections, runtime: Some(runtime) })
@@ -179,14 +179,14 @@ impl Drop for Relay {
 }
 
 /// The pace of a rate-limited link: the time at which its next byte may be sent.
-struct LinkPace {
+struct LinkRatePace {
     rate: Option<u64>,
     next: Mutex<Option<Instant>>,
 }
 
-impl LinkPace {
-    fn new(rate: Option<u64>) -> LinkPace {
-        LinkPace { rate, next: Mutex::new(None) }
+impl LinkRatePace {
+    fn new(rate: Option<u64>) -> LinkRatePace {
+        LinkRatePace { rate, next: Mutex::new(None) }
     }
 
     async fn pass(&self, len: usize) {
@@ -204,14 +204,14 @@ impl LinkPace {
 }
 
 #[derive(Clone)]
-struct LinkCarrier {
+struct RelayForwarder {
     link: LinkSettings,
-    timer: Arc<Timer>,
-    up: Arc<LinkPace>,
-    down: Arc<LinkPace>,
+    timer: Arc<PieceTimer>,
+    up: Arc<LinkRatePace>,
+    down: Arc<LinkRatePace>,
 }
 
-async fn accept(listener: TcpListener, to: SocketAddr, carrier: LinkCarrier, connections: Arc<AtomicU64>) {
+async fn accept(listener: TcpListener, to: SocketAddr, carrier: RelayForwarder, connections: Arc<AtomicU64>) {
     loop {
         let Ok((near, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -228,7 +228,7 @@ async fn accept(listener: TcpListener, to: SocketAddr, carrier: LinkCarrier, con
     }
 }
 
-impl LinkCarrier {
+impl RelayForwarder {
     async fn join(self, near: TcpStream, far: TcpStream, number: u64) {
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         if self.link.slowest().is_some() {
@@ -246,10 +246,10 @@ impl LinkCarrier {
 
     /// Relays one direction of a connection up to its end or the first error. An error closes only
     /// the side to which this direction writes; the other direction ends by itself.
-    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &LinkPace, charge: Duration, seed: u64) {
+    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &LinkRatePace, charge: Duration, seed: u64) {
         let room = Semaphore::new(self.link.room() as usize);
         let (sender, receiver) = channel::unbounded_channel();
-        let pace = LinkPace::new(self.link.rate);
+        let pace = LinkRatePace::new(self.link.rate);
         tokio::join!(self.read(from, sender, &room, charge, seed), write(to, receiver, &room, &pace, total));
     }
 
@@ -328,8 +328,8 @@ async fn write(
     mut to: OwnedWriteHalf,
     mut from: channel::UnboundedReceiver<Bytes>,
     room: &Semaphore,
-    pace: &LinkPace,
-    total: &LinkPace,
+    pace: &LinkRatePace,
+    total: &LinkRatePace,
 ) {
     while let Some(bytes) = from.recv().await {
         if bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! Code shared by the scripted peers [`raw`](crate::raw) and [`frames`](crate::frames): a listener
+//! Code shared by the scripted peers [`h1_peer`](crate::h1_peer) and [`frames`](crate::frames): a listener
 //! on loopback, a thread for each connection, and a state on which tests wait.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,11 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The listener of a peer and the state that its connections change.
 pub(crate) struct ScriptedPeer<T> {
     pub(crate) addr: SocketAddr,
-    pub(crate) shared: Arc<PeerState<T>>,
+    pub(crate) shared: Arc<ScriptedPeerState<T>>,
 }
 
 /// The state shared by the threads of a peer.
-pub(crate) struct PeerState<T> {
+pub(crate) struct ScriptedPeerState<T> {
     state: Mutex<T>,
     changed: Condvar,
     stop: AtomicBool,
@@ -33,12 +33,15 @@ impl<T: Default + Send + 'static> ScriptedPeer<T> {
     /// If no port can be bound on loopback.
     pub(crate) fn start(
         accepted: impl Fn(&mut T) + Send + 'static,
-        play: impl Fn(TcpStream, usize, &Arc<PeerState<T>>) + Send + Sync + 'static,
+        play: impl Fn(TcpStream, usize, &Arc<ScriptedPeerState<T>>) + Send + Sync + 'static,
     ) -> ScriptedPeer<T> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
         let addr = listener.local_addr().expect("a bound socket has an address");
-        let shared =
-            Arc::new(PeerState { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
+        let shared = Arc::new(ScriptedPeerState {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+        });
         let (accepting, play) = (shared.clone(), Arc::new(play));
         thread::spawn(move || {
             for number in 0.. {
@@ -66,7 +69,7 @@ impl<T> Drop for ScriptedPeer<T> {
     }
 }
 
-impl<T> PeerState<T> {
+impl<T> ScriptedPeerState<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         lock(&self.state)
     }

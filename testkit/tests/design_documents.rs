@@ -21,7 +21,7 @@ const DIRECTORIES: [(&str, &str); 5] = [
 const FILES: [(&str, &str); 3] = [
     ("P", "crates/policy/tests/advisories.rs"),
     ("E", "crates/engine/tests/suite/advisories.rs"),
-    ("C", "crates/cli/tests/suite/trust.rs"),
+    ("C", "crates/cli/tests/suite/local_security.rs"),
 ];
 
 fn root() -> PathBuf {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{PlainReply, get, parse, unchunked};
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange};
-use testkit::pattern::Pattern;
 
 const SIZE: u64 = 100_000;
 
@@ -25,7 +25,7 @@ fn small(plan: FaultPlan) -> FaultPlan {
 /// Returns `len` bytes of the source from `start` on. `version` is 0 before the change of the
 /// content, 1 after it.
 fn source(start: u64, len: u64, version: u64) -> Vec<u8> {
-    Pattern::new(1 + version).slice(start, len as usize)
+    BytePattern::new(1 + version).slice(start, len as usize)
 }
 
 fn range(origin: &FaultyOrigin, path: &str, range: &str) -> PlainReply {
@@ -85,7 +85,7 @@ fn url_query_sets_the_fault_plan_of_its_path() {
     stream.write_all(requests.as_bytes()).unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
-    let expected = Pattern::new(7).slice(0, 10);
+    let expected = BytePattern::new(7).slice(0, 10);
     assert_eq!(bytes.windows(10).filter(|window| *window == expected).count(), 2);
 
     let seen = origin.seen("q");

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use h2::{Reason, RecvStream, client};
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, BreakKind, FaultPlan, FaultyOrigin};
-use testkit::pattern::Pattern;
 use tokio::net::TcpStream;
 
 const SIZE: u64 = 300_000;
@@ -85,7 +85,7 @@ fn plan(breaks: Vec<BodyBreak>) -> FaultPlan {
 }
 
 fn source(start: u64, end: u64) -> Vec<u8> {
-    Pattern::new(1).slice(start, (end - start) as usize)
+    BytePattern::new(1).slice(start, (end - start) as usize)
 }
 
 #[test]

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use common::{get, parse, talk, unchunked};
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use testkit::byte_pattern;
 use testkit::origin::Origin;
-use testkit::pattern;
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 fn start() -> Origin {
-    Origin::builder().site(Site::scaled(7, 9)).start().unwrap()
+    Origin::builder().site(GeneratedSite::scaled(7, 9)).start().unwrap()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn chunked_and_close_framings_deliver_the_bytes() {
 #[test]
 fn codings_follow_route_and_accept_encoding() {
     let origin = start();
-    let plain = pattern::text(7, 50_000);
+    let plain = byte_pattern::text(7, 50_000);
     for (route, token) in
         [("gzip", "gzip"), ("deflate", "deflate"), ("rawdeflate", "deflate"), ("br", "br"), ("zstd", "zstd")]
     {
@@ -195,7 +195,7 @@ fn tls_certificate_is_valid_under_the_authority() {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let config = Arc::new(config);
-    for name in testkit::identity::NAMES {
+    for name in testkit::test_certificates::NAMES {
         let session = ClientConnection::new(config.clone(), name.try_into().unwrap()).unwrap();
         let stream = TcpStream::connect(origin.https_addr()).unwrap();
         let request = format!("GET /close/100000 HTTP/1.1\r\nHost: {name}\r\n\r\n");

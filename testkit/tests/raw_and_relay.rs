@@ -7,8 +7,8 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::get;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 use testkit::relay::Relay;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -21,7 +21,7 @@ fn ask(peer: &RawPeer) -> TcpStream {
 
 #[test]
 fn scripts_are_played_one_per_connection() {
-    let script = |text: &str| vec![Step::ReadHead, Step::send_bytewise(text), Step::Close];
+    let script = |text: &str| vec![ScriptStep::ReadHead, ScriptStep::send_bytewise(text), ScriptStep::Close];
     let peer = RawPeer::start(vec![script("one"), script("two")]);
     for expected in ["one", "two"] {
         let mut text = String::new();
@@ -36,8 +36,13 @@ fn scripts_are_played_one_per_connection() {
 
 #[test]
 fn heads_and_bodies_are_read_separately() {
-    let peer =
-        RawPeer::always(vec![Step::ReadHead, Step::ReadBytes(3), Step::ReadHead, Step::send("done"), Step::ReadToEnd]);
+    let peer = RawPeer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::ReadBytes(3),
+        ScriptStep::ReadHead,
+        ScriptStep::send("done"),
+        ScriptStep::ReadToEnd,
+    ]);
     let mut stream = TcpStream::connect(peer.addr()).unwrap();
     stream.write_all(b"POST / HTTP/1.1\r\n\r\nabcGET / HTTP/1.1\r\n\r\nrest").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -50,8 +55,8 @@ fn heads_and_bodies_are_read_separately() {
 #[test]
 fn reset_and_close_are_distinct() {
     let peer = RawPeer::start(vec![
-        vec![Step::ReadHead, Step::send("abc"), Step::Await(1), Step::Reset],
-        vec![Step::ReadHead, Step::send("abc"), Step::HalfClose, Step::ReadToEnd],
+        vec![ScriptStep::ReadHead, ScriptStep::send("abc"), ScriptStep::Await(1), ScriptStep::Reset],
+        vec![ScriptStep::ReadHead, ScriptStep::send("abc"), ScriptStep::HalfClose, ScriptStep::ReadToEnd],
     ]);
     let mut stream = ask(&peer);
     stream.read_exact(&mut [0; 3]).unwrap();
@@ -66,7 +71,7 @@ fn reset_and_close_are_distinct() {
 
 #[test]
 fn flood_ends_when_the_client_leaves() {
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::SendRepeatedly(vec![b'x'; 65_536], u64::MAX)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::SendRepeatedly(vec![b'x'; 65_536], u64::MAX)]);
     let mut stream = ask(&peer);
     stream.read_exact(&mut [0; 100_000]).unwrap();
     drop(stream);
@@ -76,9 +81,9 @@ fn flood_ends_when_the_client_leaves() {
 #[test]
 fn cut_ends_tls_without_close_notify() {
     use rustls::pki_types::pem::PemObject;
-    let identity = testkit::identity::Identity::generate();
-    let script = |end| vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\n\r\nabc"), end];
-    let peer = RawPeer::start_tls(vec![script(Step::Close), script(Step::Cut)], &identity, &[]);
+    let identity = testkit::test_certificates::TestCertificates::generate();
+    let script = |end| vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\n\r\nabc"), end];
+    let peer = RawPeer::start_tls(vec![script(ScriptStep::Close), script(ScriptStep::Cut)], &identity, &[]);
     let mut roots = rustls::RootCertStore::empty();
     roots.add(rustls::pki_types::CertificateDer::from_pem_slice(identity.ca_pem().as_bytes()).unwrap()).unwrap();
     let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());

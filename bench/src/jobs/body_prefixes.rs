@@ -7,14 +7,14 @@
 use std::fs;
 use std::time::Duration;
 
-use testkit::identity::Identity;
-use testkit::packages::{Catalogue, Package, PackageMirror};
+use testkit::packages::{Package, PackageCatalogue, PackageMirror};
 use testkit::relay::Relay;
+use testkit::test_certificates::TestCertificates;
 
 use super::{BenchJob, JobEnvironment, shell, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::tls_files::CA;
 
 pub(super) const JOB: BenchJob =
@@ -25,11 +25,11 @@ const CALLS: usize = 70;
 const PREFIX: usize = 4 << 10;
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let catalogue = Catalogue::new(bench.options.seed, bench.count(CALLS));
+    let catalogue = PackageCatalogue::new(bench.options.seed, bench.count(CALLS));
     let packages = catalogue.packages();
     bench.write_lines("names", packages.iter().map(|package| package.name.clone()))?;
     let prefixes: Vec<u8> = packages.iter().flat_map(prefix).copied().collect();
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     fs::write(bench.work.join(CA), identity.ca_pem())?;
     let mut cards = Vec::new();
     for (part, tls) in [("plain", false), ("tls", true)] {
@@ -42,17 +42,17 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         };
         let agent = with_agent(&calls("$HAUL --agent=$dir/a"));
         let entries = vec![
-            shell("haul agent", agent, AnswerCheck::Output(OutputDigest::of(&prefixes))),
-            shell("haul", calls("$HAUL"), AnswerCheck::Output(OutputDigest::of(&prefixes))),
-            shell("curl", calls("$CURL"), AnswerCheck::Output(OutputDigest::of(&prefixes))),
-            shell("curl, system", calls("$SYSTEM_CURL"), AnswerCheck::Output(OutputDigest::of(&prefixes))),
+            shell("haul agent", agent, OutputCheck::Output(OutputDigest::of(&prefixes))),
+            shell("haul", calls("$HAUL"), OutputCheck::Output(OutputDigest::of(&prefixes))),
+            shell("curl", calls("$CURL"), OutputCheck::Output(OutputDigest::of(&prefixes))),
+            shell("curl, system", calls("$SYSTEM_CURL"), OutputCheck::Output(OutputDigest::of(&prefixes))),
         ];
         cards.push(JobPart {
             part,
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
-            goals: vec![PartGoal::ratio(FigureKind::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
+            goals: vec![PartGoal::ratio(MetricKind::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
             rounds: 3,
             warm_up: false,
             one_core: false,
@@ -62,7 +62,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                 if tls { ", TLS 1.3" } else { "" },
                 RTT.as_millis()
             ),
-            unit: WorkUnit::Requests(packages.len()),
+            unit: WorkPerRun::Requests(packages.len()),
         });
         bench.hold((mirror, relay));
     }

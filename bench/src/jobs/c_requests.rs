@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{BenchJob, JobEnvironment, home};
-use crate::body_files::BodyFiles;
+use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
-use crate::one_core::OneCore;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::one_core::SingleCoreGuard;
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
 
@@ -27,20 +27,24 @@ pub(crate) const FORM: &str = "user=somebody&password=secret&remember=yes";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     compile(&bench.work)?;
-    let bodies = BodyFiles::new(&home().join("work"), bench.options.seed)?;
+    let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
     let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
-    let _turns = OneCore::hold()?;
-    let files =
-        SiteServer::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
+    let _turns = SingleCoreGuard::hold()?;
+    let files = SiteServer::start(
+        &testkit::site::GeneratedSite::scaled(1, 12),
+        bodies.root(),
+        &bench.work,
+        bench.options.embedded,
+    )?;
     // nginx does not answer a POST to a file. The answer has a fixed length: one that described the
     // request would include the connection's number.
-    let forms = SiteServer::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
+    let forms = SiteServer::embedded(testkit::site::GeneratedSite::scaled(1, 12), &bench.work)?;
     let part = |part, server: &SiteServer, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
         let count = bench.count(count);
         let all = OutputDigest { len: length * count as u64, sha256: String::new() };
         let contestant = |name, way: &str| {
             let argv = words(way, server, path, count, form);
-            Contestant { name, argv, piped: false, times: 1, check: AnswerCheck::Told(None, all.clone()) }
+            Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
         };
         JobPart {
             part,
@@ -48,21 +52,21 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             baseline: CURL,
             limit: Some(LIMIT),
             goals: vec![
-                PartGoal::ratio(FigureKind::Cpu, HAUL, LIMIT, goal),
-                PartGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0),
+                PartGoal::ratio(MetricKind::Cpu, HAUL, LIMIT, goal),
+                PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 1.0),
             ],
             rounds: 7,
             warm_up: false,
             one_core: true,
             calls: true,
             server: server.name.clone(),
-            unit: WorkUnit::Requests(count),
+            unit: WorkPerRun::Requests(count),
         }
     };
     let cards = vec![
-        part("small", &files, &BodyFiles::path(small.len), small.len, 20_000, None, 1.3),
-        part("page", &files, &BodyFiles::path(page.len), page.len, 4_000, None, 1.6),
-        part("post", &forms, &BodyFiles::path(small.len), small.len, 10_000, Some(FORM), 1.4),
+        part("small", &files, &LargeBodyFiles::path(small.len), small.len, 20_000, None, 1.3),
+        part("page", &files, &LargeBodyFiles::path(page.len), page.len, 4_000, None, 1.6),
+        part("post", &forms, &LargeBodyFiles::path(small.len), small.len, 10_000, Some(FORM), 1.4),
     ];
     bench.hold(files);
     bench.hold(forms);

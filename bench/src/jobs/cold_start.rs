@@ -3,8 +3,8 @@
 use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, in_a_row};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
-use crate::one_core::OneCore;
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::one_core::SingleCoreGuard;
 use crate::tls_files::write_roots;
 
 pub(super) const JOB: BenchJob = BenchJob {
@@ -15,18 +15,18 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
-    let _turns = OneCore::hold()?;
+    let _turns = SingleCoreGuard::hold()?;
     let server = files.serve(bench)?;
     let card = |part, url: String, options: &str, name: String| {
         let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
         let entry = |name: &'static str, tool: &str, program: &str| {
-            let proof = AnswerCheck::Proof(line(program, ""), OutputDigest::of(b"small\n"));
+            let proof = OutputCheck::Proof(line(program, ""), OutputDigest::of(b"small\n"));
             in_a_row(name, &line(tool, "-o /dev/null "), proof)
         };
         let mut entries = vec![entry("haul", "haul", "$HAUL"), entry("curl", "curl", "$CURL")];
         entries.push(entry("curl, system", SYSTEM_CURL, "$SYSTEM_CURL"));
         if part == "plain" {
-            let proof = |line: &str| AnswerCheck::Proof(format!("{line} {url}"), OutputDigest::of(b"small\n"));
+            let proof = |line: &str| OutputCheck::Proof(format!("{line} {url}"), OutputDigest::of(b"small\n"));
             entries.push(in_a_row("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
             entries.push(in_a_row("htcat", &format!("htcat {url}"), proof("htcat")));
         }
@@ -36,16 +36,16 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             baseline: "curl",
             limit: None,
             goals: vec![
-                PartGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0),
-                PartGoal::ratio(FigureKind::Wall, "haul", "curl", 1.0),
-                PartGoal::ratio(FigureKind::Cpu, "haul", "curl, system", if part == "plain" { 0.5 } else { 0.6 }),
+                PartGoal::ratio(MetricKind::Cpu, "haul", "curl", 1.0),
+                PartGoal::ratio(MetricKind::Wall, "haul", "curl", 1.0),
+                PartGoal::ratio(MetricKind::Cpu, "haul", "curl, system", if part == "plain" { 0.5 } else { 0.6 }),
             ],
             rounds: 30,
             warm_up: true,
             one_core: true,
             calls: true,
             server: name,
-            unit: WorkUnit::Requests(1),
+            unit: WorkPerRun::Requests(1),
         }
     };
     let url = format!("https://{}/small", server.tls);

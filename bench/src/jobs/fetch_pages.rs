@@ -6,7 +6,7 @@ use std::fs::File;
 use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain, shell};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::measure::{self, RunOutput};
 
 pub(super) const JOB: BenchJob =
@@ -23,14 +23,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let paths = files.site.as_paths();
     bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
     let lines = sorted_lines(bench, &files)?;
     let entries = vec![
         plain(
             ANY_ORDER,
             "haul -s --unordered -o /dev/null --input-file list",
             // Pages in any order: their lines, sorted, are always the same.
-            AnswerCheck::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
+            OutputCheck::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
         ),
         shell(IN_ORDER, "$HAUL -s --input-file list | cat >/dev/null", proof("$HAUL -s --input-file list | cat")),
         plain(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
@@ -50,16 +50,16 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         baseline: PARALLEL,
         limit: None,
         goals: vec![
-            PartGoal::ratio(FigureKind::Wall, ANY_ORDER, PARALLEL, 0.7),
-            PartGoal::ratio(FigureKind::Cpu, ANY_ORDER, PARALLEL, 0.7),
-            PartGoal::ratio(FigureKind::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
+            PartGoal::ratio(MetricKind::Wall, ANY_ORDER, PARALLEL, 0.7),
+            PartGoal::ratio(MetricKind::Cpu, ANY_ORDER, PARALLEL, 0.7),
+            PartGoal::ratio(MetricKind::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
         ],
         rounds: 9,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(paths.len()),
+        unit: WorkPerRun::Requests(paths.len()),
     }])
 }
 

@@ -3,7 +3,7 @@
 use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, at_most};
 use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
@@ -27,7 +27,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     // In separate files, so that mixed-up bodies would show.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
-        AnswerCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
+        OutputCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
     };
     let contestants = vec![
         plain(HAUL, "haul -s --threads 1 -K null.cfg", proof("$HAUL -s --threads 1 -K files.cfg")),
@@ -45,12 +45,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(contestants),
         baseline: CURL,
         limit: None,
-        goals: vec![PartGoal::most(FigureKind::Cpu, HAUL, 0.10), PartGoal::most(FigureKind::Rss, HAUL, MEMORY_MB)],
+        goals: vec![PartGoal::most(MetricKind::Cpu, HAUL, 0.10), PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB)],
         rounds: 5,
         warm_up: true,
         one_core: false,
         calls: true,
         server,
-        unit: WorkUnit::Bytes(len * BODIES as u64),
+        unit: WorkPerRun::Bytes(len * BODIES as u64),
     }])
 }

@@ -3,7 +3,7 @@
 use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, at_most};
 use super::{BenchJob, H2LOAD, JobEnvironment, h2load, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
@@ -28,7 +28,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     // In separate files, so that mixed-up bodies would show.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
-        AnswerCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all_short.clone())
+        OutputCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all_short.clone())
     };
     let haul = "-s --threads 1 --parallel-max 50 --cacert ca.pem -K";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
@@ -51,9 +51,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         baseline: CURL,
         limit: Some(H2LOAD),
         goals: vec![
-            PartGoal::most(FigureKind::Cpu, HAUL, 0.32),
-            PartGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0 / 2.7),
-            PartGoal::ratio(FigureKind::Wall, HAUL, LIBCURL, 1.0),
+            PartGoal::most(MetricKind::Cpu, HAUL, 0.32),
+            PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 1.0 / 2.7),
+            PartGoal::ratio(MetricKind::Wall, HAUL, LIBCURL, 1.0),
         ],
         // A round moves 20 GB: with a fourth one, or a warm-up, the job would take longer than all
         // others.
@@ -62,6 +62,6 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         one_core: false,
         calls: true,
         server,
-        unit: WorkUnit::Bytes(len * BODIES as u64),
+        unit: WorkPerRun::Bytes(len * BODIES as u64),
     }])
 }

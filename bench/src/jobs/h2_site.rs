@@ -3,7 +3,7 @@
 use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, h2load, pages_in_order, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "h2-site", about: "5,703 pages over one HTTP/2 connection", set_up };
 
@@ -16,7 +16,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let paths = files.site.as_paths();
     bench.write_page_lists(&format!("https://{}", server.h2), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
@@ -35,7 +35,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         plain(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
-            AnswerCheck::Told(
+            OutputCheck::Told(
                 Some(format!(
                     "{easyget} --to page. --list list && seq -f page.%.0f {0} | xargs cat; rm page.*",
                     paths.len()
@@ -52,12 +52,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
-        goals: vec![PartGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.7)],
+        goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, PARALLEL, 0.7)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(paths.len()),
+        unit: WorkPerRun::Requests(paths.len()),
     }])
 }

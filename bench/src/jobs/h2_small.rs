@@ -5,7 +5,7 @@ use super::large_bodies::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SMALL, SiteFiles, h2load, plain, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };
@@ -21,7 +21,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let urls: Vec<String> = (0..REPLIES).map(|n| format!("https://{host}/bytes/{SMALL}?{n}")).collect();
     bench.write_url_lists(&urls)?;
     let all = OutputDigest::of(&small_body(bench.options.seed).repeat(REPLIES));
-    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), all.clone());
+    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --cacert ca.pem";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
@@ -41,7 +41,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         plain(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
-            AnswerCheck::Told(Some(format!("{easyget} --list list")), all.clone()),
+            OutputCheck::Told(Some(format!("{easyget} --list list")), all.clone()),
         ),
         h2load(REPLIES, "-i list", all.clone()),
     ];
@@ -52,12 +52,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
-        goals: vec![PartGoal::ratio(FigureKind::Cpu, HAUL, H2LOAD, 1.3)],
+        goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, H2LOAD, 1.3)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(REPLIES),
+        unit: WorkPerRun::Requests(REPLIES),
     }])
 }

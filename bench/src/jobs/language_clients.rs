@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use super::c_requests::{self, FORM, PAGE};
 use super::{JobEnvironment, home};
 use crate::Result;
-use crate::body_files::BodyFiles;
+use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
-use crate::one_core::OneCore;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::one_core::SingleCoreGuard;
 use crate::server::SiteServer;
 
 /// A client: the displayed name, its name as an argument of the program, and the module that it
@@ -21,7 +21,7 @@ pub(super) type LanguageClient = (&'static str, &'static str, &'static str);
 const LIMIT: &str = "send + recv, C";
 
 /// The settings of a job in which a program of some language sends requests one at a time.
-pub(super) struct OneByOneJob<'a> {
+pub(super) struct SequentialRequestsJob<'a> {
     /// The command: the interpreter and the path of the program.
     pub(super) script: &'a [&'a str],
     /// The clients that are installed and take part in the job.
@@ -39,14 +39,14 @@ pub(super) struct OneByOneJob<'a> {
     pub(super) replaced: Option<(&'static str, &'static str, f64)>,
 }
 
-impl OneByOneJob<'_> {
+impl SequentialRequestsJob<'_> {
     /// Creates the parts of the job. Their servers run until the job is over.
     pub(super) fn cards(&self, bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         c_requests::compile(&bench.work)?;
-        let bodies = BodyFiles::new(&home().join("work"), bench.options.seed)?;
+        let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
         let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
-        let site = testkit::site::Site::scaled(1, 12);
-        let _turns = OneCore::hold()?;
+        let site = testkit::site::GeneratedSite::scaled(1, 12);
+        let _turns = SingleCoreGuard::hold()?;
         let files = SiteServer::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
         // nginx does not answer a POST to a file.
         let forms = SiteServer::embedded(site, &bench.work)?;
@@ -56,12 +56,19 @@ impl OneByOneJob<'_> {
         let mut cards = vec![
             self.card(bench, "small", &files, small.len, of_small, None),
             self.card(bench, "page", &files, page.len, of_page, None),
-            OneByOneJob { clients: &quick, ..*self }.card(bench, "post", &forms, small.len, of_post, Some(FORM)),
+            SequentialRequestsJob { clients: &quick, ..*self }.card(
+                bench,
+                "post",
+                &forms,
+                small.len,
+                of_post,
+                Some(FORM),
+            ),
         ];
         if !slow.is_empty() {
             let beside = quick.iter().filter(|(name, ..)| *name == self.haul);
             let clients: Vec<_> = beside.chain(&slow).copied().collect();
-            let few = OneByOneJob { clients: &clients, replaced: None, ..*self };
+            let few = SequentialRequestsJob { clients: &clients, replaced: None, ..*self };
             cards.push(few.card(bench, "post-few", &forms, small.len, (of_post.0 / 20, None), Some(FORM)));
         }
         bench.hold(files);
@@ -83,17 +90,17 @@ impl OneByOneJob<'_> {
         let contestant = |name, program: &[&str], way: &str| {
             let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
             let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
-            argv.extend([way.to_owned(), host, port, BodyFiles::path(length), count.to_string()]);
+            argv.extend([way.to_owned(), host, port, LargeBodyFiles::path(length), count.to_string()]);
             argv.extend(form.map(str::to_owned));
-            Contestant { name, argv, piped: false, times: 1, check: AnswerCheck::Told(None, all.clone()) }
+            Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
         };
         let mut contestants: Vec<_> =
             self.clients.iter().map(|&(name, way, _)| contestant(name, self.script, way)).collect();
         contestants.push(contestant(LIMIT, &["./requests"], "limit"));
         let mut goals: Vec<_> =
-            goal.map(|goal| PartGoal::ratio(FigureKind::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
-        goals.extend(peers(self.clients).map(|peer| PartGoal::ratio(FigureKind::Cpu, self.haul, peer, 1.0)));
-        goals.extend(self.replaced.map(|(with, without, most)| PartGoal::ratio(FigureKind::Cpu, with, without, most)));
+            goal.map(|goal| PartGoal::ratio(MetricKind::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
+        goals.extend(peers(self.clients).map(|peer| PartGoal::ratio(MetricKind::Cpu, self.haul, peer, 1.0)));
+        goals.extend(self.replaced.map(|(with, without, most)| PartGoal::ratio(MetricKind::Cpu, with, without, most)));
         JobPart {
             part,
             contestants,
@@ -106,7 +113,7 @@ impl OneByOneJob<'_> {
             one_core: true,
             calls: true,
             server: server.name.clone(),
-            unit: WorkUnit::Requests(count),
+            unit: WorkPerRun::Requests(count),
         }
     }
 }

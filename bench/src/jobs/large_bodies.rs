@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 use super::{JobEnvironment, plain};
 use crate::Result;
-use crate::body_files::BodyFiles;
+use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, Contestant};
+use crate::job_part::{Contestant, OutputCheck};
 use crate::server::SiteServer;
 use crate::tls_files;
 
@@ -31,15 +31,15 @@ const SAY: &str = "%{size_download}";
 
 /// A running server whose site contains large bodies.
 pub(super) struct BodyServer {
-    bodies: BodyFiles,
+    bodies: LargeBodyFiles,
     pub(super) server: SiteServer,
 }
 
 impl BodyServer {
     pub(super) fn open(bench: &JobEnvironment) -> Result<BodyServer> {
         let work = super::home().join("work");
-        let bodies = BodyFiles::new(&work, bench.options.seed)?;
-        let site = Site::scaled(bench.options.seed, 1);
+        let bodies = LargeBodyFiles::new(&work, bench.options.seed)?;
+        let site = GeneratedSite::scaled(bench.options.seed, 1);
         let server = SiteServer::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
         Ok(BodyServer { bodies, server })
     }
@@ -48,7 +48,7 @@ impl BodyServer {
     /// relay in front of it.
     pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
-            url: format!("http://{addr}{}", BodyFiles::path(len)),
+            url: format!("http://{addr}{}", LargeBodyFiles::path(len)),
             tls: false,
             print: self.bodies.prepare(len)?,
         })
@@ -57,7 +57,7 @@ impl BodyServer {
     /// Returns a body of `len` bytes over TLS.
     pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
-            url: format!("https://{addr}{}", BodyFiles::path(len)),
+            url: format!("https://{addr}{}", LargeBodyFiles::path(len)),
             tls: true,
             print: self.bodies.prepare(len)?,
         })
@@ -115,13 +115,13 @@ impl BulkBody {
         let print = self.print.clone();
         let check = match (sink, client) {
             // It writes to standard output alone.
-            (BulkOutput::File, BulkClient::Htcat) => AnswerCheck::Output(print),
-            (BulkOutput::File, _) => AnswerCheck::File(FILE, print),
-            (BulkOutput::Watched, _) => AnswerCheck::Watched(print),
+            (BulkOutput::File, BulkClient::Htcat) => OutputCheck::Output(print),
+            (BulkOutput::File, _) => OutputCheck::File(FILE, print),
+            (BulkOutput::Watched, _) => OutputCheck::Watched(print),
             (BulkOutput::Null, BulkClient::Htcat) | (BulkOutput::Pipe, _) => {
-                AnswerCheck::Proof(self.proof(client), print)
+                OutputCheck::Proof(self.proof(client), print)
             }
-            (BulkOutput::Null, _) => AnswerCheck::Told(Some(self.proof(client)), print),
+            (BulkOutput::Null, _) => OutputCheck::Told(Some(self.proof(client)), print),
         };
         let words = self.words(client, sink);
         Contestant { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
@@ -179,7 +179,7 @@ impl BulkClient {
     }
 }
 
-/// Contestants that do the minimum of work on this machine; see [`crate::least_work`].
+/// Contestants that do the minimum of work on this machine; see [`crate::minimal_programs`].
 pub(super) mod limits {
     use super::*;
 
@@ -190,25 +190,25 @@ pub(super) mod limits {
     pub(in super::super) const AES: &str = "limit: AES-128-GCM alone";
 
     pub(in super::super) fn recv(body: &BulkBody) -> Contestant {
-        plain(RECV, &format!("bench limit recv {}", body.url), AnswerCheck::Told(None, body.print.clone()))
+        plain(RECV, &format!("bench limit recv {}", body.url), OutputCheck::Told(None, body.print.clone()))
     }
 
     pub(in super::super) fn splice(body: &BulkBody) -> Contestant {
-        plain(SPLICE, &format!("bench limit splice {}", body.url), AnswerCheck::Told(None, body.print.clone()))
+        plain(SPLICE, &format!("bench limit splice {}", body.url), OutputCheck::Told(None, body.print.clone()))
     }
 
     pub(in super::super) fn splice_pipe(body: &BulkBody) -> Contestant {
         let words = format!("limit splice-pipe {}", body.url);
-        let check = AnswerCheck::Proof(format!("$BENCH {words}"), body.print.clone());
+        let check = OutputCheck::Proof(format!("$BENCH {words}"), body.print.clone());
         Contestant { piped: true, ..plain(SPLICE_PIPE, &format!("bench {words}"), check) }
     }
 
     pub(in super::super) fn splice_file(body: &BulkBody) -> Contestant {
         let words = format!("bench limit splice-file {} {FILE}", body.url);
-        plain(SPLICE_FILE, &words, AnswerCheck::File(FILE, body.print.clone()))
+        plain(SPLICE_FILE, &words, OutputCheck::File(FILE, body.print.clone()))
     }
 
     pub(in super::super) fn aes(body: &BulkBody) -> Contestant {
-        plain(AES, &format!("bench limit aes {}", body.print.len), AnswerCheck::Told(None, body.print.clone()))
+        plain(AES, &format!("bench limit aes {}", body.print.len), OutputCheck::Told(None, body.print.clone()))
     }
 }

@@ -3,7 +3,7 @@
 use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{Contestant, JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "get", about: "1 GiB, plain; parts null, pipe, file", set_up };
 
@@ -18,7 +18,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         // The last one does the least work.
         let least = limit.last().map(|contestant| contestant.name);
         contestants.extend(limit);
-        goals.push(PartGoal::most(FigureKind::Rss, HAUL, MEMORY_MB));
+        goals.push(PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB));
         JobPart {
             part,
             contestants: bench.entries(contestants),
@@ -30,7 +30,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             one_core: false,
             calls: true,
             server: store.server.name.clone(),
-            unit: WorkUnit::Bytes(len),
+            unit: WorkPerRun::Bytes(len),
         }
     };
     let cards = vec![
@@ -39,24 +39,24 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             body.to(BulkOutput::Null, &ALL),
             vec![limits::recv(&body), limits::splice(&body)],
             vec![
-                PartGoal::most(FigureKind::Cpu, HAUL, 0.12),
-                PartGoal::ratio(FigureKind::Cpu, HAUL, CURL, 0.2),
-                PartGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
+                PartGoal::most(MetricKind::Cpu, HAUL, 0.12),
+                PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 0.2),
+                PartGoal::ratio(MetricKind::Wall, HAUL, HTCAT, 1.0),
             ],
         ),
         card(
             "pipe",
             body.to(BulkOutput::Pipe, &ALL),
             vec![limits::splice_pipe(&body)],
-            vec![PartGoal::most(FigureKind::Client, HAUL, 0.12), PartGoal::ratio(FigureKind::Client, HAUL, CURL, 0.2)],
+            vec![PartGoal::most(MetricKind::Client, HAUL, 0.12), PartGoal::ratio(MetricKind::Client, HAUL, CURL, 0.2)],
         ),
         card(
             "file",
             body.to(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
             vec![limits::splice_file(&body)],
             vec![
-                PartGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.4),
-                PartGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
+                PartGoal::ratio(MetricKind::Wall, HAUL, CURL, 0.4),
+                PartGoal::ratio(MetricKind::Wall, HAUL, ARIA2, 1.0),
             ],
         ),
     ];

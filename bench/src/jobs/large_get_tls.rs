@@ -3,7 +3,7 @@
 use super::large_bodies::{BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "get-tls", about: "1 GiB over TLS 1.3, AES-128-GCM; parts null, pipe", set_up };
@@ -26,19 +26,19 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             goals: vec![
                 PartGoal::most(what, HAUL, 0.25),
                 PartGoal::ratio(what, HAUL, CURL, 1.0 / 2.8),
-                PartGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
-                PartGoal::most(FigureKind::Rss, HAUL, MEMORY_MB),
+                PartGoal::ratio(MetricKind::Wall, HAUL, HTCAT, 1.0),
+                PartGoal::most(MetricKind::Rss, HAUL, MEMORY_MB),
             ],
             rounds: 7,
             warm_up: true,
             one_core: false,
             calls: true,
             server: format!("{}, TLS 1.3", store.server.name),
-            unit: WorkUnit::Bytes(len),
+            unit: WorkPerRun::Bytes(len),
         }
     };
     let cards =
-        vec![card("null", BulkOutput::Null, FigureKind::Cpu), card("pipe", BulkOutput::Pipe, FigureKind::Client)];
+        vec![card("null", BulkOutput::Null, MetricKind::Cpu), card("pipe", BulkOutput::Pipe, MetricKind::Client)];
     bench.hold(store.server);
     Ok(cards)
 }

@@ -3,9 +3,9 @@
 use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::server::SiteServer;
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "million", about: "peak memory of 10,000 and 1,000,000 URLs", set_up };
@@ -14,15 +14,15 @@ const FEW: &str = "haul, 10,000 URLs";
 const MANY: &str = "haul, 1,000,000 URLs";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let server = SiteServer::embedded(Site::scaled(bench.options.seed, 1), &bench.work)?;
+    let server = SiteServer::embedded(GeneratedSite::scaled(bench.options.seed, 1), &bench.work)?;
     let host = server.addr;
     let (few, many) = (bench.count(10_000), bench.count(1_000_000));
     for (name, count) in [("few", few), ("many", many)] {
         bench.write_lines(name, (0..count).map(|n| format!("http://{host}/small/{n}")))?;
     }
     let entries = vec![
-        plain(FEW, "haul -s --input-file few", AnswerCheck::Output(replies(few))),
-        plain(MANY, "haul -s --input-file many", AnswerCheck::Output(replies(many))),
+        plain(FEW, "haul -s --input-file few", OutputCheck::Output(replies(few))),
+        plain(MANY, "haul -s --input-file many", OutputCheck::Output(replies(many))),
     ];
     let server_name = server.name.clone();
     bench.hold(server);
@@ -31,13 +31,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: FEW,
         limit: None,
-        goals: vec![PartGoal::ratio(FigureKind::Rss, MANY, FEW, 1.2)],
+        goals: vec![PartGoal::ratio(MetricKind::Rss, MANY, FEW, 1.2)],
         rounds: 1,
         warm_up: false,
         one_core: false,
         calls: false,
         server: server_name,
-        unit: WorkUnit::Run,
+        unit: WorkPerRun::Run,
     }])
 }
 

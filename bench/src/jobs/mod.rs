@@ -3,7 +3,6 @@
 mod body_prefixes;
 pub(crate) mod c_requests;
 mod cold_start;
-mod curves;
 mod fetch_pages;
 mod five_bodies;
 mod h2_bulk;
@@ -20,6 +19,7 @@ mod perl;
 mod pipelining;
 mod python;
 mod rate_limited;
+mod scaling_curves;
 mod small_replies;
 mod split_on_full_link;
 mod whole_site;
@@ -30,11 +30,11 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use testkit::pattern::Pattern;
-use testkit::site::Site;
+use testkit::byte_pattern::BytePattern;
+use testkit::site::GeneratedSite;
 
 use crate::digest::{OutputDigest, OutputDigester};
-use crate::job_part::{AnswerCheck, Contestant, ContestantRole, JobPart};
+use crate::job_part::{Contestant, ContestantRole, JobPart, OutputCheck};
 use crate::options::BenchOptions;
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
@@ -68,7 +68,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &c_requests::JOB,
     &perl::JOB,
     &python::JOB,
-    &curves::JOB,
+    &scaling_curves::JOB,
 ];
 
 /// The names of the programs that scripts/bench-peers.sh builds.
@@ -208,17 +208,17 @@ impl<'a> JobEnvironment<'a> {
 
 /// Creates a contestant that runs a program without a shell. `words` is the command line, split at
 /// blanks.
-fn plain(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
+fn plain(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
 /// Creates a contestant whose program is started [`IN_A_ROW`] times in each run.
-fn in_a_row(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
+fn in_a_row(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
     Contestant { times: IN_A_ROW, ..plain(name, words, check) }
 }
 
 /// Creates a contestant that runs a shell command.
-fn shell(name: &'static str, line: impl Into<String>, check: AnswerCheck) -> Contestant {
+fn shell(name: &'static str, line: impl Into<String>, check: OutputCheck) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
@@ -242,7 +242,7 @@ const H2LOAD: &str = "h2load";
 /// checked.
 fn h2load(requests: usize, what: &str, all: OutputDigest) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
-    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), AnswerCheck::Told(None, all))
+    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), OutputCheck::Told(None, all))
 }
 
 /// Returns a shell command that runs `fetch`, which writes pages to files in parallel, and then
@@ -253,7 +253,7 @@ fn pages_in_order(fetch: &str) -> String {
 
 /// The site's files on disk, and the digests of its pages.
 struct SiteFiles {
-    site: Site,
+    site: GeneratedSite,
     root: PathBuf,
     answer: OutputDigest,
 }
@@ -261,7 +261,7 @@ struct SiteFiles {
 impl SiteFiles {
     /// Writes the site's files to a directory that all jobs share, if they are not there already.
     fn prepare(options: &BenchOptions) -> Result<SiteFiles> {
-        let site = Site::scaled(options.seed, options.pages);
+        let site = GeneratedSite::scaled(options.seed, options.pages);
         let root = home().join("work").join(format!("site-{}-{}", options.seed, options.pages));
         let answer = site.known_answer();
         let marker = root.join("complete");
@@ -299,5 +299,5 @@ impl SiteFiles {
 
 /// Returns the body of `/bytes/300`, which is the same on nginx and on the embedded server.
 fn small_body(seed: u64) -> Vec<u8> {
-    Pattern::new(seed).slice(0, SMALL)
+    BytePattern::new(seed).slice(0, SMALL)
 }

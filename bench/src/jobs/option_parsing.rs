@@ -4,8 +4,8 @@
 use super::{BenchJob, JobEnvironment, SiteFiles, in_a_row};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
-use crate::one_core::OneCore;
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::one_core::SingleCoreGuard;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };
@@ -18,11 +18,11 @@ const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
-    let _turns = OneCore::hold()?;
+    let _turns = SingleCoreGuard::hold()?;
     let server = files.serve(bench)?;
     let host = server.addr;
     let line = |tool: &str, output: &str| format!("{tool} {OPTIONS} -o {output} http://{host}/small");
-    let proof = |tool: &str| AnswerCheck::Proof(line(tool, "-"), OutputDigest::of(b"small\n"));
+    let proof = |tool: &str| OutputCheck::Proof(line(tool, "-"), OutputDigest::of(b"small\n"));
     let entries = vec![
         in_a_row("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
         in_a_row("curl", &line("curl", "/dev/null"), proof("$CURL")),
@@ -34,12 +34,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: "curl",
         limit: None,
-        goals: vec![PartGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0)],
+        goals: vec![PartGoal::ratio(MetricKind::Cpu, "haul", "curl", 1.0)],
         rounds: 30,
         warm_up: true,
         one_core: true,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(1),
+        unit: WorkPerRun::Requests(1),
     }])
 }

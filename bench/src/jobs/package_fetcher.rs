@@ -12,14 +12,14 @@
 use std::fs;
 use std::time::Duration;
 
-use testkit::identity::Identity;
-use testkit::packages::{Catalogue, PackageMirror, PackageReader, WantedFile};
+use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, WantedPackage};
 use testkit::relay::Relay;
+use testkit::test_certificates::TestCertificates;
 
 use super::{BenchJob, JobEnvironment, shell, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::tls_files::CA;
 
 pub(super) const JOB: BenchJob = BenchJob {
@@ -32,7 +32,7 @@ const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
 /// A part of the job: the way in which the mirror is reached.
-struct FetcherPart {
+struct MirrorAccess {
     part: &'static str,
     tls: bool,
     /// True if the TCP handshake takes a round trip.
@@ -41,18 +41,18 @@ struct FetcherPart {
     goal: f64,
 }
 
-const WAYS: [FetcherPart; 4] = [
-    FetcherPart { part: "plain", tls: false, far: false, goal: 1.0 },
-    FetcherPart { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
-    FetcherPart { part: "plain-far", tls: false, far: true, goal: 1.0 },
-    FetcherPart { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
+const WAYS: [MirrorAccess; 4] = [
+    MirrorAccess { part: "plain", tls: false, far: false, goal: 1.0 },
+    MirrorAccess { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
+    MirrorAccess { part: "plain-far", tls: false, far: true, goal: 1.0 },
+    MirrorAccess { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
 ];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let catalogue = Catalogue::new(bench.options.seed, bench.count(PACKAGES));
+    let catalogue = PackageCatalogue::new(bench.options.seed, bench.count(PACKAGES));
     let wants = catalogue.wants();
-    bench.write_lines("wants", wants.iter().map(WantedFile::to_line))?;
-    let identity = Identity::generate();
+    bench.write_lines("wants", wants.iter().map(WantedPackage::to_line))?;
+    let identity = TestCertificates::generate();
     fs::write(bench.work.join(CA), identity.ca_pem())?;
     let floors = catalogue.packages().iter().map(|package| package.floor() as u64);
     let expected = catalogue.index().len() as u64 + floors.sum::<u64>();
@@ -68,7 +68,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             (String::new(), String::new())
         };
         let agent = with_agent(&read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}")));
-        let check = || AnswerCheck::Told(None, OutputDigest { len: expected, sha256: String::new() });
+        let check = || OutputCheck::Told(None, OutputDigest { len: expected, sha256: String::new() });
         let entries = vec![
             shell("haul agent", agent, check()),
             shell("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
@@ -79,7 +79,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
-            goals: vec![PartGoal::ratio(FigureKind::Wall, "haul agent", "curl", way.goal)],
+            goals: vec![PartGoal::ratio(MetricKind::Wall, "haul agent", "curl", way.goal)],
             rounds: 5,
             // The mirror has everything in memory, and the machine is idle most of the time.
             warm_up: false,
@@ -91,7 +91,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                 RTT.as_millis(),
                 if way.far { " that charges the handshake" } else { "" }
             ),
-            unit: WorkUnit::Requests(wants.len()),
+            unit: WorkPerRun::Requests(wants.len()),
         });
         bench.hold((mirror, relay));
     }
@@ -101,7 +101,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 /// Runs `bench read-packages` with these arguments.
 pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
-    let wants: Option<Vec<WantedFile>> = fs::read_to_string(wants)?.lines().map(WantedFile::from_line).collect();
+    let wants: Option<Vec<WantedPackage>> = fs::read_to_string(wants)?.lines().map(WantedPackage::from_line).collect();
     let run = PackageReader { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
     if !run.said.is_empty() {
         return Err(format!("the fetcher said: {}", run.said).into());

@@ -7,11 +7,11 @@
 
 use std::process::Command;
 
-use super::language_clients::{LanguageClient, OneByOneJob, installed};
+use super::language_clients::{LanguageClient, SequentialRequestsJob, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "perl",
@@ -43,7 +43,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         perl.args([&format!("-M{module}"), "-e1"]);
         perl
     });
-    let one_by_one = OneByOneJob {
+    let one_by_one = SequentialRequestsJob {
         script: &["perl", "../../perl/requests.pl"],
         clients: &clients,
         haul: HAUL,
@@ -73,11 +73,11 @@ fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPa
             argv: ["perl", "../../perl/requests.pl", "pages", way, "list"].map(str::to_owned).to_vec(),
             piped: false,
             times: 1,
-            check: AnswerCheck::Told(None, all.clone()),
+            check: OutputCheck::Told(None, all.clone()),
         })
         .collect();
     let names = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
-    let goals = names.map(|of| PartGoal::ratio(FigureKind::Cpu, HAUL, of, 1.0)).collect();
+    let goals = names.map(|of| PartGoal::ratio(MetricKind::Cpu, HAUL, of, 1.0)).collect();
     let server_name = server.name.clone();
     bench.hold(server);
     Ok(JobPart {
@@ -91,6 +91,6 @@ fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPa
         one_core: false,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(paths.len()),
+        unit: WorkPerRun::Requests(paths.len()),
     })
 }

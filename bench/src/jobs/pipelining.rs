@@ -6,7 +6,7 @@ use testkit::relay::Relay;
 
 use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain};
 use crate::Result;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "pipeline", about: "500 pages at 20 ms round trip: --pipeline 32 against 50 connections", set_up };
@@ -24,7 +24,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     paths.truncate(PAGES);
     bench.write_page_lists(&format!("http://{}", relay.addr()), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
     let entries = vec![
         plain(
             PIPELINED,
@@ -50,12 +50,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: CURL,
         limit: None,
-        goals: vec![PartGoal::ratio(FigureKind::Wall, PIPELINED, CURL, 1.0)],
+        goals: vec![PartGoal::ratio(MetricKind::Wall, PIPELINED, CURL, 1.0)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(paths.len()),
+        unit: WorkPerRun::Requests(paths.len()),
     }])
 }

@@ -9,10 +9,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::language_clients::{self, LanguageClient, OneByOneJob, peers};
+use super::language_clients::{self, LanguageClient, SequentialRequestsJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
-use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "python",
@@ -74,7 +74,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     symlink(built, bench.work.join("environment"))?;
     // The goals are 30, 80 and 33 µs, and this limit was 20, 45 and 20 µs; the interpreter's start
     // is included.
-    let one_by_one = OneByOneJob {
+    let one_by_one = SequentialRequestsJob {
         script: &[CLEAN.as_slice(), &["../../python/one_by_one.py"]].concat(),
         clients: &installed(&bench.work, &ONE_BY_ONE),
         haul: HAUL,
@@ -103,14 +103,14 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
             argv: CLEAN.into_iter().chain(["../../python/pages.py", way, "list"]).map(str::to_owned).collect(),
             piped: false,
             times: 1,
-            check: AnswerCheck::Told(None, all.clone()),
+            check: OutputCheck::Told(None, all.clone()),
         })
         .collect();
     let mut goals = vec![
-        PartGoal::ratio(FigureKind::Wall, HAUL, AIOHTTP, 0.25),
-        PartGoal::ratio(FigureKind::Cpu, HAUL, AIOHTTP, 0.25),
+        PartGoal::ratio(MetricKind::Wall, HAUL, AIOHTTP, 0.25),
+        PartGoal::ratio(MetricKind::Cpu, HAUL, AIOHTTP, 0.25),
     ];
-    goals.extend(peers(&clients).map(|peer| PartGoal::ratio(FigureKind::Cpu, HAUL, peer, 1.0)));
+    goals.extend(peers(&clients).map(|peer| PartGoal::ratio(MetricKind::Cpu, HAUL, peer, 1.0)));
     let card = JobPart {
         part: "pages",
         contestants,
@@ -123,7 +123,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
         one_core: false,
         calls: true,
         server: server.name.clone(),
-        unit: WorkUnit::Requests(paths.len()),
+        unit: WorkPerRun::Requests(paths.len()),
     };
     bench.hold(server);
     Ok(card)

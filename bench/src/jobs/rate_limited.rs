@@ -11,7 +11,7 @@ use testkit::relay::Relay;
 use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, at_most};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "limited",
@@ -22,7 +22,7 @@ pub(super) const JOB: BenchJob = BenchJob {
 const RTT: Duration = Duration::from_millis(20);
 
 /// A part of the job: a link with a limited rate.
-struct LimitedLink {
+struct RateLimitedLink {
     part: &'static str,
     tls: bool,
     /// The rate of each connection, in bytes per second.
@@ -30,9 +30,9 @@ struct LimitedLink {
     len: u64,
 }
 
-const LINKS: [LimitedLink; 2] = [
-    LimitedLink { part: "tls-5", tls: true, rate: 5_000_000, len: 100_000_000 },
-    LimitedLink { part: "plain-36", tls: false, rate: 36_000_000, len: 500_000_000 },
+const LINKS: [RateLimitedLink; 2] = [
+    RateLimitedLink { part: "tls-5", tls: true, rate: 5_000_000, len: 100_000_000 },
+    RateLimitedLink { part: "plain-36", tls: false, rate: 36_000_000, len: 500_000_000 },
 ];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
@@ -53,10 +53,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             baseline: CURL,
             limit: None,
             goals: vec![
-                PartGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.25),
-                PartGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
-                PartGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
-                PartGoal::ratio(FigureKind::FirstByte, HAUL, CURL, 1.1),
+                PartGoal::ratio(MetricKind::Wall, HAUL, CURL, 0.25),
+                PartGoal::ratio(MetricKind::Wall, HAUL, HTCAT, 1.0),
+                PartGoal::ratio(MetricKind::Wall, HAUL, ARIA2, 1.0),
+                PartGoal::ratio(MetricKind::FirstByte, HAUL, CURL, 1.1),
             ],
             rounds: 3,
             warm_up: false,
@@ -71,7 +71,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                 RTT.as_millis(),
                 link.rate / 1_000_000
             ),
-            unit: WorkUnit::Bytes(len),
+            unit: WorkPerRun::Bytes(len),
         });
     }
     bench.hold(relays);

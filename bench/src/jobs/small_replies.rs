@@ -3,7 +3,7 @@
 use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{AnswerCheck, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "small", about: "20,000 replies of 300 bytes", set_up };
 
@@ -19,7 +19,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let urls: Vec<String> = (0..replies).map(|n| format!("http://{host}/bytes/{SMALL}?{n}")).collect();
     bench.write_url_lists(&urls)?;
     let all = OutputDigest::of(&small_body(bench.options.seed).repeat(replies));
-    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), all.clone());
+    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), all.clone());
     let entries = vec![
         plain(
             HAUL,
@@ -38,12 +38,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: None,
-        goals: vec![PartGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.6)],
+        goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, PARALLEL, 0.6)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(replies),
+        unit: WorkPerRun::Requests(replies),
     }])
 }

@@ -8,7 +8,7 @@ use testkit::relay::Relay;
 use super::large_bodies::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, at_most};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "unlimited",
@@ -29,13 +29,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         contestants: bench.entries(body.to(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
         baseline: HAUL_ONE,
         limit: None,
-        goals: vec![PartGoal::ratio(FigureKind::Wall, HAUL, HAUL_ONE, 1.05)],
+        goals: vec![PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_ONE, 1.05)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: false,
         server,
-        unit: WorkUnit::Bytes(len),
+        unit: WorkPerRun::Bytes(len),
     };
     let server = &store.server;
     let (plain, tls) = (store.plain(server.addr, len)?, store.tls(server.tls, len)?);

@@ -7,7 +7,7 @@
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell};
 use crate::Result;
-use crate::job_part::{AnswerCheck, Contestant, FigureKind, JobPart, PartGoal, WorkUnit};
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };
@@ -19,7 +19,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.addr;
-    let check = || AnswerCheck::Output(files.answer.clone());
+    let check = || OutputCheck::Output(files.answer.clone());
     let numbers = format!("$CURL -s 'http://{host}/[1-3]' | grep -oE 'AS[0-9]{{1,9}}' | sort -u");
     let urls = format!("{numbers} | sed 's#^#http://{host}/#'");
     let blocks = "grep -oE '[0-9.]{7,15}/[0-9]{1,2}' | sort -u";
@@ -61,15 +61,15 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         baseline: CONFIG,
         limit: None,
         goals: vec![
-            PartGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.25),
-            PartGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.20),
-            PartGoal::ratio(FigureKind::Cpu, HAUL, CONFIG, 0.5),
+            PartGoal::ratio(MetricKind::Wall, HAUL, CONFIG, 0.25),
+            PartGoal::ratio(MetricKind::Wall, HAUL, CONFIG, 0.20),
+            PartGoal::ratio(MetricKind::Cpu, HAUL, CONFIG, 0.5),
         ],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: WorkUnit::Requests(bench.options.pages + testkit::site::INDEXES),
+        unit: WorkPerRun::Requests(bench.options.pages + testkit::site::INDEXES),
     }])
 }

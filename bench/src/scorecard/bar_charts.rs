@@ -11,8 +11,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart_style::{CUT, DrawResult, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
-use crate::job_part::{ContestantRole, FigureKind};
-use crate::record::{ContestantRuns, PartResult};
+use crate::bench_record::{ContestantRuns, PartResult};
+use crate::job_part::{ContestantRole, MetricKind};
 use crate::terminal_table;
 
 /// The width of the chart, in pixels.
@@ -73,7 +73,7 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
             if entry.role == ContestantRole::Haul { marked(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
         area.draw(&Text::new(entry.name.clone(), (NAMES - 10, middle), style))?;
     }
-    for (at, what) in [FigureKind::Wall, cpu_of(sheet)].into_iter().enumerate() {
+    for (at, what) in [MetricKind::Wall, cpu_of(sheet)].into_iter().enumerate() {
         let left = NAMES + i32::try_from(at)? * PANEL;
         let against = terminal_table::measure_of(sheet, what);
         let title = format!("{}, × {against}", what.name());
@@ -95,11 +95,11 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
 
 /// Returns the kind of CPU time to compare. It is the client's alone if the reader of its pipe was
 /// measured, too.
-fn cpu_of(sheet: &PartResult) -> FigureKind {
-    if sheet.entries.iter().any(|entry| entry.median(FigureKind::Client).is_some()) {
-        FigureKind::Client
+fn cpu_of(sheet: &PartResult) -> MetricKind {
+    if sheet.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
+        MetricKind::Client
     } else {
-        FigureKind::Cpu
+        MetricKind::Cpu
     }
 }
 
@@ -107,7 +107,7 @@ fn bar(
     area: &BarArea<'_>,
     sheet: &PartResult,
     entry: &ContestantRuns,
-    what: FigureKind,
+    what: MetricKind,
     (left, middle): (i32, i32),
     scale: f64,
 ) -> DrawResult<()> {
@@ -146,7 +146,7 @@ fn colour(role: ContestantRole) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, sheet};
+    use crate::bench_record::tests::{entry, figures, sheet};
 
     #[test]
     fn bars_show_every_contestant_with_its_ratio() {

@@ -1,13 +1,13 @@
 //! The contents of `docs/benchmarks.md`, of [`ROWS_FILE`], and of the HTML page.
 
 use super::document::{self, DocumentBlock, DocumentTable};
-use super::goal_causes::Causes;
+use super::goal_causes::GoalCauses;
 use super::goal_verdict::{GoalStatus, GoalVerdict};
 use super::project_goals;
 use super::{bar_charts, line_charts, overview_chart, readme_figures};
 use crate::Result;
-use crate::job_part::WorkUnit;
-use crate::record::{BenchRecord, PartResult};
+use crate::bench_record::{BenchRecord, PartResult};
+use crate::job_part::WorkPerRun;
 use crate::terminal_table;
 
 /// The job whose parts are points of curves.
@@ -17,7 +17,7 @@ const CURVES: &str = "curves";
 pub(super) const ROWS_FILE: &str = "bench/results/rows.md";
 
 /// Renders `docs/benchmarks.md`: the summary, charts, goals, and the method.
-pub(super) fn markdown(record: &BenchRecord, causes: &Causes) -> Result<String> {
+pub(super) fn markdown(record: &BenchRecord, causes: &GoalCauses) -> Result<String> {
     let made = "<!-- Made by `make scorecard` from bench/results; causes are from bench/causes.md. -->\n\n";
     Ok(made.to_owned() + &document::markdown(&blocks(record, causes)?, "benchmarks"))
 }
@@ -32,7 +32,7 @@ pub(super) fn rows_markdown(record: &BenchRecord) -> String {
 }
 
 /// Renders one HTML page with all results.
-pub(super) fn html(record: &BenchRecord, causes: &Causes) -> Result<String> {
+pub(super) fn html(record: &BenchRecord, causes: &GoalCauses) -> Result<String> {
     let mut blocks = blocks(record, causes)?;
     blocks.push(DocumentBlock::Heading(2, "Every contestant".to_owned()));
     blocks.extend(rows(record));
@@ -64,7 +64,7 @@ fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
     jobs
 }
 
-fn blocks(record: &BenchRecord, causes: &Causes) -> Result<Vec<DocumentBlock>> {
+fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock>> {
     let mut blocks = vec![DocumentBlock::Heading(1, "Benchmarks".to_owned())];
     blocks.extend(summary(record));
     if let Some(svg) = overview_chart::chart(record)? {
@@ -195,7 +195,7 @@ fn goals(verdicts: &[GoalVerdict]) -> Vec<DocumentBlock> {
     blocks
 }
 
-fn misses(verdicts: &[GoalVerdict], causes: &Causes) -> Vec<DocumentBlock> {
+fn misses(verdicts: &[GoalVerdict], causes: &GoalCauses) -> Vec<DocumentBlock> {
     let missed: Vec<&GoalVerdict> =
         verdicts.iter().filter(|verdict| matches!(verdict.end, GoalStatus::Missed(..))).collect();
     if missed.is_empty() {
@@ -229,9 +229,9 @@ fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
     let mut head = vec![String::new()];
     head.extend(table.columns.iter().map(|(title, _)| title.clone()));
     let amount = match sheet.unit {
-        WorkUnit::Requests(requests) => format!(", {requests} requests a run"),
-        WorkUnit::Bytes(bytes) => format!(", {bytes} bytes a run"),
-        WorkUnit::Run => String::new(),
+        WorkPerRun::Requests(requests) => format!(", {requests} requests a run"),
+        WorkPerRun::Bytes(bytes) => format!(", {bytes} bytes a run"),
+        WorkPerRun::Run => String::new(),
     };
     vec![
         DocumentBlock::Paragraph(format!("**{}**: {}, {} rounds{amount}", sheet.name(), sheet.server, sheet.rounds)),
@@ -242,7 +242,7 @@ fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, record, sheet};
+    use crate::bench_record::tests::{entry, figures, record, sheet};
 
     #[test]
     fn every_goal_is_a_row_with_causes() {
@@ -253,7 +253,7 @@ mod tests {
         ]);
         site.job = "site".to_owned();
         let record = record(vec![site]);
-        let text = markdown(&record, &Causes::read("## 1.2\n\nBecause of this.\n")).unwrap();
+        let text = markdown(&record, &GoalCauses::read("## 1.2\n\nBecause of this.\n")).unwrap();
         for anchor in project_goals::ALL {
             assert!(text.contains(&format!("| {} | {} |", anchor.id, anchor.goal)), "{}", anchor.id);
         }
@@ -261,9 +261,9 @@ mod tests {
         assert!(text.contains("Because of this.") && !text.contains("not known yet"));
         let wrong = "xargs -P20 curl (WRONG in 1 of 1: wrong answer: 3 bytes)";
         assert!(rows_markdown(&record).contains(wrong));
-        assert!(html(&record, &Causes::read("")).unwrap().contains(wrong));
-        assert!(markdown(&record, &Causes::read("")).unwrap().contains("not known yet"));
-        assert!(html(&record, &Causes::read("")).unwrap().contains("<svg"));
+        assert!(html(&record, &GoalCauses::read("")).unwrap().contains(wrong));
+        assert!(markdown(&record, &GoalCauses::read("")).unwrap().contains("not known yet"));
+        assert!(html(&record, &GoalCauses::read("")).unwrap().contains("<svg"));
         let names: Vec<String> = charts(&record).unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["overview", "site"]);
     }

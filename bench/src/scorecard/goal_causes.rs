@@ -9,19 +9,19 @@
 use std::collections::BTreeMap;
 
 /// The paragraphs about each goal, by the goal's number.
-pub(super) struct Causes(BTreeMap<String, Vec<String>>);
+pub(super) struct GoalCauses(BTreeMap<String, Vec<String>>);
 
-impl Causes {
+impl GoalCauses {
     /// Parses the text of the file. Text before the first heading is for its editors, and is
     /// ignored.
-    pub(super) fn read(text: &str) -> Causes {
+    pub(super) fn read(text: &str) -> GoalCauses {
         let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for section in format!("\n{text}").split("\n## ").skip(1) {
             let (id, body) = section.split_once('\n').unwrap_or((section, ""));
             let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
             causes.insert(id.trim().to_owned(), paragraphs.map(str::to_owned).collect());
         }
-        Causes(causes)
+        GoalCauses(causes)
     }
 
     /// Returns the paragraphs about a goal; empty if there are none.
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn cause_paragraphs_belong_to_preceding_heading() {
-        let causes = Causes::read("For editors.\n\n## 1.1\n\nOne.\nStill one.\n\nTwo.\n\n## 1.2\n");
+        let causes = GoalCauses::read("For editors.\n\n## 1.1\n\nOne.\nStill one.\n\nTwo.\n\n## 1.2\n");
         assert_eq!(causes.of("1.1"), ["One.\nStill one.", "Two."]);
         assert!(causes.of("1.2").is_empty() && causes.of("9").is_empty());
     }

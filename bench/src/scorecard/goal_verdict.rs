@@ -1,8 +1,8 @@
 //! Compares the project's goals with the results of a run.
 
 use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
-use crate::job_part::{FigureKind, WorkUnit};
-use crate::record::{BenchRecord, ContestantRuns, PartResult, median};
+use crate::bench_record::{BenchRecord, ContestantRuns, PartResult, median};
+use crate::job_part::{MetricKind, WorkPerRun};
 
 /// A goal and its result, as text for a row of a table.
 #[derive(Debug, PartialEq)]
@@ -54,7 +54,7 @@ impl GoalVerdict {
         verdict
     }
 
-    fn fill(&mut self, sheet: &PartResult, of: &str, what: FigureKind, bound: &ProjectGoalBound) {
+    fn fill(&mut self, sheet: &PartResult, of: &str, what: MetricKind, bound: &ProjectGoalBound) {
         let shown = |entry: &ContestantRuns| entry.median(what).map(|value| show(value, what, sheet.unit, bound));
         let Some(haul) = sheet.entry(of) else { return };
         // Peers are found by name; there is only one limit.
@@ -63,8 +63,8 @@ impl GoalVerdict {
         }
         let limit = sheet.limit.as_deref().and_then(|limit| sheet.entry(limit));
         // A limit without a reader has no separate figure for its client; then the total counts.
-        let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(FigureKind::Cpu)));
-        if let Some(value) = limit_figure.filter(|_| !matches!(what, FigureKind::Rss | FigureKind::FirstByte)) {
+        let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(MetricKind::Cpu)));
+        if let Some(value) = limit_figure.filter(|_| !matches!(what, MetricKind::Rss | MetricKind::FirstByte)) {
             self.limit = show(value, what, sheet.unit, bound);
         }
         let Some(figure) = shown(haul) else {
@@ -98,7 +98,7 @@ impl GoalVerdict {
 fn figures(
     sheet: &PartResult,
     haul: &ContestantRuns,
-    what: FigureKind,
+    what: MetricKind,
     bound: &ProjectGoalBound,
     against: Option<&str>,
 ) -> Option<(Vec<f64>, f64)> {
@@ -110,20 +110,20 @@ fn figures(
             (sheet.ratios(what, &haul.name, against?)?, *most)
         }
         (ProjectGoalBound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
-        (ProjectGoalBound::Micros(most), WorkUnit::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
+        (ProjectGoalBound::Micros(most), WorkPerRun::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
         // A least rate is a greatest time.
-        (ProjectGoalBound::Speed(least), WorkUnit::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
+        (ProjectGoalBound::Speed(least), WorkPerRun::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
         _ => return None,
     })
 }
 
 /// Returns a result as text, in the unit of the goal.
-fn show(value: f64, what: FigureKind, unit: WorkUnit, bound: &ProjectGoalBound) -> String {
+fn show(value: f64, what: MetricKind, unit: WorkPerRun, bound: &ProjectGoalBound) -> String {
     match (bound, unit) {
-        (ProjectGoalBound::Micros(_), WorkUnit::Requests(requests)) => {
+        (ProjectGoalBound::Micros(_), WorkPerRun::Requests(requests)) => {
             format!("{:.1} µs", value * 1e6 / requests as f64)
         }
-        (ProjectGoalBound::Speed(_), WorkUnit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
+        (ProjectGoalBound::Speed(_), WorkPerRun::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
         _ => what.words(value, unit),
     }
 }
@@ -143,18 +143,18 @@ impl GoalStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::RunFigures;
-    use crate::record::tests::{entry, figures, record, sheet};
+    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::measure::RunMetrics;
 
-    fn runs(walls: &[f64]) -> Vec<Result<RunFigures, String>> {
+    fn runs(walls: &[f64]) -> Vec<Result<RunMetrics, String>> {
         walls.iter().map(|wall| Ok(figures(*wall))).collect()
     }
 
-    fn anchor(what: FigureKind, bound: ProjectGoalBound) -> ProjectGoal {
+    fn anchor(what: MetricKind, bound: ProjectGoalBound) -> ProjectGoal {
         ProjectGoal { id: "9.9", goal: "a goal", proof: GoalProof::Figure { sheet: "job", of: "haul", what, bound } }
     }
 
-    fn judged(what: FigureKind, bound: ProjectGoalBound) -> GoalVerdict {
+    fn judged(what: MetricKind, bound: ProjectGoalBound) -> GoalVerdict {
         let mut sheet = sheet(vec![
             entry("haul", runs(&[1.0, 2.0, 3.0])),
             entry("curl", runs(&[4.0, 4.0, 4.0])),
@@ -167,29 +167,29 @@ mod tests {
 
     #[test]
     fn ratio_is_judged_by_its_median() {
-        let verdict = judged(FigureKind::Wall, ProjectGoalBound::OfBest(0.5));
+        let verdict = judged(MetricKind::Wall, ProjectGoalBound::OfBest(0.5));
         assert_eq!(verdict.best_peer, "curl: 4.000 s");
         assert_eq!(verdict.limit, "0.500 s");
         assert_eq!(verdict.haul, "2.000 s = 0.50 × curl");
         assert_eq!(verdict.end, GoalStatus::Met(2, 3));
-        assert_eq!(judged(FigureKind::Wall, ProjectGoalBound::Of("curl", 0.4)).end, GoalStatus::Missed(1, 3));
+        assert_eq!(judged(MetricKind::Wall, ProjectGoalBound::Of("curl", 0.4)).end, GoalStatus::Missed(1, 3));
         // A goal with nobody to compare with is neither met nor missed.
         for bound in
             [ProjectGoalBound::Of("wrong", 1.0), ProjectGoalBound::Of("absent", 1.0), ProjectGoalBound::Micros(1.0)]
         {
-            assert!(matches!(judged(FigureKind::Wall, bound).end, GoalStatus::Unmeasured(_)));
+            assert!(matches!(judged(MetricKind::Wall, bound).end, GoalStatus::Unmeasured(_)));
         }
     }
 
     #[test]
     fn absolute_figures_are_judged_by_their_median() {
-        assert_eq!(judged(FigureKind::Cpu, ProjectGoalBound::Most(2.0)).haul, "2.000 s/GB");
-        assert_eq!(judged(FigureKind::Cpu, ProjectGoalBound::Most(2.0)).end, GoalStatus::Met(2, 3));
-        assert_eq!(judged(FigureKind::Rss, ProjectGoalBound::Most(1.0)).end, GoalStatus::Missed(0, 3));
-        let speed = judged(FigureKind::Wall, ProjectGoalBound::Speed(250.0));
+        assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).haul, "2.000 s/GB");
+        assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).end, GoalStatus::Met(2, 3));
+        assert_eq!(judged(MetricKind::Rss, ProjectGoalBound::Most(1.0)).end, GoalStatus::Missed(0, 3));
+        let speed = judged(MetricKind::Wall, ProjectGoalBound::Speed(250.0));
         assert_eq!((speed.haul.as_str(), speed.end), ("250.0 MB/s", GoalStatus::Met(2, 3)));
         assert_eq!(
-            judged(FigureKind::FirstByte, ProjectGoalBound::Most(1.0)).end,
+            judged(MetricKind::FirstByte, ProjectGoalBound::Most(1.0)).end,
             GoalStatus::Unmeasured("not measured".to_owned())
         );
     }
@@ -198,7 +198,7 @@ mod tests {
     fn skipped_job_says_why() {
         let mut record = record(Vec::new());
         record.skipped.insert("job".to_owned(), "no compiler".to_owned());
-        let verdict = GoalVerdict::of(&anchor(FigureKind::Wall, ProjectGoalBound::Most(1.0)), &record);
+        let verdict = GoalVerdict::of(&anchor(MetricKind::Wall, ProjectGoalBound::Most(1.0)), &record);
         assert_eq!(verdict.end, GoalStatus::Unmeasured("not measured: no compiler".to_owned()));
     }
 }

@@ -7,14 +7,14 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
-use crate::job_part::{ContestantRole, FigureKind};
-use crate::record::BenchRecord;
+use crate::bench_record::BenchRecord;
+use crate::job_part::{ContestantRole, MetricKind};
 
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
 
 /// A curve of the job `curves`, with the texts of its chart.
-pub(super) struct Curve {
+pub(super) struct ScalingCurve {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     axis: &'static str,
@@ -23,30 +23,35 @@ pub(super) struct Curve {
 }
 
 /// The curves, in the order of their charts.
-pub(super) const ALL: [Curve; 5] = [
-    Curve { name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
-    Curve { name: "body", title: "A longer body", axis: "bytes", by_factors: true },
-    Curve {
+pub(super) const ALL: [ScalingCurve; 5] = [
+    ScalingCurve { name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
+    ScalingCurve { name: "body", title: "A longer body", axis: "bytes", by_factors: true },
+    ScalingCurve {
         name: "parallel",
         title: "More connections at once",
         axis: "connections, 10,000 small replies",
         by_factors: true,
     },
-    Curve { name: "rtt", title: "A longer round trip", axis: "ms of round trip, 300 pages", by_factors: false },
-    Curve { name: "cores", title: "More cores for the client", axis: "cores, the whole first job", by_factors: false },
+    ScalingCurve { name: "rtt", title: "A longer round trip", axis: "ms of round trip, 300 pages", by_factors: false },
+    ScalingCurve {
+        name: "cores",
+        title: "More cores for the client",
+        axis: "cores, the whole first job",
+        by_factors: false,
+    },
 ];
 
 /// The line of one contestant: its points.
-struct CurveLine {
+struct CurveSeries {
     name: String,
     look: LineStyle,
     points: Vec<(f64, f64)>,
 }
 
 /// Draws the chart of a curve; `None` if the results contain no point of it.
-pub(super) fn chart(curve: &Curve, record: &BenchRecord) -> DrawResult<Option<String>> {
-    let panels: Vec<(String, Vec<CurveLine>)> =
-        [(FigureKind::Wall, "wall, s"), (FigureKind::Cpu, "CPU, s"), (FigureKind::Rss, "peak memory, MB")]
+pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Option<String>> {
+    let panels: Vec<(String, Vec<CurveSeries>)> =
+        [(MetricKind::Wall, "wall, s"), (MetricKind::Cpu, "CPU, s"), (MetricKind::Rss, "peak memory, MB")]
             .into_iter()
             .map(|(what, title)| (title.to_owned(), lines(curve, record, what)))
             .collect();
@@ -73,8 +78,8 @@ pub(super) fn chart(curve: &Curve, record: &BenchRecord) -> DrawResult<Option<St
             let values =
                 |of: fn(&(f64, f64)) -> f64| lines.iter().flat_map(|line| line.points.iter().map(of)).collect();
             let (xs, ys): (Vec<f64>, Vec<f64>) = (values(|point| point.0), values(|point| point.1));
-            let x = if curve.by_factors { Axis::by_factors(&xs, 1.0) } else { Axis::by_steps(&xs) };
-            panel(area, curve, title, lines, x, Axis::by_factors(&ys, 1.25))?;
+            let x = if curve.by_factors { ChartAxis::by_factors(&xs, 1.0) } else { ChartAxis::by_steps(&xs) };
+            panel(area, curve, title, lines, x, ChartAxis::by_factors(&ys, 1.25))?;
         }
         area.present()?;
     }
@@ -82,21 +87,21 @@ pub(super) fn chart(curve: &Curve, record: &BenchRecord) -> DrawResult<Option<St
 }
 
 /// Returns the contestants of a curve in the order of the results, each with its points in order.
-fn lines(curve: &Curve, record: &BenchRecord, what: FigureKind) -> Vec<CurveLine> {
-    let mut lines: Vec<CurveLine> = Vec::new();
+fn lines(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<CurveSeries> {
+    let mut lines: Vec<CurveSeries> = Vec::new();
     for sheet in &record.sheets {
         let Some((name, x)) = sheet.part.split_once('@').filter(|_| sheet.job == "curves") else { continue };
         let Some(x) = x.parse::<f64>().ok().filter(|_| name == curve.name) else { continue };
         for entry in &sheet.entries {
             let Some(value) = entry.median(what) else { continue };
-            let value = if what == FigureKind::Rss { value / 1024.0 } else { value };
+            let value = if what == MetricKind::Rss { value / 1024.0 } else { value };
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
                 let look = match entry.role {
                     ContestantRole::Haul if lines.iter().any(|line| line.look == LineStyle::Haul) => LineStyle::Other,
                     ContestantRole::Haul => LineStyle::Haul,
                     ContestantRole::Peer | ContestantRole::Limit => LineStyle::Peer,
                 };
-                lines.push(CurveLine { name: entry.name.clone(), look, points: Vec::new() });
+                lines.push(CurveSeries { name: entry.name.clone(), look, points: Vec::new() });
                 lines.len() - 1
             });
             lines[at].points.push((x, value.max(1e-6)));
@@ -109,16 +114,16 @@ fn lines(curve: &Curve, record: &BenchRecord, what: FigureKind) -> Vec<CurveLine
 }
 
 /// An axis whose marks are chosen here. The axes of the crate `plotters` would mark 1.2 cores.
-struct Axis {
+struct ChartAxis {
     range: Range<f64>,
     by_factors: bool,
     marks: Vec<f64>,
 }
 
-impl Axis {
+impl ChartAxis {
     /// Creates a logarithmic axis that extends beyond the values by the factor `room`. It is marked
     /// at powers of ten, and also at 2 and 5 times these if there are few.
-    fn by_factors(values: &[f64], room: f64) -> Axis {
+    fn by_factors(values: &[f64], room: f64) -> ChartAxis {
         let (low, high) = (least(values) / room, most(values) * room);
         // A smaller range than a power of ten would exaggerate differences.
         let wider = (10.0 * low / high).max(1.0).sqrt();
@@ -130,11 +135,11 @@ impl Axis {
         let powers = (low..=high).filter(|power| power.rem_euclid(every) == 0);
         let marks = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
         let marks = marks.filter(|mark| (range.start * 0.999..=range.end * 1.001).contains(mark)).collect();
-        Axis { range, by_factors: true, marks }
+        ChartAxis { range, by_factors: true, marks }
     }
 
     /// Creates a linear axis that is marked at the values, except where labels would overlap.
-    fn by_steps(values: &[f64]) -> Axis {
+    fn by_steps(values: &[f64]) -> ChartAxis {
         let span = most(values) - least(values);
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -145,7 +150,7 @@ impl Axis {
             }
         }
         let margin = span.max(1.0) * 0.06;
-        Axis { range: least(values) - margin..most(values) + margin, by_factors: false, marks }
+        ChartAxis { range: least(values) - margin..most(values) + margin, by_factors: false, marks }
     }
 
     /// Returns the position of a value on the axis: 0 at the start, 1 at the end.
@@ -157,7 +162,7 @@ impl Axis {
     }
 }
 
-impl Ranged for Axis {
+impl Ranged for ChartAxis {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
@@ -184,7 +189,14 @@ fn most(values: &[f64]) -> f64 {
 
 type PlotArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn panel(area: &PlotArea<'_>, curve: &Curve, title: &str, lines: &[CurveLine], x: Axis, y: Axis) -> DrawResult<()> {
+fn panel(
+    area: &PlotArea<'_>,
+    curve: &ScalingCurve,
+    title: &str,
+    lines: &[CurveSeries],
+    x: ChartAxis,
+    y: ChartAxis,
+) -> DrawResult<()> {
     let mut chart = ChartBuilder::on(area)
         .caption(title, font(13, TEXT, HPos::Left))
         .margin_right(26)
@@ -258,7 +270,7 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, record, sheet};
+    use crate::bench_record::tests::{entry, figures, record, sheet};
 
     #[test]
     fn axis_numbers_are_abbreviated() {
@@ -271,17 +283,17 @@ mod tests {
 
     #[test]
     fn axis_marks_are_round_or_values() {
-        assert_eq!(Axis::by_factors(&[100.0, 1e5], 1.0).marks, [100.0, 1e3, 1e4, 1e5]);
-        assert_eq!(Axis::by_factors(&[0.9, 12.0], 1.0).marks, [1.0, 2.0, 5.0, 10.0]);
+        assert_eq!(ChartAxis::by_factors(&[100.0, 1e5], 1.0).marks, [100.0, 1e3, 1e4, 1e5]);
+        assert_eq!(ChartAxis::by_factors(&[0.9, 12.0], 1.0).marks, [1.0, 2.0, 5.0, 10.0]);
         assert_eq!(
-            Axis::by_factors(&[10.0, 10.0], 1.0).marks,
+            ChartAxis::by_factors(&[10.0, 10.0], 1.0).marks,
             [5.0, 10.0, 20.0],
             "of one value there is a surrounding"
         );
-        let steps = Axis::by_steps(&[0.0, 1.0, 5.0, 20.0, 50.0, 100.0, 0.0, 100.0]);
+        let steps = ChartAxis::by_steps(&[0.0, 1.0, 5.0, 20.0, 50.0, 100.0, 0.0, 100.0]);
         assert_eq!(steps.marks, [0.0, 20.0, 50.0, 100.0]);
         assert_eq!(steps.map(&50.0, (0, 1000)), 500);
-        assert_eq!(Axis::by_factors(&[1.0, 100.0], 1.0).map(&10.0, (100, 0)), 50);
+        assert_eq!(ChartAxis::by_factors(&[1.0, 100.0], 1.0).map(&10.0, (100, 0)), 50);
     }
 
     #[test]
@@ -297,7 +309,7 @@ mod tests {
         };
         let record =
             record(vec![point("pages@1000", 1.0), point("pages@100", 0.1), point("rtt@0", 0.2), point("rtt@100", 9.0)]);
-        let lines = lines(&ALL[0], &record, FigureKind::Wall);
+        let lines = lines(&ALL[0], &record, MetricKind::Wall);
         assert_eq!(lines.len(), 2, "one that is wrong has no line");
         assert_eq!(lines[0].points, [(100.0, 0.1), (1000.0, 1.0)]);
         for curve in &ALL {

@@ -23,9 +23,9 @@ mod readme_figures;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::bench_record::BenchRecord;
 use crate::jobs::home;
-use crate::record::BenchRecord;
-use crate::{Result, scorecard::goal_causes::Causes};
+use crate::{Result, scorecard::goal_causes::GoalCauses};
 
 /// The directory of the charts, relative to the root of the repository.
 const CHARTS: &str = "docs/benchmarks";
@@ -77,8 +77,8 @@ fn made(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     Ok(made)
 }
 
-fn causes() -> Result<Causes> {
-    Ok(Causes::read(&fs::read_to_string(home().join("causes.md"))?))
+fn causes() -> Result<GoalCauses> {
+    Ok(GoalCauses::read(&fs::read_to_string(home().join("causes.md"))?))
 }
 
 /// Fails if a file under `root` differs from its generated content. The error names the first such
@@ -117,7 +117,7 @@ fn newest(results: &Path) -> Result<Option<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, record, sheet};
+    use crate::bench_record::tests::{entry, figures, record, sheet};
 
     /// Checks that the documents in the repository match the newest results. `make scorecard`
     /// updates them.

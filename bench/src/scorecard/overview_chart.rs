@@ -4,8 +4,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{CUT, DrawResult, FRAME, HAUL, PEER, TEXT, font, marked};
-use crate::job_part::{ContestantRole, FigureKind};
-use crate::record::{BenchRecord, PartResult};
+use crate::bench_record::{BenchRecord, PartResult};
+use crate::job_part::{ContestantRole, MetricKind};
 
 /// The width of the chart, in pixels.
 const WIDTH: u32 = 1000;
@@ -20,11 +20,11 @@ const HEAD: i32 = 70;
 
 /// Draws the chart of all parts that have a peer; `None` if no part has a peer.
 pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
-    let rows: Vec<(&PartResult, [Option<Ratio>; 2])> = record
+    let rows: Vec<(&PartResult, [Option<PeerRatio>; 2])> = record
         .sheets
         .iter()
         .filter(|sheet| !sheet.part.contains('@'))
-        .map(|sheet| (sheet, [FigureKind::Wall, FigureKind::Cpu].map(|what| ratio(sheet, what))))
+        .map(|sheet| (sheet, [MetricKind::Wall, MetricKind::Cpu].map(|what| ratio(sheet, what))))
         .filter(|(_, ratios)| ratios.iter().any(Option::is_some))
         .collect();
     if rows.is_empty() {
@@ -66,26 +66,26 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
 }
 
 /// The ratio of haul's result to that of the best peer.
-struct Ratio {
+struct PeerRatio {
     value: f64,
     peer: String,
 }
 
 /// Returns the ratio of haul's first contestant to the best peer; `None` if outputs of haul or of
 /// all peers were wrong.
-fn ratio(sheet: &PartResult, what: FigureKind) -> Option<Ratio> {
+fn ratio(sheet: &PartResult, what: MetricKind) -> Option<PeerRatio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
     let what =
-        if what == FigureKind::Cpu && haul.median(FigureKind::Client).is_some() { FigureKind::Client } else { what };
+        if what == MetricKind::Cpu && haul.median(MetricKind::Client).is_some() { MetricKind::Client } else { what };
     let peer = &sheet.best_peer(what)?.name;
-    Some(Ratio { value: sheet.ratio(what, &haul.name, peer)?, peer: peer.clone() })
+    Some(PeerRatio { value: sheet.ratio(what, &haul.name, peer)?, peer: peer.clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, record, sheet};
+    use crate::bench_record::tests::{entry, figures, record, sheet};
 
     #[test]
     fn haul_is_compared_with_the_best_peer() {

@@ -3,7 +3,7 @@
 //! The jobs have other goals, which their authors chose. The goals here are the project's promises,
 //! in the original words. Each has a row even if its job does not exist.
 
-use crate::job_part::FigureKind;
+use crate::job_part::MetricKind;
 
 /// A goal of the project, and how it is proved.
 pub(super) struct ProjectGoal {
@@ -16,7 +16,7 @@ pub(super) struct ProjectGoal {
 /// The proof that a goal is met.
 pub(super) enum GoalProof {
     /// The goal is about a result: `what` of the contestant `of` in the part `sheet`.
-    Figure { sheet: &'static str, of: &'static str, what: FigureKind, bound: ProjectGoalBound },
+    Figure { sheet: &'static str, of: &'static str, what: MetricKind, bound: ProjectGoalBound },
     /// The goal is proved by tests.
     Tests(&'static str),
 }
@@ -49,7 +49,7 @@ const fn figure(
     goal: &'static str,
     sheet: &'static str,
     of: &'static str,
-    what: FigureKind,
+    what: MetricKind,
     bound: ProjectGoalBound,
 ) -> ProjectGoal {
     ProjectGoal { id, goal, proof: GoalProof::Figure { sheet, of, what, bound } }
@@ -59,7 +59,7 @@ const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> Pro
     ProjectGoal { id, goal, proof: GoalProof::Tests(tests) }
 }
 
-use FigureKind::{Client, Cpu, FirstByte, Rss, Wall};
+use MetricKind::{Client, Cpu, FirstByte, Rss, Wall};
 use ProjectGoalBound::{Micros, Most, Of, OfBest, Speed};
 
 /// All goals, in the order of their numbers.

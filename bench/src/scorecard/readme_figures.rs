@@ -2,8 +2,8 @@
 //! generated here; everything else is written by hand.
 
 use crate::Result;
-use crate::job_part::FigureKind;
-use crate::record::BenchRecord;
+use crate::bench_record::BenchRecord;
+use crate::job_part::MetricKind;
 
 /// Returns the README with the figures of these results. A generated text stays unchanged if the
 /// results lack a job that it needs.
@@ -23,17 +23,17 @@ pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
 
 /// Returns the ratio of a contestant's result to that of the best peer, and the peer's name; `None`
 /// if the results lack either.
-fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: FigureKind) -> Option<(f64, String)> {
+fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
     let sheet = record.sheet(sheet)?;
     let peer = sheet.best_peer(what)?;
     Some((sheet.ratio(what, of, &peer.name)?, peer.name.clone()))
 }
 
 fn site(record: &BenchRecord) -> Option<String> {
-    let (wall, peer) = ratio(record, "site", "haul", FigureKind::Wall)?;
+    let (wall, peer) = ratio(record, "site", "haul", MetricKind::Wall)?;
     let sheet = record.sheet("site")?;
-    let cpu = sheet.ratio(FigureKind::Cpu, "haul", &peer)?;
-    let memory = sheet.entry("haul")?.median(FigureKind::Rss)? / 1024.0;
+    let cpu = sheet.ratio(MetricKind::Cpu, "haul", &peer)?;
+    let memory = sheet.entry("haul")?.median(MetricKind::Rss)? / 1024.0;
     let text = format!(
         "On {} cores that nginx shared, that line on 5,706 pages took {wall:.2} of the wall time and {cpu:.2} of the CPU of the \
          best shell recipe whose answer is right ({peer}), in {memory:.0} MB: medians of {} rounds in turn, {}. \
@@ -44,19 +44,19 @@ fn site(record: &BenchRecord) -> Option<String> {
 }
 
 /// The rows of the table: a description, the part, the contestant, and the kind of result.
-const ROWS: [(&str, &str, &str, FigureKind); 12] = [
-    ("Thousands of pages, the whole job", "site", "haul", FigureKind::Wall),
-    ("Fetching alone", "fetch", "haul --unordered", FigureKind::Cpu),
-    ("20,000 replies of 300 bytes", "small", "haul --unordered", FigureKind::Cpu),
-    ("A request in Perl", "perl:small", "Haul", FigureKind::Cpu),
-    ("A request in Python", "python:small", "haul", FigureKind::Cpu),
-    ("A request in C", "c-requests:small", "libhaul", FigureKind::Cpu),
-    ("One big GET, plain, to a pipe", "get:pipe", "haul", FigureKind::Client),
-    ("One big GET, plain, to a file", "get:file", "haul", FigureKind::Wall),
-    ("One big GET by TLS", "get-tls:null", "haul", FigureKind::Cpu),
-    ("50 bodies over one HTTP/2 connection", "h2-bulk", "haul", FigureKind::Cpu),
-    ("5 bodies in one thread", "five", "haul", FigureKind::Cpu),
-    ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", FigureKind::Wall),
+const ROWS: [(&str, &str, &str, MetricKind); 12] = [
+    ("Thousands of pages, the whole job", "site", "haul", MetricKind::Wall),
+    ("Fetching alone", "fetch", "haul --unordered", MetricKind::Cpu),
+    ("20,000 replies of 300 bytes", "small", "haul --unordered", MetricKind::Cpu),
+    ("A request in Perl", "perl:small", "Haul", MetricKind::Cpu),
+    ("A request in Python", "python:small", "haul", MetricKind::Cpu),
+    ("A request in C", "c-requests:small", "libhaul", MetricKind::Cpu),
+    ("One big GET, plain, to a pipe", "get:pipe", "haul", MetricKind::Client),
+    ("One big GET, plain, to a file", "get:file", "haul", MetricKind::Wall),
+    ("One big GET by TLS", "get-tls:null", "haul", MetricKind::Cpu),
+    ("50 bodies over one HTTP/2 connection", "h2-bulk", "haul", MetricKind::Cpu),
+    ("5 bodies in one thread", "five", "haul", MetricKind::Cpu),
+    ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", MetricKind::Wall),
 ];
 
 /// The column titles of the table of jobs. "haul's share" is the ratio of haul's wall time or CPU
@@ -68,7 +68,7 @@ pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 5]> {
     ROWS.iter()
         .filter_map(|(about, sheet, of, what)| {
             let (ratio, peer) = ratio(record, sheet, of, *what)?;
-            let what = if *what == FigureKind::Wall { "wall" } else { "CPU" };
+            let what = if *what == MetricKind::Wall { "wall" } else { "CPU" };
             Some([(*about).to_owned(), format!("{ratio:.2}"), what.to_owned(), peer, format!("`{sheet}`")])
         })
         .collect()
@@ -98,7 +98,7 @@ fn wrapped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::{entry, figures, record, sheet};
+    use crate::bench_record::tests::{entry, figures, record, sheet};
 
     const README: &str = "# haul\n<!-- bench:site -->\nold\n<!-- /bench:site -->\ntext\n<!-- bench:jobs -->\nold table\n\
                           <!-- /bench:jobs -->\nend\n";

@@ -28,7 +28,7 @@ use crate::received_response::ReceivedResponse;
 use crate::request_body::BodySourceException;
 use crate::shared_options::SharedOptions;
 use crate::stop_flag::signals;
-use crate::url::LastUrl;
+use crate::url::LastUrlCache;
 
 /// A submitted request whose result Python has not received yet.
 struct PendingCall {
@@ -43,7 +43,7 @@ pub(crate) struct PyBatch {
     batch: haul::batch::Batch,
     pending: Mutex<HashMap<u64, PendingCall>>,
     fd: Mutex<Option<OwnedFd>>,
-    last_url: LastUrl,
+    last_url: LastUrlCache,
 }
 
 /// The number of a request, with its response or its exception.
@@ -93,7 +93,7 @@ impl PyBatch {
             batch: client.client.batch(options),
             pending: Mutex::default(),
             fd: Mutex::default(),
-            last_url: LastUrl::default(),
+            last_url: LastUrlCache::default(),
         }
     }
 

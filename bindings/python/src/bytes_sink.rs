@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use haul::body::{BodyDecoder, DecodeLimits};
-use haul::buffer::Lease;
+use haul::buffer_pool::BufferLease;
 use haul::sink::{BodyInfo, Sink};
 use haul::{Error, ErrorKind, Result};
 use pyo3::ffi;
@@ -193,7 +193,7 @@ impl Sink for BytesSink {
         object.receive(socket, most)
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         let Self { store, decoder, .. } = self;
         match decoder {
             Some(decoder) => decoder.push(lease.bytes(), &mut |piece| store.push(piece)),

@@ -1,8 +1,8 @@
 //! `Client`: the connections of a session, and the methods that send a request.
 
-use haul::facts::TransferPhase;
 use haul::request::{Request, RequestOverrides, method};
 use haul::transfer::TransferOutcome;
+use haul::transfer_facts::TransferPhase;
 use haul::{ErrorKind, Target};
 use pyo3::prelude::*;
 
@@ -15,21 +15,21 @@ use crate::request_body::{BodySourceException, body_of};
 use crate::shared_options::{FieldChange, SharedOptions, fields_of, without};
 use crate::stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
-use crate::url::{LastUrl, PreparedUrl, prepare, prepare_as_is};
+use crate::url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
 
 /// The Python class `Client`: connections, resolved names and TLS state that the requests of a
 /// session share.
 #[pyclass(frozen, name = "Client", module = "haul._haul")]
 pub(crate) struct PyClient {
     pub(crate) client: haul::Client,
-    last_url: LastUrl,
+    last_url: LastUrlCache,
 }
 
 #[pymethods]
 impl PyClient {
     #[new]
     fn new() -> Self {
-        Self { client: haul::Client::new(), last_url: LastUrl::default() }
+        Self { client: haul::Client::new(), last_url: LastUrlCache::default() }
     }
 
     /// Sends one request and waits for its complete response, decoded. Redirects are not followed.

@@ -3,7 +3,7 @@
 
 use haul::ErrorKind;
 use haul_policy::multipart::{
-    FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece, NameEscape,
+    FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece,
 };
 use haul_policy::urlencode::form;
 use pyo3::exceptions::PyValueError;
@@ -103,7 +103,7 @@ pub(crate) fn multipart<'py>(
         .collect::<PyResult<_>>()?;
     let mut entropy = [0; 16];
     aws_lc_rs::rand::fill(&mut entropy).map_err(|_| PyValueError::new_err("the system has no entropy"))?;
-    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new(entropy), NameEscape::Percent)
+    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new(entropy), FormNameEscape::Percent)
         .map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
     let literals: Vec<&[u8]> = layout
         .pieces

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use haul::facts::Facts;
+use haul::transfer_facts::TransferFacts;
 use haul::{ProtocolVersion, ResponseHead, Target};
 use haul_policy::redirect::location_text;
 use pyo3::prelude::*;
@@ -24,20 +24,20 @@ pub(crate) struct ReceivedResponse {
     pub(crate) body: Option<Py<PyBytes>>,
     /// The value of the Cookie field that was sent; `None` if none was sent.
     pub(crate) cookie: Option<Vec<u8>>,
-    pub(crate) facts: ResponseFacts,
+    pub(crate) facts: ResponseTimings,
 }
 
-/// The part of the engine's [`Facts`] that a response keeps.
+/// The part of the engine's [`TransferFacts`] that a response keeps.
 #[derive(Clone, Copy)]
-pub(crate) struct ResponseFacts {
+pub(crate) struct ResponseTimings {
     first_byte: Duration,
     total: Duration,
     connects: u32,
     peer: Option<SocketAddr>,
 }
 
-impl From<&Facts> for ResponseFacts {
-    fn from(facts: &Facts) -> Self {
+impl From<&TransferFacts> for ResponseTimings {
+    fn from(facts: &TransferFacts) -> Self {
         Self { first_byte: facts.first_byte, total: facts.total, connects: facts.connects, peer: facts.peer }
     }
 }

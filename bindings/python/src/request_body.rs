@@ -115,7 +115,7 @@ fn rewindable(
     // A worker thread calls this, which must not wait for the interpreter.
     let open = move || {
         let number = file.attempts.fetch_add(1, Ordering::SeqCst) + 1;
-        let attempt = FileAttempt { file: Arc::clone(&file), number, is_begun: false };
+        let attempt = FileSendAttempt { file: Arc::clone(&file), number, is_begun: false };
         Ok(Box::new(UploadReader::new(UploadSource::RewindableFile(attempt), remaining, exception.clone()))
             as Box<dyn Read + Send>)
     };
@@ -135,13 +135,13 @@ struct RewindableFile {
 }
 
 /// One attempt to send a file.
-struct FileAttempt {
+struct FileSendAttempt {
     file: Arc<RewindableFile>,
     number: u64,
     is_begun: bool,
 }
 
-impl FileAttempt {
+impl FileSendAttempt {
     /// Seeks to the start of the body. The first attempt need not seek.
     fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
         if !std::mem::replace(&mut self.is_begun, true) && self.number > 1 {
@@ -155,7 +155,7 @@ impl FileAttempt {
 enum UploadSource {
     /// The `read` method of a file object.
     File(Py<PyAny>),
-    RewindableFile(FileAttempt),
+    RewindableFile(FileSendAttempt),
     /// A Python iterator that yields the body piece by piece.
     Pieces(Py<PyAny>),
 }

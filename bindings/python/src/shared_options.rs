@@ -14,7 +14,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::net::tls::ClientIdentity;
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::{ErrorKind, RequestOptions};
-use haul_policy::field::{is_token, is_value};
+use haul_policy::field_syntax::{is_token, is_value};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haul::interrupt::Interrupt;
+use haul::interrupt::InterruptCallback;
 use pyo3::prelude::*;
 
 /// A flag that ends the calls to which it was passed, within about 50 ms. It is for callers that
@@ -33,17 +33,17 @@ impl StopFlag {
 
     /// Returns the interrupt function that checks signals and this flag. The flag is checked again
     /// after a signal handler, which may have set it.
-    pub(crate) fn or_signals(&self) -> Interrupt {
+    pub(crate) fn or_signals(&self) -> InterruptCallback {
         let stop = self.clone();
-        Interrupt::new(move || stop.is_set() || has_signal() || stop.is_set())
+        InterruptCallback::new(move || stop.is_set() || has_signal() || stop.is_set())
     }
 }
 
 /// Returns the interrupt function that runs Python's signal handlers while a call waits. Python
 /// runs them only in its main thread. If a handler raises an exception, such as
 /// `KeyboardInterrupt`, the call ends and raises it.
-pub(crate) fn signals() -> Interrupt {
-    Interrupt::new(has_signal)
+pub(crate) fn signals() -> InterruptCallback {
+    InterruptCallback::new(has_signal)
 }
 
 /// Runs the handlers of pending signals. Returns `true` if the call has to end, because a handler

@@ -85,9 +85,9 @@ pub(crate) struct PreparedUrl {
 /// A cache of the last URL. It helps because many programs repeat a URL, and most stay with one
 /// origin. Parsing a URL is a third of the cost of a small request outside the engine.
 #[derive(Default)]
-pub(crate) struct LastUrl(Mutex<Option<(String, bool, PreparedUrl)>>);
+pub(crate) struct LastUrlCache(Mutex<Option<(String, bool, PreparedUrl)>>);
 
-impl LastUrl {
+impl LastUrlCache {
     /// Returns the cached URL if the arguments are the same as last time. If not, prepares the URL
     /// by [`prepare`] or, with `as_is`, by [`prepare_as_is`].
     pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {

@@ -7,7 +7,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use haul::buffer::{Lease, should_receive_via_buffer};
+use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
 use haul::sink::memory::{make_room, receive_into};
 use haul::sink::{BodyInfo, Sink};
 use haul::{Error, ErrorKind, Result};
@@ -156,7 +156,7 @@ impl Sink for ReplyWriter {
         self.expect(begin.length)
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.put(lease.bytes())
     }
 

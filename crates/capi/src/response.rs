@@ -12,8 +12,8 @@
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
-use haul::facts::Facts;
 use haul::transfer::{FollowedRedirect, TransferOutcome};
+use haul::transfer_facts::TransferFacts;
 use haul::{ProtocolVersion, Target};
 use haul_proto::head::{Fields, ResponseHead};
 
@@ -34,7 +34,7 @@ pub struct haul_response {
     trailer_fields: Option<Fields>,
     pub(crate) body: StoredBody,
     is_decoded: bool,
-    facts: Option<Box<Facts>>,
+    facts: Option<Box<TransferFacts>>,
     hops: Vec<RedirectReply>,
     error: Option<Box<haul_error>>,
     peer: OnceLock<CString>,
@@ -142,7 +142,7 @@ impl haul_response {
         self.is_decoded
     }
 
-    pub(crate) fn take_facts(&mut self, facts: Box<Facts>) {
+    pub(crate) fn take_facts(&mut self, facts: Box<TransferFacts>) {
         self.facts = Some(facts);
     }
 

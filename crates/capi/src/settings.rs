@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
 use haul::RequestOptions;
-use haul::interrupt::Interrupt;
+use haul::interrupt::InterruptCallback;
 use haul::net::dns::AddressFamily;
 
 use crate::auth::auth;
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn haul_client_set_interrupt(
 ) -> haul_status {
     let user = UserPointer(user);
     let hook = ask.map(|ask| {
-        Interrupt::new(move || {
+        InterruptCallback::new(move || {
             let user = user;
             // SAFETY: a function of the caller's, with its own pointer.
             unsafe { ask(user.0) != 0 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{BuildDirectory, has, origin};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn invalid_arguments_are_refused_without_crashing() {
@@ -26,7 +26,7 @@ fn calls_streams_uploads_interrupts_and_forks_work() {
 fn early_response_ends_a_slow_upload() {
     let Some(directory) = BuildDirectory::new() else { return };
     let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     let program = directory.compile("tests/c/early_response.c");
     assert_eq!(program.run_well([peer.url("/")]), "heard early\n");
 }

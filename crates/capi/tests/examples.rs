@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use common::{BuildDirectory, origin};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn get_example_prints_page_or_error() {
@@ -39,11 +39,11 @@ fn login_example_shares_and_saves_its_jar() {
     let set = "HTTP/1.1 200 OK\r\nSet-Cookie: sid=31; Path=/; Max-Age=3600\r\nContent-Length: 2\r\n\r\nin";
     let page = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome";
     let peer = RawPeer::start(vec![vec![
-        Step::ReadHead,
-        Step::ReadBytes(form.len()),
-        Step::send(set),
-        Step::ReadHead,
-        Step::send(page),
+        ScriptStep::ReadHead,
+        ScriptStep::ReadBytes(form.len()),
+        ScriptStep::send(set),
+        ScriptStep::ReadHead,
+        ScriptStep::send(page),
     ]]);
     let (login, jar) = (directory.compile("examples/login.c"), directory.path("cookies.txt"));
     let base = peer.url("/").trim_end_matches('/').to_owned();

@@ -1,15 +1,15 @@
 //! Reads the text of a config file (`-K`) as curl does, with one option per line.
 //!
 //! A line is `name = value`, `name: value`, `name value` or `-x value`; `#` begins a comment line.
-//! In a value in double quotes, the escapes are `\\ \" \t \n \r \v`. [`ConfigReader`] returns one
-//! [`ConfigEntry`] at a time, which borrows from its buffer: a file of millions of lines needs no
+//! In a value in double quotes, the escapes are `\\ \" \t \n \r \v`. [`ConfigFileReader`] returns one
+//! [`ConfigFileEntry`] at a time, which borrows from its buffer: a file of millions of lines needs no
 //! allocation per line, and the options of a FIFO are read as they arrive.
 //!
 //! ```
-//! use haul_cli::config_file::ConfigReader;
+//! use haul_cli::config_file::ConfigFileReader;
 //!
 //! let text = b"# pages\nurl = \"http://example.com/a b\"\n-o out.html\n";
-//! let mut reader = ConfigReader::new(&text[..]);
+//! let mut reader = ConfigFileReader::new(&text[..]);
 //! let entry = reader.next_entry().unwrap().unwrap();
 //! assert_eq!((entry.option, entry.value), (&b"url"[..], Some(&b"http://example.com/a b"[..])));
 //! let entry = reader.next_entry().unwrap().unwrap();
@@ -33,7 +33,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// One option of a config file, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigEntry<'a> {
+pub struct ConfigFileEntry<'a> {
     /// The option as written, with or without dashes.
     pub option: &'a [u8],
     /// The value, without its quotes and with its escapes decoded; `None` if the line has no value.
@@ -41,12 +41,12 @@ pub struct ConfigEntry<'a> {
     /// The line number, from 1.
     pub line: u64,
     /// The mistake in the line that deserves a warning; `None` if there is none.
-    pub oddity: Option<LineFlaw>,
+    pub oddity: Option<ConfigLineWarning>,
 }
 
 /// A mistake in a line, which is accepted with a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineFlaw {
+pub enum ConfigLineWarning {
     /// An unquoted value contains a blank. The text after the blank is ignored.
     UnquotedBlank,
     /// A value in double quotes has no closing quote. The value ends with the line.
@@ -56,14 +56,14 @@ pub enum LineFlaw {
     SingleQuote,
 }
 
-impl fmt::Display for LineFlaw {
+impl fmt::Display for ConfigLineWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            LineFlaw::UnquotedBlank => {
+            ConfigLineWarning::UnquotedBlank => {
                 "uses argument with unquoted whitespace. This may cause side-effects. Consider double quotes."
             }
-            LineFlaw::UnclosedQuote => "has a quoted value without its closing quote",
-            LineFlaw::SingleQuote => {
+            ConfigLineWarning::UnclosedQuote => "has a quoted value without its closing quote",
+            ConfigLineWarning::SingleQuote => {
                 "uses argument with leading single quote. It is probably a mistake. Consider double quotes."
             }
         })
@@ -72,7 +72,7 @@ impl fmt::Display for LineFlaw {
 
 /// The error that ends the reading of a config file.
 #[derive(Debug)]
-pub enum ConfigError {
+pub enum ConfigFileError {
     /// A system call failed.
     Io(io::Error),
     /// The line with this number is longer than [`LINE_MAX`].
@@ -83,7 +83,7 @@ pub enum ConfigError {
 
 /// Reads the entries of one config file.
 #[derive(Debug)]
-pub struct ConfigReader<R> {
+pub struct ConfigFileReader<R> {
     source: R,
     buffer: Vec<u8>,
     /// The offset of the first unread byte in `buffer`.
@@ -94,14 +94,14 @@ pub struct ConfigReader<R> {
     unquoted: Vec<u8>,
 }
 
-impl<R: Read> ConfigReader<R> {
+impl<R: Read> ConfigFileReader<R> {
     /// Creates a reader of a config file's bytes.
     pub fn new(source: R) -> Self {
-        ConfigReader { source, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 0, unquoted: Vec::new() }
+        ConfigFileReader { source, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 0, unquoted: Vec::new() }
     }
 
     /// Returns the next option, or `None` at the end of the file.
-    pub fn next_entry(&mut self) -> Result<Option<ConfigEntry<'_>>, ConfigError> {
+    pub fn next_entry(&mut self) -> Result<Option<ConfigFileEntry<'_>>, ConfigFileError> {
         // Empty lines are skipped on ranges, not slices: a slice would be borrowed over the loop.
         let (from, to) = loop {
             let Some((from, to)) = self.next_line()? else {
@@ -109,7 +109,7 @@ impl<R: Read> ConfigReader<R> {
             };
             let line = &self.buffer[from..to];
             if line.contains(&0) {
-                return Err(ConfigError::Nul(self.line));
+                return Err(ConfigFileError::Nul(self.line));
             }
             let blank = blanks(line);
             // curl skips `/` and `*` as well, for comments in the manner of C.
@@ -121,7 +121,7 @@ impl<R: Read> ConfigReader<R> {
     }
 
     /// Returns the range of the next line in the buffer, without its newline.
-    fn next_line(&mut self) -> Result<Option<(usize, usize)>, ConfigError> {
+    fn next_line(&mut self) -> Result<Option<(usize, usize)>, ConfigFileError> {
         let mut searched = 0;
         loop {
             let unread = &self.buffer[self.start..self.end];
@@ -131,7 +131,7 @@ impl<R: Read> ConfigReader<R> {
             }
             searched = unread.len();
             if searched > LINE_MAX {
-                return Err(ConfigError::LineTooLong(self.line + 1));
+                return Err(ConfigFileError::LineTooLong(self.line + 1));
             }
             if self.at_end {
                 return match searched {
@@ -139,16 +139,16 @@ impl<R: Read> ConfigReader<R> {
                     _ => self.take_line(self.end, self.end).map(Some),
                 };
             }
-            self.fill().map_err(ConfigError::Io)?;
+            self.fill().map_err(ConfigFileError::Io)?;
         }
     }
 
-    fn take_line(&mut self, to: usize, next: usize) -> Result<(usize, usize), ConfigError> {
+    fn take_line(&mut self, to: usize, next: usize) -> Result<(usize, usize), ConfigFileError> {
         let from = std::mem::replace(&mut self.start, next);
         self.line += 1;
         match to - from {
             0..=LINE_MAX => Ok((from, to)),
-            _ => Err(ConfigError::LineTooLong(self.line)),
+            _ => Err(ConfigFileError::LineTooLong(self.line)),
         }
     }
 
@@ -176,23 +176,23 @@ impl<R: Read> ConfigReader<R> {
 
 /// Splits a line into its option and value, as curl does. `unquoted` receives a value in double
 /// quotes, without quotes and escapes.
-fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigEntry<'a> {
+fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigFileEntry<'a> {
     let dashed = line.first() == Some(&b'-');
     let separates = |byte: &u8| is_blank(byte) || (!dashed && matches!(byte, b'=' | b':'));
     let name = line.iter().position(separates).unwrap_or(line.len());
     let (option, rest) = line.split_at(name);
     let rest = &rest[rest.iter().take_while(|&byte| separates(byte)).count()..];
-    let entry = |value, oddity| ConfigEntry { option, value, line: number, oddity };
+    let entry = |value, oddity| ConfigFileEntry { option, value, line: number, oddity };
     if let Some(quoted) = rest.strip_prefix(b"\"") {
         let closed = unquote(quoted, unquoted);
-        return entry(Some(&unquoted[..]), (!closed).then_some(LineFlaw::UnclosedQuote));
+        return entry(Some(&unquoted[..]), (!closed).then_some(ConfigLineWarning::UnclosedQuote));
     }
     let length = rest.iter().position(is_blank).unwrap_or(rest.len());
     let (value, rest) = rest.split_at(length);
     let oddity = match rest.get(blanks(rest)) {
-        _ if value.starts_with(b"'") => Some(LineFlaw::SingleQuote),
+        _ if value.starts_with(b"'") => Some(ConfigLineWarning::SingleQuote),
         None | Some(b'#') => None,
-        Some(_) => Some(LineFlaw::UnquotedBlank),
+        Some(_) => Some(ConfigLineWarning::UnquotedBlank),
     };
     entry((!value.is_empty()).then_some(value), oddity)
 }
@@ -235,10 +235,10 @@ fn is_blank(byte: &u8) -> bool {
 mod tests {
     use super::*;
 
-    type Owned = (Vec<u8>, Option<Vec<u8>>, u64, Option<LineFlaw>);
+    type Owned = (Vec<u8>, Option<Vec<u8>>, u64, Option<ConfigLineWarning>);
 
-    fn entries(source: impl Read) -> Result<Vec<Owned>, ConfigError> {
-        let mut reader = ConfigReader::new(source);
+    fn entries(source: impl Read) -> Result<Vec<Owned>, ConfigFileError> {
+        let mut reader = ConfigFileReader::new(source);
         let mut all = Vec::new();
         while let Some(entry) = reader.next_entry()? {
             let value = entry.value.map(<[u8]>::to_vec);
@@ -288,10 +288,10 @@ mod tests {
     #[test]
     fn suspicious_lines_are_flagged() {
         let all = entries(&b"url = a b\nurl = \"a b\nurl = \"a\\"[..]).expect("readable");
-        assert_eq!(all[0].3, Some(LineFlaw::UnquotedBlank));
-        assert_eq!(all[1].3, Some(LineFlaw::UnclosedQuote));
+        assert_eq!(all[0].3, Some(ConfigLineWarning::UnquotedBlank));
+        assert_eq!(all[1].3, Some(ConfigLineWarning::UnclosedQuote));
         assert_eq!(all[1].1.as_deref(), Some(&b"a b"[..]));
-        assert_eq!(all[2].3, Some(LineFlaw::UnclosedQuote));
+        assert_eq!(all[2].3, Some(ConfigLineWarning::UnclosedQuote));
         assert_eq!(all[2].1.as_deref(), Some(&b"a"[..]));
     }
 
@@ -348,15 +348,15 @@ mod tests {
             let mut text = b"silent\n".to_vec();
             text.resize(text.len() + LINE_MAX + 1, b'x');
             text.extend_from_slice(end);
-            assert!(matches!(entries(&text[..]), Err(ConfigError::LineTooLong(2))));
+            assert!(matches!(entries(&text[..]), Err(ConfigFileError::LineTooLong(2))));
         }
-        assert!(matches!(entries(io::repeat(b'x')), Err(ConfigError::LineTooLong(1))));
+        assert!(matches!(entries(io::repeat(b'x')), Err(ConfigFileError::LineTooLong(1))));
     }
 
     #[test]
     fn config_line_with_nul_is_refused() {
-        assert!(matches!(entries(&b"silent\nurl = a\0b\n"[..]), Err(ConfigError::Nul(2))));
-        assert!(matches!(entries(&b"# \0"[..]), Err(ConfigError::Nul(1))));
+        assert!(matches!(entries(&b"silent\nurl = a\0b\n"[..]), Err(ConfigFileError::Nul(2))));
+        assert!(matches!(entries(&b"# \0"[..]), Err(ConfigFileError::Nul(1))));
     }
 
     #[test]

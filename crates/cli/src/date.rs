@@ -63,7 +63,7 @@ pub fn parse(text: &str) -> Option<u64> {
 /// Parses a date. Returns the seconds since 1970, which are negative for earlier dates, or `None`
 /// if the text is not a date.
 fn seconds(text: &str) -> Option<i64> {
-    let mut date = Date::default();
+    let mut date = ParsedDate::default();
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
     words.into_iter().try_for_each(|word| date.take(word))?;
     date.seconds()
@@ -87,7 +87,7 @@ pub fn of_http(date: &[u8]) -> Option<SystemTime> {
 }
 
 #[derive(Default)]
-struct Date {
+struct ParsedDate {
     year: Option<u64>,
     month: Option<u64>,
     day: Option<u64>,
@@ -96,7 +96,7 @@ struct Date {
     zone: i64,
 }
 
-impl Date {
+impl ParsedDate {
     fn take(&mut self, word: &str) -> Option<()> {
         let lower = word.to_ascii_lowercase();
         let is_letters = lower.bytes().all(|byte| byte.is_ascii_alphabetic());

@@ -2,9 +2,9 @@
 //! as in curl 8.
 //!
 //! ```
-//! use haul_cli::expand_variables::Variables;
+//! use haul_cli::expand_variables::OptionVariables;
 //!
-//! let mut variables = Variables::default();
+//! let mut variables = OptionVariables::default();
 //! variables.set("who", b" a b ".to_vec());
 //! assert_eq!(variables.expand(b"x={{who:trim:url}}").unwrap(), b"x=a%20b");
 //! assert_eq!(variables.expand(b"{{nobody}}{{bad name}}").unwrap(), b"{{bad name}}");
@@ -16,14 +16,14 @@
 use haul_policy::urlencode::percent;
 
 use crate::base64;
-use crate::usage_error::UsageReason;
+use crate::usage_error::UsageErrorReason;
 
 /// The maximum length of a variable's name plus one, in bytes, as in curl.
 const NAME_MAX: usize = 128;
 
 /// The variables and their values. If a name is set twice, the last value counts.
 #[derive(Clone, Debug, Default)]
-pub struct Variables {
+pub struct OptionVariables {
     all: Vec<(String, Vec<u8>)>,
 }
 
@@ -54,7 +54,7 @@ pub enum VariableSource<'a> {
 impl<'a> VariableAssignment<'a> {
     /// Parses `name=text`, `name@file`, `%NAME`, `%NAME=default` or `%NAME@file`. `[first-last]`
     /// may follow the name. Returns `None` for a text of any other form.
-    pub fn parse(text: &'a [u8]) -> Result<Option<Self>, UsageReason> {
+    pub fn parse(text: &'a [u8]) -> Result<Option<Self>, UsageErrorReason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),
             None => (text, false),
@@ -68,7 +68,7 @@ impl<'a> VariableAssignment<'a> {
         if let [b'[', inner @ ..] = rest
             && inner.first().is_some_and(u8::is_ascii_digit)
         {
-            let bad = || UsageReason::bad_use("expected [first-last] behind the name");
+            let bad = || UsageErrorReason::bad_use("expected [first-last] behind the name");
             let end = inner.iter().position(|&byte| byte == b']').ok_or_else(bad)?;
             range = Some(range_of(&inner[..end]).ok_or_else(bad)?);
             rest = &inner[end + 1..];
@@ -77,11 +77,11 @@ impl<'a> VariableAssignment<'a> {
             None if environment => None,
             Some((b'=', text)) => Some(VariableSource::Text(text)),
             Some((b'@', file)) => {
-                Some(VariableSource::File(std::str::from_utf8(file).map_err(|_| UsageReason::NotUtf8)?))
+                Some(VariableSource::File(std::str::from_utf8(file).map_err(|_| UsageErrorReason::NotUtf8)?))
             }
             _ => return Ok(None),
         };
-        let name = std::str::from_utf8(name).map_err(|_| UsageReason::NotUtf8)?;
+        let name = std::str::from_utf8(name).map_err(|_| UsageErrorReason::NotUtf8)?;
         Ok(Some(VariableAssignment { name, range, environment, source }))
     }
 }
@@ -93,7 +93,7 @@ fn range_of(text: &[u8]) -> Option<(usize, usize)> {
     (first <= last).then_some((first, last))
 }
 
-impl Variables {
+impl OptionVariables {
     /// Sets the value of a variable.
     pub fn set(&mut self, name: &str, value: Vec<u8>) {
         self.all.retain(|(other, _)| other != name);
@@ -102,7 +102,7 @@ impl Variables {
 
     /// Returns the text with each `{{name}}` replaced by the variable's value, which is empty if it
     /// is not set. `\{{` becomes `{{`. Braces around a text that cannot be a name stay unchanged.
-    pub fn expand(&self, text: &[u8]) -> Result<Vec<u8>, UsageReason> {
+    pub fn expand(&self, text: &[u8]) -> Result<Vec<u8>, UsageErrorReason> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = memchr::memmem::find(rest, b"{{") {
@@ -127,12 +127,12 @@ impl Variables {
         }
         out.extend_from_slice(rest);
         if out.contains(&0) {
-            return Err(UsageReason::bad_use("a variable with a NUL byte cannot be put there"));
+            return Err(UsageErrorReason::bad_use("a variable with a NUL byte cannot be put there"));
         }
         Ok(out)
     }
 
-    fn value(&self, reference: &[u8]) -> Result<Option<Vec<u8>>, UsageReason> {
+    fn value(&self, reference: &[u8]) -> Result<Option<Vec<u8>>, UsageErrorReason> {
         let mut parts = reference.split(|&byte| byte == b':');
         let name = parts.next().unwrap_or_default();
         let is_name = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -151,7 +151,11 @@ impl Variables {
                     .ok()
                     .and_then(base64::decode)
                     .unwrap_or_else(|| b"[64dec-fail]".to_vec()),
-                _ => return Err(UsageReason::bad_use("a variable has the functions trim, json, url, b64 and 64dec")),
+                _ => {
+                    return Err(UsageErrorReason::bad_use(
+                        "a variable has the functions trim, json, url, b64 and 64dec",
+                    ));
+                }
             };
         }
         Ok(Some(value))
@@ -212,7 +216,7 @@ mod tests {
 
     #[test]
     fn variable_functions_apply_in_order() {
-        let mut variables = Variables::default();
+        let mut variables = OptionVariables::default();
         variables.set("v", b"old".to_vec());
         variables.set("v", b" \"x\ny\" ".to_vec());
         let expanded =

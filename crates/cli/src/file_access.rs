@@ -171,9 +171,9 @@ impl Read for StdinLines {
 
 /// The [`FileAccess`] to the files, the environment and the terminal of the system.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemFiles;
+pub struct SystemFileAccess;
 
-impl FileAccess for SystemFiles {
+impl FileAccess for SystemFileAccess {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         if path == Path::new("-") {
             return Ok(Box::new(stdin()?));

@@ -12,8 +12,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::persona::Persona;
-use crate::usage_error::UsageReason;
+use crate::program_persona::ProgramPersona;
+use crate::usage_error::UsageErrorReason;
 
 /// The longest accepted time limit, in seconds. It is a century, which can be added to any time
 /// without overflow.
@@ -47,43 +47,43 @@ impl<'a> FlagValue<'a> {
     }
 
     /// Returns the text, which must be UTF-8.
-    pub fn text(self) -> Result<&'a str, UsageReason> {
-        std::str::from_utf8(self.bytes()).map_err(|_| UsageReason::NotUtf8)
+    pub fn text(self) -> Result<&'a str, UsageErrorReason> {
+        std::str::from_utf8(self.bytes()).map_err(|_| UsageErrorReason::NotUtf8)
     }
 
     /// Returns the text, which must be UTF-8 and not empty.
-    pub fn content(self) -> Result<&'a str, UsageReason> {
+    pub fn content(self) -> Result<&'a str, UsageErrorReason> {
         match self.text()? {
-            "" => Err(UsageReason::Blank),
+            "" => Err(UsageErrorReason::Blank),
             text => Ok(text),
         }
     }
 
     /// Returns the text as a file name, which must not be empty.
-    pub fn path(self) -> Result<PathBuf, UsageReason> {
+    pub fn path(self) -> Result<PathBuf, UsageErrorReason> {
         match self.bytes() {
-            b"" => Err(UsageReason::Blank),
+            b"" => Err(UsageErrorReason::Blank),
             bytes => path(bytes),
         }
     }
 
     /// Returns the value of a decimal whole number.
-    pub fn number(self) -> Result<u64, UsageReason> {
+    pub fn number(self) -> Result<u64, UsageErrorReason> {
         digits(self.bytes())
     }
 
     /// Returns the value of a decimal whole number, which must be from `least` to `most`.
-    pub fn number_in(self, least: u64, most: u64) -> Result<u64, UsageReason> {
+    pub fn number_in(self, least: u64, most: u64) -> Result<u64, UsageErrorReason> {
         match self.number()? {
-            number if number > most => Err(UsageReason::TooLarge),
-            number if number < least => Err(UsageReason::bad_use(format!("the least value is {least}"))),
+            number if number > most => Err(UsageErrorReason::TooLarge),
+            number if number < least => Err(UsageErrorReason::bad_use(format!("the least value is {least}"))),
             number => Ok(number),
         }
     }
 
     /// Returns the duration that a decimal number of seconds denotes. The curl persona ignores text
     /// after the number, as curl does.
-    pub fn seconds_for(self, persona: Persona) -> Result<Duration, UsageReason> {
+    pub fn seconds_for(self, persona: ProgramPersona) -> Result<Duration, UsageErrorReason> {
         let bytes = self.bytes();
         let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');
         let end = (0..bytes.len()).find(|&at| !is_number(at));
@@ -95,7 +95,7 @@ impl<'a> FlagValue<'a> {
 
     /// Returns the duration that a decimal number of seconds denotes, truncated to milliseconds as
     /// in curl. The text may end in `s`: `5s`.
-    pub fn seconds(self) -> Result<Duration, UsageReason> {
+    pub fn seconds(self) -> Result<Duration, UsageErrorReason> {
         let bytes = self.bytes();
         let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);
         let (whole, fraction) = match bytes.iter().position(|&b| b == b'.') {
@@ -104,10 +104,10 @@ impl<'a> FlagValue<'a> {
         };
         let seconds = if whole.is_empty() && !fraction.is_empty() { 0 } else { digits(whole)? };
         if !fraction.iter().all(u8::is_ascii_digit) {
-            return Err(UsageReason::BadNumber);
+            return Err(UsageErrorReason::BadNumber);
         }
         if seconds > SECONDS_MAX {
-            return Err(UsageReason::BadNumber);
+            return Err(UsageErrorReason::BadNumber);
         }
         let digit = |at: usize| fraction.get(at).map_or(0, |&b| u64::from(b - b'0'));
         let millis = digit(0) * 100 + digit(1) * 10 + digit(2);
@@ -115,24 +115,24 @@ impl<'a> FlagValue<'a> {
     }
 
     /// Returns the value of an octal number of permission bits, which must be at most `most`.
-    pub fn octal(self, most: u32) -> Result<u32, UsageReason> {
+    pub fn octal(self, most: u32) -> Result<u32, UsageErrorReason> {
         let bytes = self.bytes();
         if let [b'-', ..] | [] = bytes {
-            return Err(UsageReason::BadNumber);
+            return Err(UsageErrorReason::BadNumber);
         }
         bytes.iter().try_fold(0u32, |sum, &byte| match byte {
             b'0'..=b'7' => match sum * 8 + u32::from(byte - b'0') {
-                sum if sum > most => Err(UsageReason::TooLarge),
+                sum if sum > most => Err(UsageErrorReason::TooLarge),
                 sum => Ok(sum),
             },
-            _ => Err(UsageReason::BadNumber),
+            _ => Err(UsageErrorReason::BadNumber),
         })
     }
 
     /// Returns the number of bytes that a text such as `1.5M` denotes. The number may have a
     /// fraction, and be followed by a unit in upper or lower case: `B`, `K`, `M`, `G`, `T` or `P`,
     /// each 1024 times the previous one. A fraction of a byte is dropped.
-    pub fn size(self) -> Result<u64, UsageReason> {
+    pub fn size(self) -> Result<u64, UsageErrorReason> {
         let bytes = self.bytes();
         let (number, shift) = match bytes.split_last() {
             Some((unit, number)) if unit.is_ascii_alphabetic() => {
@@ -143,7 +143,7 @@ impl<'a> FlagValue<'a> {
                     b'g' => 30,
                     b't' => 40,
                     b'p' => 50,
-                    _ => return Err(UsageReason::bad_use("unsupported unit, use B, K, M, G, T or P")),
+                    _ => return Err(UsageErrorReason::bad_use("unsupported unit, use B, K, M, G, T or P")),
                 };
                 (number, shift)
             }
@@ -157,11 +157,11 @@ impl<'a> FlagValue<'a> {
         // Nine digits are enough for every byte of a unit that fits a number, and cannot overflow.
         let shown = &fraction[..fraction.len().min(9)];
         if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
-            return Err(UsageReason::BadNumber);
+            return Err(UsageErrorReason::BadNumber);
         }
         let part = (u128::from(digits(shown)?) << shift) / 10u128.pow(shown.len() as u32);
-        let part = u64::try_from(part).map_err(|_| UsageReason::TooLarge)?;
-        whole.checked_mul(1 << shift).and_then(|whole| whole.checked_add(part)).ok_or(UsageReason::TooLarge)
+        let part = u64::try_from(part).map_err(|_| UsageErrorReason::TooLarge)?;
+        whole.checked_mul(1 << shift).and_then(|whole| whole.checked_add(part)).ok_or(UsageErrorReason::TooLarge)
     }
 }
 
@@ -171,7 +171,7 @@ pub fn names(text: &str) -> Vec<String> {
 }
 
 /// Converts bytes to a file name. They must be UTF-8 on systems other than Unix.
-pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageReason> {
+pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageErrorReason> {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;
@@ -179,24 +179,24 @@ pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageReason> {
     }
     #[cfg(not(unix))]
     {
-        let text = std::str::from_utf8(bytes).map_err(|_| UsageReason::NotUtf8)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| UsageErrorReason::NotUtf8)?;
         Ok(PathBuf::from(text))
     }
 }
 
-fn digits(bytes: &[u8]) -> Result<u64, UsageReason> {
+fn digits(bytes: &[u8]) -> Result<u64, UsageErrorReason> {
     if let Some(rest) = bytes.strip_prefix(b"-") {
         let negative = !rest.is_empty() && rest.iter().all(|b| b.is_ascii_digit() || *b == b'.');
-        return Err(if negative { UsageReason::Negative } else { UsageReason::BadNumber });
+        return Err(if negative { UsageErrorReason::Negative } else { UsageErrorReason::BadNumber });
     }
     if bytes.is_empty() {
-        return Err(UsageReason::BadNumber);
+        return Err(UsageErrorReason::BadNumber);
     }
     bytes.iter().try_fold(0u64, |sum, &byte| {
         if !byte.is_ascii_digit() {
-            return Err(UsageReason::BadNumber);
+            return Err(UsageErrorReason::BadNumber);
         }
-        sum.checked_mul(10).and_then(|sum| sum.checked_add(u64::from(byte - b'0'))).ok_or(UsageReason::TooLarge)
+        sum.checked_mul(10).and_then(|sum| sum.checked_add(u64::from(byte - b'0'))).ok_or(UsageErrorReason::TooLarge)
     })
 }
 
@@ -204,11 +204,11 @@ fn digits(bytes: &[u8]) -> Result<u64, UsageReason> {
 mod tests {
     use super::*;
 
-    fn seconds(text: &str) -> Result<Duration, UsageReason> {
+    fn seconds(text: &str) -> Result<Duration, UsageErrorReason> {
         FlagValue::Text(text.as_bytes()).seconds()
     }
 
-    fn size(text: &str) -> Result<u64, UsageReason> {
+    fn size(text: &str) -> Result<u64, UsageErrorReason> {
         FlagValue::Text(text.as_bytes()).size()
     }
 
@@ -221,13 +221,13 @@ mod tests {
         assert_eq!(seconds("3."), Ok(Duration::from_secs(3)));
         assert_eq!(seconds("1.5s"), Ok(Duration::from_millis(1500)));
         for bad in ["", ".", "1,5", "s", "5m", "1.5 s", "5ss", "1e3", "0x10", "1.2.3", "+1", " 1"] {
-            assert_eq!(seconds(bad), Err(UsageReason::BadNumber), "{bad:?}");
+            assert_eq!(seconds(bad), Err(UsageErrorReason::BadNumber), "{bad:?}");
         }
-        assert_eq!(seconds("-1"), Err(UsageReason::Negative));
-        assert_eq!(seconds("-1.5"), Err(UsageReason::Negative));
-        assert_eq!(seconds("-x"), Err(UsageReason::BadNumber));
-        assert_eq!(seconds("99999999999999999999"), Err(UsageReason::TooLarge));
-        assert_eq!(seconds("18446744073709551"), Err(UsageReason::BadNumber));
+        assert_eq!(seconds("-1"), Err(UsageErrorReason::Negative));
+        assert_eq!(seconds("-1.5"), Err(UsageErrorReason::Negative));
+        assert_eq!(seconds("-x"), Err(UsageErrorReason::BadNumber));
+        assert_eq!(seconds("99999999999999999999"), Err(UsageErrorReason::TooLarge));
+        assert_eq!(seconds("18446744073709551"), Err(UsageErrorReason::BadNumber));
     }
 
     #[test]
@@ -237,11 +237,11 @@ mod tests {
         assert_eq!(size("64k"), Ok(64 << 10));
         assert_eq!(size("64M"), Ok(64 << 20));
         assert_eq!(size("2G"), Ok(2 << 30));
-        assert_eq!(size("17179869184G"), Err(UsageReason::TooLarge));
-        assert_eq!(size("k"), Err(UsageReason::BadNumber));
-        assert_eq!(size("1kk"), Err(UsageReason::BadNumber));
-        assert_eq!(size("-1k"), Err(UsageReason::Negative));
-        assert!(matches!(size("1q"), Err(UsageReason::BadUse(_))));
+        assert_eq!(size("17179869184G"), Err(UsageErrorReason::TooLarge));
+        assert_eq!(size("k"), Err(UsageErrorReason::BadNumber));
+        assert_eq!(size("1kk"), Err(UsageErrorReason::BadNumber));
+        assert_eq!(size("-1k"), Err(UsageErrorReason::Negative));
+        assert!(matches!(size("1q"), Err(UsageErrorReason::BadUse(_))));
         assert_eq!(size("1.5k"), Ok(1536));
         assert_eq!(size("0.9999999999B"), Ok(0));
         assert_eq!(size("16383.999P"), Ok(((1u64 << 50) * 16383).saturating_add((u64::from(999u32) << 50) / 1000)));
@@ -256,17 +256,17 @@ mod tests {
         assert_eq!(octal("0640"), Ok(0o640));
         assert_eq!(octal("777"), Ok(0o777));
         assert_eq!(octal("0"), Ok(0));
-        assert_eq!(octal("1000"), Err(UsageReason::TooLarge));
-        assert_eq!(octal("7777777777777777777777"), Err(UsageReason::TooLarge));
+        assert_eq!(octal("1000"), Err(UsageErrorReason::TooLarge));
+        assert_eq!(octal("7777777777777777777777"), Err(UsageErrorReason::TooLarge));
         for bad in ["", "8", "-1", "0o644", "rw", " 7"] {
-            assert_eq!(octal(bad), Err(UsageReason::BadNumber), "{bad:?}");
+            assert_eq!(octal(bad), Err(UsageErrorReason::BadNumber), "{bad:?}");
         }
     }
 
     #[test]
     fn numbers_out_of_range_are_refused() {
         let value = FlagValue::Text(b"70000");
-        assert_eq!(value.number_in(1, 65_535), Err(UsageReason::TooLarge));
-        assert!(matches!(FlagValue::Text(b"0").number_in(1, 9), Err(UsageReason::BadUse(_))));
+        assert_eq!(value.number_in(1, 65_535), Err(UsageErrorReason::TooLarge));
+        assert!(matches!(FlagValue::Text(b"0").number_in(1, 9), Err(UsageErrorReason::BadUse(_))));
     }
 }

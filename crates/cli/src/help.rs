@@ -1,21 +1,21 @@
 //! The texts of `--help` and `--version`, generated from the table of flags.
 //!
 //! ```
-//! use haul_cli::persona::Persona;
+//! use haul_cli::program_persona::ProgramPersona;
 //!
-//! let text = haul_cli::help::help(Persona::Haul, Some("tls")).unwrap();
+//! let text = haul_cli::help::help(ProgramPersona::Haul, Some("tls")).unwrap();
 //! assert!(text.contains(" -k, --insecure"));
-//! assert!(haul_cli::help::help(Persona::Haul, Some("--insecure")).unwrap().contains("haul -k"));
-//! assert!(haul_cli::help::help(Persona::Haul, Some("nonsense")).is_err());
+//! assert!(haul_cli::help::help(ProgramPersona::Haul, Some("--insecure")).unwrap().contains("haul -k"));
+//! assert!(haul_cli::help::help(ProgramPersona::Haul, Some("nonsense")).is_err());
 //! ```
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::flags::{self, FLAGS, Flag, FlagSpec, FlagSyntax, HelpCategory, curl_help};
-use crate::persona::VERSION;
-use crate::persona::{CURL_VERSION, Persona};
-use crate::usage_error::{ArgPosition, UsageError, UsageReason};
+use crate::program_persona::VERSION;
+use crate::program_persona::{CURL_VERSION, ProgramPersona};
+use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 
 /// The features that `--version` lists. They are those of curl's features that haul has, with
 /// curl's names and in curl's order.
@@ -32,7 +32,7 @@ const WIDTH: usize = 78;
 ///
 /// The subject is a category, `all`, `category` (which lists the categories), or an option. Without
 /// a subject the text lists the most used options.
-pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageError> {
+pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, UsageError> {
     let program = persona.name();
     let mut text = String::new();
     match subject {
@@ -66,7 +66,7 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
                 Some(flag) => document(&mut text, flag.spec()),
                 // No failure to curl, but no help either.
                 None if persona.is_curl() && subject.starts_with('-') => {
-                    return Err(UsageError::new(ArgPosition::Whole, UsageReason::NoSuchHelp));
+                    return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoSuchHelp));
                 }
                 None if persona.is_curl() => {
                     text.push_str("Unknown category provided, here is a list of all categories:\n\n");
@@ -75,7 +75,7 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
                 None => {
                     let place = ArgPosition::Option(format!("--help {subject}"));
                     let reason = "no such category or option, see --help category";
-                    return Err(UsageError::new(place, UsageReason::bad_use(reason)));
+                    return Err(UsageError::new(place, UsageErrorReason::bad_use(reason)));
                 }
             },
         },
@@ -84,7 +84,7 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
 }
 
 /// Returns the text of `--manual`: the documentation of every option.
-pub fn manual(persona: Persona) -> String {
+pub fn manual(persona: ProgramPersona) -> String {
     let mut text = format!("Usage: {} [options...] <url>\n", persona.name());
     for flag in FLAGS {
         text.push('\n');
@@ -95,11 +95,11 @@ pub fn manual(persona: Persona) -> String {
 
 /// Returns the text of `--version`. Scripts search it for features, so that it lists those of
 /// curl's features that haul supports.
-pub fn version(persona: Persona) -> String {
+pub fn version(persona: ProgramPersona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     match persona {
-        Persona::Haul => format!("haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {FEATURES}\n"),
-        Persona::Curl => format!(
+        ProgramPersona::Haul => format!("haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {FEATURES}\n"),
+        ProgramPersona::Curl => format!(
             "curl {CURL_VERSION} ({arch}-pc-{os}-gnu) libcurl/{CURL_VERSION} haul/{VERSION} rustls zlib brotli zstd\n\
              Release-Date: {CURL_DATE}\nProtocols: file http https\nFeatures: {FEATURES}\n"
         ),
@@ -107,18 +107,18 @@ pub fn version(persona: Persona) -> String {
 }
 
 /// Returns true if the subject that the user gave equals this name. The curl persona ignores case.
-fn is_called(persona: Persona, subject: &str, name: &str) -> bool {
+fn is_called(persona: ProgramPersona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
 /// Returns the names of the categories with their titles. The curl persona also has curl's
 /// categories.
-fn categories(persona: Persona) -> BTreeMap<&'static str, &'static str> {
+fn categories(persona: ProgramPersona) -> BTreeMap<&'static str, &'static str> {
     let ours = HelpCategory::ALL.iter().map(|category| (category.name(), category.about()));
     ours.chain(curl_help::categories().filter(|_| persona.is_curl())).collect()
 }
 
-fn put_categories(text: &mut String, persona: Persona) {
+fn put_categories(text: &mut String, persona: ProgramPersona) {
     for (name, about) in categories(persona) {
         put(text, format_args!(" {name:<12}{about}\n"));
     }
@@ -135,7 +135,7 @@ fn option(subject: &str) -> Option<&'static dyn Flag> {
     }
 }
 
-fn list(text: &mut String, persona: Persona, shown: impl Fn(&FlagSpec) -> bool) {
+fn list(text: &mut String, persona: ProgramPersona, shown: impl Fn(&FlagSpec) -> bool) {
     let specs = || FLAGS.iter().map(|flag| flag.spec()).filter(|spec| shown(spec)).map(|spec| as_listed(persona, spec));
     // A long name of a value should not push every description to the right.
     let width = specs().map(|(names, _)| names.len()).filter(|&width| width < 32).max();
@@ -147,7 +147,7 @@ fn list(text: &mut String, persona: Persona, shown: impl Fn(&FlagSpec) -> bool) 
 
 /// Returns the names and the short description of an option for a list of options. The curl persona
 /// lists an option that is on by default as `--no-NAME`, as curl does.
-fn as_listed(persona: Persona, spec: &FlagSpec) -> (String, &'static str) {
+fn as_listed(persona: ProgramPersona, spec: &FlagSpec) -> (String, &'static str) {
     match curl_help::turned_off(spec.long) {
         _ if !persona.is_curl() => (names(spec), spec.help),
         Some(help) => (format!("    --no-{}", spec.long), help),
@@ -211,16 +211,16 @@ mod tests {
 
     #[test]
     fn full_help_and_category_help_list_every_flag() {
-        let all = help(Persona::Haul, None).expect("no subject is fine");
+        let all = help(ProgramPersona::Haul, None).expect("no subject is fine");
         assert!(all.contains("--help category"));
-        let all = help(Persona::Haul, Some("all")).expect("all is a subject");
+        let all = help(ProgramPersona::Haul, Some("all")).expect("all is a subject");
         for flag in FLAGS {
             let spec = flag.spec();
             let line = format!("--{}", spec.long);
             assert!(all.contains(&line), "{line}");
-            let category = help(Persona::Haul, Some(spec.category.name())).expect("a category is a subject");
+            let category = help(ProgramPersona::Haul, Some(spec.category.name())).expect("a category is a subject");
             assert!(category.contains(&line), "{line}");
-            let own = help(Persona::Haul, Some(&line)).expect("an option is a subject");
+            let own = help(ProgramPersona::Haul, Some(&line)).expect("an option is a subject");
             assert!(own.contains(spec.example), "{line}");
         }
         assert!(all.lines().all(|line| line.len() <= 100), "{all}");
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn curl_mode_help_has_the_categories_of_curl() {
         let has = |subject, option: &str| {
-            let text = help(Persona::Curl, Some(subject)).expect("a subject of curl");
+            let text = help(ProgramPersona::Curl, Some(subject)).expect("a subject of curl");
             text.split_ascii_whitespace().any(|word| word == option)
         };
         for option in ["--globoff", "--fail-early", "--parallel", "--proto-default", "--retry-all-errors"] {
@@ -243,10 +243,10 @@ mod tests {
         for option in ["--no-progress-meter", "--no-keepalive", "--no-sessionid", "--no-alpn", "--no-npn"] {
             assert!(has("all", option), "{option}");
         }
-        assert!(help(Persona::Haul, Some("timeout")).is_err());
-        let most = help(Persona::Curl, None).expect("no subject is fine");
+        assert!(help(ProgramPersona::Haul, Some("timeout")).is_err());
+        let most = help(ProgramPersona::Curl, None).expect("no subject is fine");
         assert!(most.contains(" curl, ") && !most.contains("(default)"), "{most}");
-        assert!(help(Persona::Haul, None).expect("no subject is fine").contains("(default)"));
+        assert!(help(ProgramPersona::Haul, None).expect("no subject is fine").contains("(default)"));
     }
 
     #[test]
@@ -261,8 +261,8 @@ mod tests {
     #[test]
     fn help_finds_options_by_any_spelling() {
         for subject in ["-m", "m", "--max-time", "max-time"] {
-            assert!(help(Persona::Haul, Some(subject)).expect("known").contains("--max-time <seconds>"));
+            assert!(help(ProgramPersona::Haul, Some(subject)).expect("known").contains("--max-time <seconds>"));
         }
-        assert!(help(Persona::Haul, Some("--no-location")).expect("known").contains("--location"));
+        assert!(help(ProgramPersona::Haul, Some("--no-location")).expect("known").contains("--location"));
     }
 }

@@ -13,8 +13,8 @@
 //! | [`help`], [`man`], [`completions`], [`generated_files`] | made from the table of flags |
 //! | [`parse`], [`config_file`], [`expand_variables`] | curl's grammar |
 //! | [`form`], [`flag_value`], [`date`] | the grammars of option values |
-//! | [`persona`] | the program that a run acts as: haul or curl |
-//! | [`parsed_args`], [`resolve`], [`plan`] | the parsed command line; its files and defaults; the plan |
+//! | [`program_persona`] | the program that a run acts as: haul or curl |
+//! | [`parsed_args`], [`build_plan`], [`plan`] | the parsed command line; its files and defaults; the plan |
 //! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
@@ -28,6 +28,7 @@
 pub mod agent;
 pub mod apt;
 pub mod base64;
+pub mod build_plan;
 pub mod checksum;
 pub mod completions;
 pub mod config_file;
@@ -43,9 +44,8 @@ pub mod help;
 pub mod man;
 pub mod parse;
 pub mod parsed_args;
-pub mod persona;
 pub mod plan;
-pub mod resolve;
+pub mod program_persona;
 pub mod run;
 pub mod secret_arguments;
 pub mod url_list;

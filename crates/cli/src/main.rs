@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use haul_cli::agent::control::AgentControlError;
-use haul_cli::agent::socket::SocketPath;
-use haul_cli::file_access::SystemFiles;
+use haul_cli::agent::socket::AgentSocketPath;
+use haul_cli::file_access::SystemFileAccess;
 use haul_cli::parsed_args::InfoOption;
-use haul_cli::persona::Persona;
-use haul_cli::usage_error::{ArgPosition, UsageError, UsageReason};
-use haul_cli::{agent, apt, ftp, help, parse, resolve, run, secret_arguments};
+use haul_cli::program_persona::ProgramPersona;
+use haul_cli::usage_error::{ArgPosition, UsageError, UsageErrorReason};
+use haul_cli::{agent, apt, build_plan, ftp, help, parse, run, secret_arguments};
 
 /// A function that opens each closed standard descriptor in the wrong direction, so that reading or
 /// writing it fails. It runs before Rust's own start, which would open `/dev/null` instead: lost
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     if let Some((program, args)) = ftp::called(words) {
         return ExitCode::from(ftp::run(program, args));
     }
-    let (persona, args) = Persona::called(std::env::args_os());
+    let (persona, args) = ProgramPersona::called(std::env::args_os());
     if let [generate, root] = args.as_slice()
         && generate == "--generate"
     {
@@ -75,10 +75,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
+fn answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
     let is_bare = args.is_empty();
     let count = args.len();
-    let mut parsed = parse::parse_as(persona, args, &mut SystemFiles)?;
+    let mut parsed = parse::parse_as(persona, args, &mut SystemFileAccess)?;
     secret_arguments::blank(count, &parsed.secrets);
     if let Some(fault) = &parsed.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.message_without_hint(persona.name()));
@@ -94,13 +94,13 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
         Some(InfoOption::Version) => help::version(persona),
         Some(InfoOption::Manual) => help::manual(persona),
         None if is_bare && persona.is_curl() && parsed.groups[0].urls.is_empty() => {
-            return Err(UsageError::new(ArgPosition::Whole, UsageReason::NothingAsked));
+            return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NothingAsked));
         }
         None => {
             let lacks_url = persona.is_curl() && parsed.take_group_without_url();
-            let code = run::run(resolve::resolve(parsed, &mut SystemFiles)?);
+            let code = run::run(build_plan::resolve(parsed, &mut SystemFileAccess)?);
             return match lacks_url {
-                true => Err(UsageError::new(ArgPosition::Whole, UsageReason::NoUrl)),
+                true => Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl)),
                 false => Ok(ExitCode::from(code)),
             };
         }
@@ -121,15 +121,19 @@ fn agent() -> Option<ExitCode> {
     if args.next()? != agent::spawn::SERVE {
         return None;
     }
-    let place = SocketPath::at(args.next()?).ok()?;
+    let place = AgentSocketPath::at(args.next()?).ok()?;
     let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
     // No one reads the error of the agent; the next call starts another one.
     Some(agent::server::serve(listener, place, idle).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 
-fn ask_agent(persona: Persona, command: agent::control::AgentCommand, args: Option<agent::AgentArgs>) -> ExitCode {
-    let args = args.or_else(|| resolve::agent_of(std::env::var_os("HAUL_AGENT")));
+fn ask_agent(
+    persona: ProgramPersona,
+    command: agent::control::AgentCommand,
+    args: Option<agent::AgentArgs>,
+) -> ExitCode {
+    let args = args.or_else(|| build_plan::agent_of(std::env::var_os("HAUL_AGENT")));
     let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::IDLE });
     let answer =
         args.place().map_err(AgentControlError::Refused).and_then(|place| agent::control::carry_out(command, &place));

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax};
-use crate::persona::VERSION;
+use crate::program_persona::VERSION;
 
 /// Returns the text of the man page in roff.
 pub fn page() -> String {

@@ -1,31 +1,31 @@
 //! The parsed command line. The syntax of every value is checked, but no file has been read.
 //!
-//! Flags ([`crate::flags`]) write to these types, and [`crate::resolve`] converts them to a
+//! Flags ([`crate::flags`]) write to these types, and [`crate::build_plan`] converts them to a
 //! [`crate::plan::RunPlan`]. A value that needs no conversion already has the plan's type.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFiles, parse::parse};
+//! use haul_cli::{file_access::SystemFileAccess, parse::parse};
 //!
 //! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
-//! let parsed = parse(args, &mut SystemFiles).unwrap();
+//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
 //! let stages = &parsed.groups[0].stages;
 //! assert!(stages[0].transfer.tls.options.verify && !stages[1].transfer.tls.options.verify);
 //! ```
 
 use std::path::PathBuf;
 
-use haul_policy::auth::{AllowedAuthSchemes, SigV4};
+use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
 use haul_policy::proxy::Proxy;
-use haul_policy::template::UrlTemplate;
-use haul_policy::urlencode::{FieldSource, FormField};
+use haul_policy::url_template::UrlTemplate;
+use haul_policy::urlencode::{FormField, FormFieldSource};
 
 use crate::checksum::ChecksumArg;
-use crate::form::ParsedForm;
-use crate::persona::Persona;
-use crate::plan::{ClientCert, ContinueAt, FieldArg, GlobalArgs, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
-use crate::secret_arguments::SecretTail;
+use crate::form::ParsedFormOptions;
+use crate::plan::{ClientCert, ContinueAt, GlobalArgs, HeaderArg, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
+use crate::program_persona::ProgramPersona;
+use crate::secret_arguments::SecretArgumentPart;
 use crate::url_list::UrlList;
-use crate::usage_error::{UsageError, UsageReason};
+use crate::usage_error::{UsageError, UsageErrorReason};
 
 /// The maximum number of stored warnings. A config file could have millions of bad lines.
 const WARNINGS_MAX: usize = 100;
@@ -36,7 +36,7 @@ pub struct ParsedArgs {
     /// The settings that apply to all groups.
     pub global: GlobalArgs,
     /// The groups that `--next` separates. Never empty.
-    pub groups: Vec<NextGroup>,
+    pub groups: Vec<NextOptionGroup>,
     /// The text to print instead of running transfers, as for `--help`; `None` to run them.
     pub info: Option<InfoOption>,
     /// The subjects of `--help` in config files, if the persona is curl. Their help texts are
@@ -52,7 +52,7 @@ pub struct ParsedArgs {
     pub curlrc_fault: Option<UsageError>,
     /// The arguments that end in a secret, which is overwritten so that other users cannot see it
     /// in the process list.
-    pub secrets: Vec<SecretTail>,
+    pub secrets: Vec<SecretArgumentPart>,
     /// The config file that the last flag named. The parser takes it out and reads it immediately.
     pub(crate) config: Option<PathBuf>,
     /// The value of the last `--variable`. The parser takes it out and sets the variable
@@ -76,7 +76,7 @@ pub enum InfoOption {
 
 /// The options between one `--next` and the following one.
 #[derive(Clone, Debug)]
-pub struct NextGroup {
+pub struct NextOptionGroup {
     /// The sources of URLs, in order.
     pub urls: UrlList,
     /// The `-o` and `-O` options, in order. The first belongs to the first URL, and so on.
@@ -115,10 +115,10 @@ pub struct NextGroup {
     pub stages: Vec<ParsedStage>,
 }
 
-impl NextGroup {
+impl NextOptionGroup {
     /// Returns a group without URLs, with the default options of the persona.
-    pub fn of(persona: Persona) -> Self {
-        NextGroup {
+    pub fn of(persona: ProgramPersona) -> Self {
+        NextOptionGroup {
             urls: UrlList::default(),
             outputs: Vec::new(),
             uploads: Vec::new(),
@@ -158,7 +158,7 @@ pub struct ParsedStage {
     /// The URL template after `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
     /// The `-o` and `-O` options after `--then`. For the first stage this is empty, and
-    /// [`NextGroup::outputs`] is used.
+    /// [`NextOptionGroup::outputs`] is used.
     pub outputs: Vec<OutputArg>,
     /// The values of `--extract`, in order: regular expressions whose matches are printed or used
     /// by the next stage.
@@ -170,11 +170,11 @@ pub struct ParsedStage {
     /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
     /// The settings of the stage's requests, such as the method and the header fields.
-    pub request: ParsedRequest,
+    pub request: ParsedRequestOptions,
     /// The settings of the stage's transfers: limits, retries, connections and TLS.
     pub transfer: TransferArgs,
     /// The settings of the stage's proxy.
-    pub proxy: ParsedProxy,
+    pub proxy: ParsedProxyOptions,
     /// `-i`: prints header fields before the body.
     pub include: bool,
     /// `-D`: the file to which header fields are written.
@@ -186,13 +186,13 @@ pub struct ParsedStage {
 /// The request settings of a stage. Their files have not been read yet. `Debug` omits what may be
 /// secret.
 #[derive(Clone, Default)]
-pub struct ParsedRequest {
+pub struct ParsedRequestOptions {
     /// `-X`: the request method.
     pub method: Option<String>,
     /// `-I`: requests only the head.
     pub head: bool,
     /// `-H`: header fields, or files with header fields, in order.
-    pub fields: Vec<ParsedHeader>,
+    pub fields: Vec<ParsedHeaderOption>,
     /// `-A`: the value of `User-Agent`.
     pub user_agent: Option<Vec<u8>>,
     /// `-e`: the value of `Referer`.
@@ -202,11 +202,11 @@ pub struct ParsedRequest {
     /// `-b TEXT`: the cookies to send. Several texts are joined by `;`.
     pub cookie: Option<Vec<u8>>,
     /// `-u`: the user and password.
-    pub user: Option<ParsedUser>,
+    pub user: Option<ParsedUserOption>,
     /// `--oauth2-bearer`: a bearer token.
     pub bearer: Option<Secret>,
     /// `--aws-sigv4`: signs requests for AWS.
-    pub signature: Option<SigV4>,
+    pub signature: Option<SigV4Parameters>,
     /// `--basic` and similar options: the authentication schemes to use; `None` if none is given.
     pub allowed: Option<AllowedAuthSchemes>,
     /// `-n`: reads credentials from a netrc file. False after `--no-netrc`.
@@ -216,13 +216,13 @@ pub struct ParsedRequest {
     /// `--netrc-file`: the netrc file to read.
     pub netrc_file: Option<PathBuf>,
     /// `-d` and similar options: the pieces of the request content, in order.
-    pub data: Vec<ParsedData>,
+    pub data: Vec<ParsedDataOption>,
     /// `-G`: appends the data to the query.
     pub get: bool,
     /// `--url-query`: parts that are added to the query of the URL, in order.
-    pub query: Vec<ParsedData>,
+    pub query: Vec<ParsedDataOption>,
     /// `-F` and `--form-string`: the form that is sent as content.
-    pub form: ParsedForm,
+    pub form: ParsedFormOptions,
     /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
     /// `-z`: the date, or the file whose date is used, for a conditional request.
@@ -241,16 +241,16 @@ pub struct ParsedRequest {
     pub continue_at: Option<ContinueAt>,
 }
 
-impl ParsedRequest {
+impl ParsedRequestOptions {
     /// Returns true if `-d`, `-F` or a similar option sets the request content.
     pub fn has_content(&self) -> bool {
         !self.form.is_empty() || !self.data.is_empty() && !self.get
     }
 }
 
-impl std::fmt::Debug for ParsedRequest {
+impl std::fmt::Debug for ParsedRequestOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ParsedRequest")
+        f.debug_struct("ParsedRequestOptions")
             .field("method", &self.method)
             .field("head", &self.head)
             .field("fields", &self.fields)
@@ -262,14 +262,14 @@ impl std::fmt::Debug for ParsedRequest {
 
 /// The proxy settings of a stage. Their files have not been read yet.
 #[derive(Clone, Debug, Default)]
-pub struct ParsedProxy {
+pub struct ParsedProxyOptions {
     /// `-x` and similar options: the proxy. `Some(None)` stands for `-x ''`, no proxy; `None` if no
     /// option is given.
     pub proxy: Option<Option<Proxy>>,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
     /// `-U`: the proxy's user and password.
-    pub user: Option<ParsedUser>,
+    pub user: Option<ParsedUserOption>,
     /// `--proxy-basic` and similar options: the authentication schemes for the proxy; `None` if
     /// none is given.
     pub allowed: Option<AllowedAuthSchemes>,
@@ -282,7 +282,7 @@ pub struct ParsedProxy {
     /// `--suppress-connect-headers`: does not print the heads of responses to CONNECT.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields that are sent only to the proxy, in order.
-    pub fields: Vec<ParsedHeader>,
+    pub fields: Vec<ParsedHeaderOption>,
     /// `--noproxy`: the hosts that are reached without a proxy; `None` if the option is not given.
     pub no_proxy: Option<String>,
     /// The TLS settings for an https proxy: `--proxy-cacert` and similar options.
@@ -291,25 +291,25 @@ pub struct ParsedProxy {
 
 /// The value of `-u` or `-U`. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ParsedUser {
+pub struct ParsedUserOption {
     /// The user name.
     pub user: Vec<u8>,
-    /// The password; `None` if the value has no colon. [`crate::resolve`] then asks the user for
+    /// The password; `None` if the value has no colon. [`crate::build_plan`] then asks the user for
     /// it.
     pub password: Option<Vec<u8>>,
 }
 
-impl std::fmt::Debug for ParsedUser {
+impl std::fmt::Debug for ParsedUserOption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ParsedUser(..)")
+        f.write_str("ParsedUserOption(..)")
     }
 }
 
 /// The value of one `-H` or `--proxy-header`.
 #[derive(Clone, Debug)]
-pub enum ParsedHeader {
+pub enum ParsedHeaderOption {
     /// A header field.
-    Field(FieldArg),
+    Field(HeaderArg),
     /// `@file`: a file with one header field per line.
     File(PathBuf),
 }
@@ -317,39 +317,39 @@ pub enum ParsedHeader {
 /// The value of one `-d`, of a similar option, or of `--url-query`. `Debug` shows only the kind,
 /// because the value may be a secret.
 #[derive(Clone)]
-pub struct ParsedData {
+pub struct ParsedDataOption {
     /// The option to which the value belongs.
-    pub kind: DataKind,
+    pub kind: DataOptionKind,
     /// The part of the value before `=` or `@`, which is sent without encoding. Only
-    /// [`DataKind::UrlEncode`] has it.
+    /// [`DataOptionKind::UrlEncode`] has it.
     pub name: Option<Vec<u8>>,
     /// The value of the option, or the file that contains it.
     pub text: TextOrFile,
 }
 
-impl ParsedData {
+impl ParsedDataOption {
     /// Parses a value of `--data-urlencode`: `content`, `=content`, `name=content`, `@file` or
     /// `name@file`.
-    pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, UsageReason> {
+    pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, UsageErrorReason> {
         let field = FormField::parse(argument);
         let text = match field.source {
-            FieldSource::Text(text) => TextOrFile::Text(text.into()),
-            FieldSource::File(b"") => return Err(UsageReason::Blank),
-            FieldSource::File(name) => TextOrFile::File(crate::flag_value::path(name)?),
+            FormFieldSource::Text(text) => TextOrFile::Text(text.into()),
+            FormFieldSource::File(b"") => return Err(UsageErrorReason::Blank),
+            FormFieldSource::File(name) => TextOrFile::File(crate::flag_value::path(name)?),
         };
-        Ok(ParsedData { kind: DataKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
+        Ok(ParsedDataOption { kind: DataOptionKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
     }
 }
 
-impl std::fmt::Debug for ParsedData {
+impl std::fmt::Debug for ParsedDataOption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ParsedData({:?})", self.kind)
+        write!(f, "ParsedDataOption({:?})", self.kind)
     }
 }
 
 /// The options that set request content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataKind {
+pub enum DataOptionKind {
     /// `-d`: a text, or a file from which CR, LF and NUL are removed.
     Data,
     /// `--data-binary`: a text, or a file that is sent unchanged.
@@ -363,15 +363,15 @@ pub enum DataKind {
     Json,
 }
 
-impl DataKind {
+impl DataOptionKind {
     /// Returns the name of the option for messages, such as `--data`.
     pub fn option(self) -> &'static str {
         match self {
-            DataKind::Data => "--data",
-            DataKind::Binary => "--data-binary",
-            DataKind::Raw => "--data-raw",
-            DataKind::UrlEncode => "--data-urlencode",
-            DataKind::Json => "--json",
+            DataOptionKind::Data => "--data",
+            DataOptionKind::Binary => "--data-binary",
+            DataOptionKind::Raw => "--data-raw",
+            DataOptionKind::UrlEncode => "--data-urlencode",
+            DataOptionKind::Json => "--json",
         }
     }
 }
@@ -387,9 +387,9 @@ pub enum TextOrFile {
 
 impl TextOrFile {
     /// Parses `@file` as the name of a file, and any other value as the text itself.
-    pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageReason> {
+    pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageErrorReason> {
         Ok(match bytes.strip_prefix(b"@") {
-            Some(b"") => return Err(UsageReason::Blank),
+            Some(b"") => return Err(UsageErrorReason::Blank),
             Some(name) => TextOrFile::File(crate::flag_value::path(name)?),
             None => TextOrFile::Text(bytes.to_vec()),
         })
@@ -398,17 +398,17 @@ impl TextOrFile {
 
 impl Default for ParsedArgs {
     fn default() -> Self {
-        ParsedArgs::of(Persona::default())
+        ParsedArgs::of(ProgramPersona::default())
     }
 }
 
 impl ParsedArgs {
     /// Returns the command line of a persona without options: one group without URLs, with the
     /// defaults.
-    pub fn of(persona: Persona) -> Self {
+    pub fn of(persona: ProgramPersona) -> Self {
         ParsedArgs {
             global: GlobalArgs::of(persona),
-            groups: vec![NextGroup::of(persona)],
+            groups: vec![NextOptionGroup::of(persona)],
             info: None,
             help_first: Vec::new(),
             agent_command: None,
@@ -434,7 +434,7 @@ impl ParsedArgs {
     }
 
     /// Returns the last group, to which the next option of the command line applies.
-    pub fn group(&mut self) -> &mut NextGroup {
+    pub fn group(&mut self) -> &mut NextOptionGroup {
         let last = self.groups.len() - 1;
         &mut self.groups[last]
     }
@@ -457,7 +457,7 @@ impl ParsedArgs {
     }
 
     /// Returns the request settings of the last stage.
-    pub fn request(&mut self) -> &mut ParsedRequest {
+    pub fn request(&mut self) -> &mut ParsedRequestOptions {
         &mut self.stage().request
     }
 
@@ -467,7 +467,7 @@ impl ParsedArgs {
     }
 
     /// Returns the proxy settings of the last stage.
-    pub fn proxy(&mut self) -> &mut ParsedProxy {
+    pub fn proxy(&mut self) -> &mut ParsedProxyOptions {
         &mut self.stage().proxy
     }
 
@@ -487,11 +487,11 @@ impl ParsedArgs {
     }
 
     /// Begins a new group for `--next`. Fails if the current group has no URL.
-    pub(crate) fn next_group(&mut self) -> Result<(), UsageReason> {
+    pub(crate) fn next_group(&mut self) -> Result<(), UsageErrorReason> {
         if self.group().urls.is_empty() {
-            return Err(UsageReason::MissingUrlBeforeNext);
+            return Err(UsageErrorReason::MissingUrlBeforeNext);
         }
-        self.groups.push(NextGroup::of(self.global.persona));
+        self.groups.push(NextOptionGroup::of(self.global.persona));
         Ok(())
     }
 

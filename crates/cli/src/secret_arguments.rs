@@ -17,7 +17,7 @@ use haul_policy::secrets::is_hidden_field;
 
 /// The secret at the end of an argument, which is the whole argument or the value after an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SecretTail {
+pub struct SecretArgumentPart {
     /// The number of the argument, counted from 1 after the program's name (and after `curl` in
     /// `haul curl`).
     pub argument: usize,
@@ -48,7 +48,7 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
 
 /// Overwrites the secrets in the arguments of this process with blanks. `left` is the number of
 /// arguments that the parser was given, which are the last ones.
-pub fn blank(left: usize, secrets: &[SecretTail]) {
+pub fn blank(left: usize, secrets: &[SecretArgumentPart]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();
         let first = arguments.len().saturating_sub(left);
@@ -58,7 +58,7 @@ pub fn blank(left: usize, secrets: &[SecretTail]) {
 }
 
 #[cfg(target_os = "linux")]
-fn overwrite(arguments: &[OsString], first: usize, secrets: &[SecretTail]) -> io::Result<()> {
+fn overwrite(arguments: &[OsString], first: usize, secrets: &[SecretArgumentPart]) -> io::Result<()> {
     use std::fs::File;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::FileExt;
@@ -90,7 +90,7 @@ fn overwrite(arguments: &[OsString], first: usize, secrets: &[SecretTail]) -> io
 }
 
 #[cfg(not(target_os = "linux"))]
-fn overwrite(_: &[OsString], _: usize, _: &[SecretTail]) -> std::io::Result<()> {
+fn overwrite(_: &[OsString], _: usize, _: &[SecretArgumentPart]) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -1,13 +1,13 @@
 //! The errors in a command line, with curl's wording.
 //!
-//! A flag returns only the reason why it refuses a value ([`UsageReason`]). The parser adds the
+//! A flag returns only the reason why it refuses a value ([`UsageErrorReason`]). The parser adds the
 //! position ([`ArgPosition`]), an option of the command line or a line of a config file. Both form
 //! a [`UsageError`].
 //!
 //! ```
-//! use haul_cli::usage_error::{ArgPosition, UsageReason, UsageError};
+//! use haul_cli::usage_error::{ArgPosition, UsageErrorReason, UsageError};
 //!
-//! let error = UsageError::new(ArgPosition::Option("--foo".into()), UsageReason::Unknown);
+//! let error = UsageError::new(ArgPosition::Option("--foo".into()), UsageErrorReason::Unknown);
 //! assert_eq!(
 //!     error.to_string(),
 //!     "haul: option --foo: is unknown\nhaul: try 'haul --help' for more information",
@@ -21,14 +21,14 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::terminal_text::is_hazard;
 
 use crate::config_file::DEPTH_MAX;
-use crate::persona::{Persona, VERSION};
+use crate::program_persona::{ProgramPersona, VERSION};
 
 /// The length limit in bytes for text that a message quotes from the user.
 const PRINTABLE_MAX: usize = 120;
 
 /// The reason why an option, or the command line as a whole, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UsageReason {
+pub enum UsageErrorReason {
     /// Neither haul nor curl has such an option.
     Unknown,
     /// The option needs a value and none follows.
@@ -96,44 +96,48 @@ pub enum UsageReason {
     },
 }
 
-impl UsageReason {
-    /// Returns a [`UsageReason::BadUse`] with this text.
+impl UsageErrorReason {
+    /// Returns a [`UsageErrorReason::BadUse`] with this text.
     pub fn bad_use(text: impl Into<String>) -> Self {
-        UsageReason::BadUse(text.into())
+        UsageErrorReason::BadUse(text.into())
     }
 
-    /// Returns a [`UsageReason::Read`] for this file.
+    /// Returns a [`UsageErrorReason::Read`] for this file.
     pub fn read(path: &std::path::Path, error: &std::io::Error) -> Self {
-        UsageReason::Read { path: printable(path.as_os_str().as_encoded_bytes()), error: error.to_string() }
+        UsageErrorReason::Read { path: printable(path.as_os_str().as_encoded_bytes()), error: error.to_string() }
     }
 }
 
-impl fmt::Display for UsageReason {
+impl fmt::Display for UsageErrorReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UsageReason::Unknown => f.write_str("is unknown"),
-            UsageReason::RequiresParameter => f.write_str("requires parameter"),
-            UsageReason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
-            UsageReason::NotReversible => f.write_str("the given option cannot be reversed with a --no- prefix"),
-            UsageReason::BadNumber => f.write_str("expected a proper numerical parameter"),
-            UsageReason::Negative => f.write_str("expected a positive numerical parameter"),
-            UsageReason::TooLarge => f.write_str("too large number"),
-            UsageReason::Blank => f.write_str("blank argument where content is expected"),
-            UsageReason::NotUtf8 => f.write_str("the value is not valid UTF-8"),
-            UsageReason::MissingUrlBeforeNext => f.write_str("missing URL before --next"),
-            UsageReason::NoSuchHelp => f.write_str("Incorrect option name to show help for, see curl -h"),
-            UsageReason::NoUrl | UsageReason::NothingAsked => f.write_str("(2) no URL specified"),
-            UsageReason::TooDeep => f.write_str("config files include each other too deeply"),
-            UsageReason::Encoder => f.write_str("is badly used here (no such \";encoder=\")"),
-            UsageReason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
-            UsageReason::Directory => f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)"),
-            UsageReason::Protocol => f.write_str("a specified protocol is unsupported, haul has http and https"),
-            UsageReason::Refused(why) => write!(f, "is not supported by haul {VERSION} ({why})"),
-            UsageReason::GlobName { template, position } => {
+            UsageErrorReason::Unknown => f.write_str("is unknown"),
+            UsageErrorReason::RequiresParameter => f.write_str("requires parameter"),
+            UsageErrorReason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
+            UsageErrorReason::NotReversible => f.write_str("the given option cannot be reversed with a --no- prefix"),
+            UsageErrorReason::BadNumber => f.write_str("expected a proper numerical parameter"),
+            UsageErrorReason::Negative => f.write_str("expected a positive numerical parameter"),
+            UsageErrorReason::TooLarge => f.write_str("too large number"),
+            UsageErrorReason::Blank => f.write_str("blank argument where content is expected"),
+            UsageErrorReason::NotUtf8 => f.write_str("the value is not valid UTF-8"),
+            UsageErrorReason::MissingUrlBeforeNext => f.write_str("missing URL before --next"),
+            UsageErrorReason::NoSuchHelp => f.write_str("Incorrect option name to show help for, see curl -h"),
+            UsageErrorReason::NoUrl | UsageErrorReason::NothingAsked => f.write_str("(2) no URL specified"),
+            UsageErrorReason::TooDeep => f.write_str("config files include each other too deeply"),
+            UsageErrorReason::Encoder => f.write_str("is badly used here (no such \";encoder=\")"),
+            UsageErrorReason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
+            UsageErrorReason::Directory => {
+                f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)")
+            }
+            UsageErrorReason::Protocol => f.write_str("a specified protocol is unsupported, haul has http and https"),
+            UsageErrorReason::Refused(why) => write!(f, "is not supported by haul {VERSION} ({why})"),
+            UsageErrorReason::GlobName { template, position } => {
                 write!(f, "is badly used here (no glob exists with the name before byte {position} of {template})")
             }
-            UsageReason::BadUse(text) | UsageReason::Proxy { text, .. } => write!(f, "is badly used here ({text})"),
-            UsageReason::Read { .. } => f.write_str("error encountered when reading a file"),
+            UsageErrorReason::BadUse(text) | UsageErrorReason::Proxy { text, .. } => {
+                write!(f, "is badly used here ({text})")
+            }
+            UsageErrorReason::Read { .. } => f.write_str("error encountered when reading a file"),
         }
     }
 }
@@ -162,17 +166,17 @@ pub enum ArgPosition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
     place: ArgPosition,
-    reason: UsageReason,
+    reason: UsageErrorReason,
 }
 
 impl UsageError {
     /// Creates an error from a reason and its position.
-    pub fn new(place: ArgPosition, reason: UsageReason) -> Self {
+    pub fn new(place: ArgPosition, reason: UsageErrorReason) -> Self {
         UsageError { place, reason }
     }
 
     /// Returns the reason for the error.
-    pub fn reason(&self) -> &UsageReason {
+    pub fn reason(&self) -> &UsageErrorReason {
         &self.reason
     }
 
@@ -181,13 +185,13 @@ impl UsageError {
     /// (`READ_ERROR`), 43 (`BAD_FUNCTION_ARGUMENT`) or 49 (`SETOPT_OPTION_SYNTAX`).
     pub fn exit_code(&self) -> u8 {
         match self.reason {
-            UsageReason::NoSuchHelp => 0,
-            UsageReason::Protocol => 1,
-            UsageReason::Proxy { code, .. } => code,
-            UsageReason::Directory => 23,
-            UsageReason::Read { .. } => 26,
-            UsageReason::GlobName { .. } | UsageReason::Encoder => 43,
-            UsageReason::BadSyntax(_) => 49,
+            UsageErrorReason::NoSuchHelp => 0,
+            UsageErrorReason::Protocol => 1,
+            UsageErrorReason::Proxy { code, .. } => code,
+            UsageErrorReason::Directory => 23,
+            UsageErrorReason::Read { .. } => 26,
+            UsageErrorReason::GlobName { .. } | UsageErrorReason::Encoder => 43,
+            UsageErrorReason::BadSyntax(_) => 49,
             _ => 2,
         }
     }
@@ -197,12 +201,12 @@ impl UsageError {
     /// Returns the complete message. It has several lines, of which each begins with the program's
     /// name. The last one is a hint about `--help`.
     pub fn message_for(&self, program: &str) -> String {
-        let is_curl = program == Persona::Curl.name();
+        let is_curl = program == ProgramPersona::Curl.name();
         match &self.reason {
-            UsageReason::NoSuchHelp => self.reason.to_string(),
-            UsageReason::NothingAsked => hint(program),
+            UsageErrorReason::NoSuchHelp => self.reason.to_string(),
+            UsageErrorReason::NothingAsked => hint(program),
             // The error appears when the output is opened, and curl prints no hint at its help.
-            UsageReason::GlobName { template, position } if is_curl => {
+            UsageErrorReason::GlobName { template, position } if is_curl => {
                 let what = format!("no glob exists with this name in position {position}");
                 format!("{program}: ({}) {}", self.exit_code(), mark_position(&what, *position, template))
             }
@@ -215,21 +219,21 @@ impl UsageError {
 
     /// Returns the message without the hint about `--help`.
     pub fn message_without_hint(&self, program: &str) -> String {
-        let is_curl = program == Persona::Curl.name();
+        let is_curl = program == ProgramPersona::Curl.name();
         let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
         let reason = self.reason.to_string();
         let badly = || "is badly used here".to_owned();
         // curl says what is wrong before it says where.
         let (before, reason) = match &self.reason {
-            UsageReason::Read { path, .. } if is_curl && is_config => {
+            UsageErrorReason::Read { path, .. } if is_curl && is_config => {
                 (format!("cannot read config from '{path}'"), reason)
             }
-            UsageReason::Read { path, error } => (format!("cannot read '{path}': {error}"), reason),
-            UsageReason::BadUse(text) if is_curl && self.place != ArgPosition::Whole => (text.clone(), badly()),
-            UsageReason::TooDeep if is_curl => {
+            UsageErrorReason::Read { path, error } => (format!("cannot read '{path}': {error}"), reason),
+            UsageErrorReason::BadUse(text) if is_curl && self.place != ArgPosition::Whole => (text.clone(), badly()),
+            UsageErrorReason::TooDeep if is_curl => {
                 (format!("Max config file recursion level reached ({DEPTH_MAX})"), badly())
             }
-            UsageReason::MissingUrlBeforeNext if is_curl && self.place != ArgPosition::Whole => (reason, badly()),
+            UsageErrorReason::MissingUrlBeforeNext if is_curl && self.place != ArgPosition::Whole => (reason, badly()),
             _ => (String::new(), reason),
         };
         let mut said = match before.as_str() {
@@ -253,17 +257,17 @@ impl UsageError {
     fn of_config(&self) -> Option<String> {
         let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
         let reason = match &self.reason {
-            UsageReason::Unknown => "found an unknown config option".to_owned(),
-            UsageReason::BadUse(_) | UsageReason::TooDeep => "is badly used here".to_owned(),
+            UsageErrorReason::Unknown => "found an unknown config option".to_owned(),
+            UsageErrorReason::BadUse(_) | UsageErrorReason::TooDeep => "is badly used here".to_owned(),
             reason => reason.to_string(),
         };
-        Some(format!("{}: option {by}: {reason}", Persona::Curl.name()))
+        Some(format!("{}: option {by}: {reason}", ProgramPersona::Curl.name()))
     }
 }
 
 /// Returns the hint about `--help`, which is the last line of a message.
 fn hint(program: &str) -> String {
-    let manual = if program == Persona::Curl.name() { " or 'curl --manual'" } else { "" };
+    let manual = if program == ProgramPersona::Curl.name() { " or 'curl --manual'" } else { "" };
     format!("{program}: try '{program} --help'{manual} for more information")
 }
 
@@ -319,8 +323,10 @@ mod tests {
     #[test]
     fn read_error_names_the_file_and_exits_26() {
         let io = std::io::Error::from(std::io::ErrorKind::NotFound);
-        let error =
-            UsageError::new(ArgPosition::Option("-K".into()), UsageReason::read(std::path::Path::new("/no/such"), &io));
+        let error = UsageError::new(
+            ArgPosition::Option("-K".into()),
+            UsageErrorReason::read(std::path::Path::new("/no/such"), &io),
+        );
         assert_eq!(error.exit_code(), 26);
         let text = error.to_string();
         assert!(text.starts_with("haul: cannot read '/no/such': "), "{text}");

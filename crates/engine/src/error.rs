@@ -305,7 +305,7 @@ impl Error {
         self.details.asked.as_deref()
     }
 
-    /// Returns true if the program's own callback ([`Interrupt`](crate::interrupt::Interrupt)) or a
+    /// Returns true if the program's own callback ([`InterruptCallback`](crate::interrupt::InterruptCallback)) or a
     /// signal ended the transfer.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {

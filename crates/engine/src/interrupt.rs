@@ -11,11 +11,11 @@
 //! use std::sync::Arc;
 //! use std::sync::atomic::{AtomicBool, Ordering};
 //! use haul::{Client, RequestOptions};
-//! use haul::interrupt::Interrupt;
+//! use haul::interrupt::InterruptCallback;
 //!
 //! let stop = Arc::new(AtomicBool::new(false));
 //! let seen = Arc::clone(&stop);
-//! let hook = Interrupt::new(move || seen.load(Ordering::Relaxed));
+//! let hook = InterruptCallback::new(move || seen.load(Ordering::Relaxed));
 //! let client = Client::builder().interrupt(hook).build();
 //! # drop((client, stop));
 //! ```
@@ -32,9 +32,9 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// A callback that decides whether to stop waiting. No lock is held during the call, so it may
 /// itself send requests, even with the same client.
 #[derive(Clone)]
-pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct InterruptCallback(Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl Interrupt {
+impl InterruptCallback {
     /// Makes a callback from a function. If it returns `true`, the waiting call fails with
     /// [`ErrorKind::Interrupted`].
     pub fn new(wants_to_stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
@@ -47,21 +47,21 @@ impl Interrupt {
     }
 }
 
-impl fmt::Debug for Interrupt {
+impl fmt::Debug for InterruptCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Interrupt")
+        f.write_str("InterruptCallback")
     }
 }
 
 /// A timer that calls the interrupt callback at intervals. It does nothing if there is no callback.
 #[derive(Debug)]
 pub(crate) struct InterruptTimer {
-    hook: Option<Interrupt>,
+    hook: Option<InterruptCallback>,
     last_call: Option<Instant>,
 }
 
 impl InterruptTimer {
-    pub(crate) fn new(hook: Option<&Interrupt>) -> Self {
+    pub(crate) fn new(hook: Option<&InterruptCallback>) -> Self {
         Self { hook: hook.cloned(), last_call: None }
     }
 
@@ -128,7 +128,7 @@ mod tests {
     fn hook_is_called_periodically_and_after_signals() {
         let asked = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&asked);
-        let hook = Interrupt::new(move || count.fetch_add(1, Ordering::Relaxed) == 1);
+        let hook = InterruptCallback::new(move || count.fetch_add(1, Ordering::Relaxed) == 1);
         let mut timer = InterruptTimer::new(Some(&hook));
         let now = Instant::now();
         timer.tick(now).unwrap();

@@ -53,14 +53,14 @@
 //! | [`batch`] | many requests of a program at once |
 //! | [`interrupt`] | hooks by which Ctrl-C and alarms of a host language end a wait |
 //! | [`fleet`] | many URLs: order, caps, stages that feed each other |
-//! | [`pipeline`] | extraction of values from pages; unique and sorted values |
+//! | [`extraction`] | extraction of values from pages; unique and sorted values |
 //! | [`sink`] | destinations of bodies |
-//! | [`transfer`], [`facts`], [`stats`], [`trace`] | outcome and timing; totals; tracing |
+//! | [`transfer`], [`transfer_facts`], [`stats`], [`trace`] | outcome and timing; totals; tracing |
 //! | [`state`] | state that responses set: cookies, HSTS, Alt-Svc; credentials |
 //! | [`body`] | content decoding, delivery of bodies to sinks, and request bodies |
 //! | [`net`] | names, connections, proxies, TLS, the pool |
 //! | [`dns_over_https`] | lookups by an HTTPS server |
-//! | [`buffer`] | read buffers that a sink can take over |
+//! | [`buffer_pool`] | read buffers that a sink can take over |
 //!
 //! `drive` (the two drivers), `clock` and `fork` are public only for tests and benchmarks. They are
 //! hidden from this page and may change without notice.
@@ -74,7 +74,7 @@
 
 pub mod batch;
 pub mod body;
-pub mod buffer;
+pub mod buffer_pool;
 mod client;
 #[doc(hidden)]
 pub mod clock;
@@ -82,15 +82,13 @@ pub mod dns_over_https;
 #[doc(hidden)]
 pub mod drive;
 mod error;
-pub mod facts;
+pub mod extraction;
 pub mod fleet;
 #[doc(hidden)]
 pub mod fork;
 mod ignore_poison;
 pub mod interrupt;
 pub mod net;
-mod outcome;
-pub mod pipeline;
 pub mod request;
 pub mod response;
 pub mod sink;
@@ -100,6 +98,8 @@ pub mod stats;
 mod threads;
 pub mod trace;
 pub mod transfer;
+pub mod transfer_facts;
+mod transfer_outcome;
 
 pub use client::{Client, ClientBuilder};
 pub use error::{Error, ErrorKind, Result};

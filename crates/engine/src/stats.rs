@@ -7,9 +7,9 @@
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 
-use crate::facts::{Facts, PhaseTimes};
 use crate::ignore_poison::IgnorePoison;
 use crate::net::tcp_info;
+use crate::transfer_facts::{PhaseTimes, TransferFacts};
 
 /// The totals of a client, to which all its drivers add.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl ClientStats {
     }
 
     /// Adds a finished transfer to the client's totals.
-    pub(crate) fn transfer_finished(&self, facts: &Facts, failed: bool) {
+    pub(crate) fn transfer_finished(&self, facts: &TransferFacts, failed: bool) {
         self.totals.lock().ignore_poison().transfer_finished(facts, failed);
     }
 
@@ -101,7 +101,7 @@ impl TransferTotals {
     }
 
     /// Adds a finished transfer to these totals.
-    pub(crate) fn transfer_finished(&mut self, facts: &Facts, failed: bool) {
+    pub(crate) fn transfer_finished(&mut self, facts: &TransferFacts, failed: bool) {
         self.transfers += 1;
         self.failed += u64::from(failed);
         self.requests += u64::from(facts.requests);

@@ -14,16 +14,16 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // A thread inherits the signal mask of the thread that starts it, so it never receives a
     // signal.
-    let _deaf = SignalBlock::new();
+    let _deaf = SignalBlockGuard::new();
     Builder::new().name(name.into()).spawn(work)
 }
 
 /// A guard that blocks signals in this thread until it is dropped.
-struct SignalBlock {
+struct SignalBlockGuard {
     before: SigSet,
 }
 
-impl SignalBlock {
+impl SignalBlockGuard {
     /// The signals that report a fault of the thread itself. They are never blocked.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
@@ -34,7 +34,7 @@ impl SignalBlock {
     }
 }
 
-impl Drop for SignalBlock {
+impl Drop for SignalBlockGuard {
     fn drop(&mut self) {
         let _ = self.before.thread_set_mask();
     }

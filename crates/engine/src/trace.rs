@@ -26,7 +26,7 @@ use haul_proto::head::{Fields, ResponseHead};
 use haul_proto::request::RequestHead;
 
 use crate::Error;
-use crate::outcome::TransferOutcome;
+use crate::transfer_outcome::TransferOutcome;
 
 /// An event of a transfer that an observer may report.
 #[derive(Debug, Clone)]

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use common::{BufferSink, PanickingContent, http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::batch::{BatchOptions, BatchOrder};
-use haul::buffer::Lease;
-use haul::interrupt::Interrupt;
+use haul::buffer_pool::BufferLease;
+use haul::interrupt::InterruptCallback;
 use haul::net::pool::PoolLimits;
 use haul::sink::Sink;
 use haul::{Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn is_readable(fd: impl AsFd, wait: Duration) -> bool {
     let wait = Timespec::try_from(wait).unwrap();
@@ -142,7 +142,7 @@ fn fetch_all_reads_input_lazily_until_dropped() {
         }
         drop(replies);
         assert!(asked.load(Ordering::Relaxed) <= 5 + 16);
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
         let batch = client.batch(BatchOptions::default());
         batch.submit(client.get(&peer.url("/")).build().unwrap());
         while peer.connections() == 0 {
@@ -166,7 +166,7 @@ fn cancelled_request_frees_its_connection_or_stream() {
         .build();
     let plain = Client::new();
     with_time_limit("giving up", move || {
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
         let batch =
             plain.batch(BatchOptions { max_parallel: 1, order: BatchOrder::Completion, ..BatchOptions::default() });
         let hangs = batch.submit(plain.get(&peer.url("/")).build().unwrap());
@@ -240,7 +240,7 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
         assert!(batch.next().unwrap().is_none());
 
         let asked = Arc::new(AtomicU64::new(0));
-        let hook = Interrupt::new(move || asked.fetch_add(1, Ordering::Relaxed) >= 2);
+        let hook = InterruptCallback::new(move || asked.fetch_add(1, Ordering::Relaxed) >= 2);
         let batch = client.batch(BatchOptions { interrupt: Some(hook), ..BatchOptions::default() });
         batch.submit(client.get(&origin.url("/delay/30000/small")).build().unwrap());
         assert!(batch.next().err().is_some_and(|error| error.is_interrupted()));
@@ -252,7 +252,7 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
 struct PanickingSink;
 
 impl Sink for PanickingSink {
-    fn bytes(&mut self, _: Lease<'_>) -> haul::Result<()> {
+    fn bytes(&mut self, _: BufferLease<'_>) -> haul::Result<()> {
         panic!("on purpose");
     }
 
@@ -297,7 +297,7 @@ fn panicking_body_or_sink_fails_only_its_request() {
 #[test]
 fn timeout_counts_retry_after_but_not_queueing() {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     let origin = start_origin();
     let client = Client::builder().options(|options| options.retry.max = 1).build();
     with_time_limit("time", move || {
@@ -336,7 +336,12 @@ fn pool_limits_apply_to_idle_batch_connections() {
         assert_eq!(origin.connections(), 6);
 
         for limits in [PoolLimits { connections: 1, ..all }, PoolLimits { per_key: 1, ..all }] {
-            let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(REPLY), Step::ReadToEnd]);
+            let peer = RawPeer::always(vec![
+                ScriptStep::ReadHead,
+                ScriptStep::Await(1),
+                ScriptStep::send(REPLY),
+                ScriptStep::ReadToEnd,
+            ]);
             let client = Client::builder().pool(limits).build();
             let batch = client.batch(BatchOptions::default());
             for _ in 0..4 {
@@ -350,7 +355,7 @@ fn pool_limits_apply_to_idle_batch_connections() {
             assert!(peer.finished(3), "{limits:?}");
         }
 
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(REPLY), Step::ReadToEnd]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(REPLY), ScriptStep::ReadToEnd]);
         let client = Client::builder().pool(PoolLimits { idle: Duration::from_millis(100), ..all }).build();
         let batch = client.batch(BatchOptions::default());
         for connections in 1..=2 {
@@ -374,9 +379,9 @@ fn close_idle_closes_idle_batch_connections() {
             client.close_idle();
         }
         let peer = RawPeer::always(vec![
-            Step::ReadHead,
-            Step::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-            Step::ReadToEnd,
+            ScriptStep::ReadHead,
+            ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            ScriptStep::ReadToEnd,
         ]);
         batch.submit(client.get(&peer.url("/")).build().unwrap());
         assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
@@ -388,7 +393,7 @@ fn close_idle_closes_idle_batch_connections() {
 #[test]
 #[cfg(target_os = "linux")]
 fn library_threads_block_signals() {
-    let (client, peer) = (Client::new(), RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]));
+    let (client, peer) = (Client::new(), RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]));
     let batch = client.batch(BatchOptions::default());
     batch.submit(client.get(&peer.url("/")).build().unwrap());
     assert!(peer.saw(0, b"\r\n\r\n"));

@@ -5,7 +5,7 @@ use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
 
 use haul::{
     ErrorKind,
-    net::connect::{ConnectOptions, ConnectRace, RaceStatus},
+    net::connect::{ConnectOptions, ConnectRace, ConnectRaceStatus},
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -29,10 +29,10 @@ fn connect_without_free_descriptors_reports_emfile() {
     setrlimit(Resource::Nofile, before).unwrap();
 
     for step in steps {
-        let RaceStatus::Failed(error) = step else { panic!("{step:?}") };
+        let ConnectRaceStatus::Failed(error) = step else { panic!("{step:?}") };
         assert_eq!(error.kind(), ErrorKind::Connect);
         assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
     }
     let mut connector = ConnectRace::new("h", vec![address], &options, now);
-    assert!(!matches!(connector.step(now, &mut |_| ()), RaceStatus::Failed(_)), "there are descriptors again");
+    assert!(!matches!(connector.step(now, &mut |_| ()), ConnectRaceStatus::Failed(_)), "there are descriptors again");
 }

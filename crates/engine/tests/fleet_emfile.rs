@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use common::{FleetRunResult, run_reading, single_stage, threads};
 use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
-use haul::net::dns::{DnsOptions, Resolver};
+use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::sink::file::FileOptions;
 use haul::{Client, RequestOptions};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -73,8 +73,9 @@ fn url(port: &str, i: usize) -> String {
 
 /// Runs a fleet that may open this many more descriptors.
 fn limited(room: u64, options: FleetOptions, items: Vec<FleetItem>) -> FleetRunResult {
-    let client =
-        Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![Ipv4Addr::LOCALHOST.into()])));
+    let client = Client::with_resolver(Resolver::with_lookup(DnsCacheOptions::default(), |_| {
+        Ok(vec![Ipv4Addr::LOCALHOST.into()])
+    }));
     let before = getrlimit(Resource::Nofile);
     let mut tight = before;
     tight.current = Some(fs::read_dir("/proc/self/fd").unwrap().count() as u64 + room);

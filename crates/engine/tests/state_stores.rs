@@ -7,15 +7,15 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::{env, fs};
 
-use common::{DRIVERS, Driver, following, start_origin, trusting_ca};
-use haul::net::dns::{DnsOptions, Resolver};
+use common::{DRIVERS, DriverKind, following, start_origin, trusting_ca};
+use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::sink::memory::MemorySink;
 use haul::state::alt_svc::AltSvcCache;
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::state::hsts::HstsCache;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::cookie::netscape;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 const PROCESSES: usize = 20;
 const REQUESTS: usize = 100;
@@ -34,8 +34,8 @@ fn cookies_of_redirects_and_responses_are_stored() {
     for driver in DRIVERS {
         let set = |line: &str, more: &str| {
             vec![
-                Step::ReadHead,
-                Step::send(format!("HTTP/1.1 {line}\r\n{more}Connection: close\r\nContent-Length: 0\r\n\r\n")),
+                ScriptStep::ReadHead,
+                ScriptStep::send(format!("HTTP/1.1 {line}\r\n{more}Connection: close\r\nContent-Length: 0\r\n\r\n")),
             ]
         };
         let many: String = (0..60).map(|i| format!("Set-Cookie: m{i:02}=1; Path=/many\r\n")).collect();
@@ -60,14 +60,15 @@ fn cookies_of_redirects_and_responses_are_stored() {
 
 #[test]
 fn redirect_drops_literal_cookie_and_sends_jar_cookie() {
-    let second = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]);
+    let second =
+        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]);
     let to = second.url("/").replace("127.0.0.1", "localhost");
     let go = format!("HTTP/1.1 307 Go\r\nLocation: {to}\r\nSet-Cookie: first=1\r\nContent-Length: 0\r\n\r\n");
-    let first = RawPeer::always(vec![Step::ReadHead, Step::send(go)]);
+    let first = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(go)]);
     let jar = SharedCookieJar::new();
     jar.take(&Target::parse(&to).unwrap(), [&b"second=2"[..]]);
     let options = RequestOptions { jar: Some(jar), cookie: Some(b"own=0".to_vec()), ..following() };
-    assert_eq!(Driver::Blocking.get(&Client::new(), &first.url("/"), &options).exit, 0);
+    assert_eq!(DriverKind::Blocking.get(&Client::new(), &first.url("/"), &options).exit, 0);
     assert_eq!(cookie_of(&first.received(0)).as_deref(), Some("own=0"));
     assert_eq!(cookie_of(&second.received(0)).as_deref(), Some("second=2"));
 }
@@ -97,16 +98,16 @@ fn hsts_upgrades_first_requests_and_redirects() {
 #[test]
 fn hsts_and_alt_svc_need_a_verified_certificate() {
     let place = tempfile::tempdir().unwrap();
-    let authority = testkit::identity::Identity::for_names(&["localhost"]);
+    let authority = testkit::test_certificates::TestCertificates::for_names(&["localhost"]);
     let reply = "HTTP/1.1 200 OK\r\nStrict-Transport-Security: max-age=9000\r\nAlt-Svc: h3=\":443\"\r\nContent-Length: 0\r\n\r\n";
     for (verify, known) in [(true, 1), (false, 0)] {
-        let peer = RawPeer::start_tls(vec![vec![Step::ReadHead, Step::send(reply)]], &authority, &[]);
+        let peer = RawPeer::start_tls(vec![vec![ScriptStep::ReadHead, ScriptStep::send(reply)]], &authority, &[]);
         let (mut options, _ca) = trusting_ca(authority.ca_pem());
         options.tls.verify = verify;
         let (hsts, alt_svc) = (HstsCache::new(), AltSvcCache::new());
         (options.hsts, options.alt_svc) = (Some(hsts.clone()), Some(alt_svc.clone()));
         let url = format!("https://localhost:{}/", peer.addr().port());
-        assert_eq!(Driver::Blocking.get(&Client::new(), &url, &options).exit, 0);
+        assert_eq!(DriverKind::Blocking.get(&Client::new(), &url, &options).exit, 0);
         let plain = Target::parse("http://localhost/").unwrap();
         assert_eq!((usize::from(hsts.upgrade(&plain).is_some()), alt_svc.len()), (known, known));
 
@@ -141,7 +142,7 @@ fn jar_that_failed_to_save_saves_later() {
 fn run_as_child() -> bool {
     let Ok(about) = env::var(CHILD) else { return false };
     let [file, number, port] = about.split('|').collect::<Vec<_>>()[..] else { panic!("{about}") };
-    let client = Client::with_resolver(Resolver::new(DnsOptions::default()));
+    let client = Client::with_resolver(Resolver::new(DnsCacheOptions::default()));
     // Its own host, because a host may have 180 cookies.
     let host = format!("p{number}.test");
     client.resolver().add_override(&format!("{host}:{port}:127.0.0.1")).unwrap();

@@ -14,7 +14,7 @@ use common::{DRIVERS, TEST_TIMEOUT, start_origin, trusting_ca};
 use haul::{Client, RequestOptions};
 use haul_policy::proxy::Proxy;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 fn secured<S: Read + Write>(inner: S, config: &Arc<ServerConfig>) -> StreamOwned<ServerConnection, S> {
     StreamOwned::new(ServerConnection::new(Arc::clone(config)).unwrap(), inner)
@@ -35,7 +35,11 @@ fn end(of: &mut impl Read) -> io::Result<usize> {
 
 /// Starts a server for one request. The receiver gets the result for the end of each TLS layer; the
 /// outer layer belongs to a proxy.
-fn serve(identity: &Identity, is_proxied: bool, reply: &'static str) -> (u16, Receiver<Vec<io::Result<usize>>>) {
+fn serve(
+    identity: &TestCertificates,
+    is_proxied: bool,
+    reply: &'static str,
+) -> (u16, Receiver<Vec<io::Result<usize>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let config = identity.server_config(&[b"http/1.1"]);
@@ -60,7 +64,7 @@ fn serve(identity: &Identity, is_proxied: bool, reply: &'static str) -> (u16, Re
 
 #[test]
 fn closing_a_connection_sends_close_notify_per_layer() {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let (trusting, _ca) = trusting_ca(identity.ca_pem());
     for reply in [
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -90,7 +94,7 @@ fn forked_child_does_not_close_the_parents_tls() {
     let (options, _ca) = trusting_ca(origin.ca_pem());
     let client = Client::new();
     let get = |client: &Client, options: &RequestOptions| {
-        common::Driver::Blocking.get(client, &origin.https_url("/small"), options).ok().to_vec()
+        common::DriverKind::Blocking.get(client, &origin.https_url("/small"), options).ok().to_vec()
     };
     let first = get(&client, &options);
     // SAFETY: the child drops what it inherited, takes no lock that another thread of this test

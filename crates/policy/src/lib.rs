@@ -13,7 +13,7 @@
 //! | [`target`] | URLs: scheme, host, port and request target |
 //! | [`glob`] | curl's globs, such as `http://h/[1-3]/{a,b}` |
 //! | [`redirect`] | the next target, method and secrets after a 3xx |
-//! | [`field`] | valid names and values of fields |
+//! | [`field_syntax`] | valid names and values of fields |
 //! | [`secrets`] | fields that carry secrets and may not follow a redirect |
 //! | [`protocols`] | `--proto` and `--proto-redir` |
 //! | [`cookie`] | cookies: accepting, storing, sending, files |
@@ -28,7 +28,7 @@
 //! | [`range`] | parts of a body: claims, received bytes, checkpoints |
 //! | [`rate`] | a limit on bytes a second |
 //! | [`speed`] | detection of slow and stalled transfers |
-//! | [`template`] | URLs made from matches in pages that are not trusted |
+//! | [`url_template`] | URLs made from matches in pages that are not trusted |
 //! | [`file_url`] | local files named by `file:` URLs |
 //! | [`filename`] | local file names from a URL or a Content-Disposition |
 //!
@@ -52,7 +52,7 @@ pub mod auth;
 mod calendar;
 pub mod cookie;
 pub mod dns;
-pub mod field;
+pub mod field_syntax;
 pub mod file_url;
 pub mod filename;
 pub mod glob;
@@ -69,9 +69,9 @@ pub mod retry;
 pub mod secrets;
 pub mod speed;
 pub mod target;
-pub mod template;
 pub mod terminal_text;
 pub mod time;
+pub mod url_template;
 pub mod urlencode;
 
 pub use target::{Host, Origin, Scheme, Target, TargetError};

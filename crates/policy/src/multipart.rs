@@ -2,13 +2,13 @@
 //! the total length. The parts' contents stay where they are.
 //!
 //! ```
-//! use haul_policy::multipart::{MultipartBoundary, FormPartContent, NameEscape, MultipartLayout, FormPart, MultipartPiece};
+//! use haul_policy::multipart::{MultipartBoundary, FormPartContent, FormNameEscape, MultipartLayout, FormPart, MultipartPiece};
 //!
 //! let parts = [
 //!     FormPart::field("who", "me"),
 //!     FormPart::file("what", "a \"b\".txt", FormPartContent::Source { index: 0, length: Some(1000) }),
 //! ];
-//! let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), NameEscape::Percent)?;
+//! let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), FormNameEscape::Percent)?;
 //! assert!(layout.content_type.starts_with("multipart/form-data; boundary=------------------------"));
 //! let [MultipartPiece::Literal(before), MultipartPiece::Source { index: 0, length: Some(1000) }, MultipartPiece::Literal(after)] = &layout.pieces[..]
 //! else { panic!("two literals round the file") };
@@ -26,7 +26,7 @@ use core::fmt;
 
 /// The escaping of quotes in names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NameEscape {
+pub enum FormNameEscape {
     /// `"` becomes `%22`, as in browsers and in curl since 7.81.
     #[default]
     Percent,
@@ -170,7 +170,7 @@ impl MultipartLayout {
     pub fn new(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
-        escape: NameEscape,
+        escape: FormNameEscape,
     ) -> Result<MultipartLayout, MultipartError> {
         MultipartLayout::with_disposition(parts, boundary, escape, "form-data")
     }
@@ -180,7 +180,7 @@ impl MultipartLayout {
     pub fn attached(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
-        escape: NameEscape,
+        escape: FormNameEscape,
     ) -> Result<MultipartLayout, MultipartError> {
         MultipartLayout::with_disposition(parts, boundary, escape, "attachment")
     }
@@ -188,7 +188,7 @@ impl MultipartLayout {
     fn with_disposition(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
-        escape: NameEscape,
+        escape: FormNameEscape,
         disposition: &str,
     ) -> Result<MultipartLayout, MultipartError> {
         let mut writer = MultipartWriter { pieces: Vec::new(), boundary: *boundary, nested: 0, escape };
@@ -207,7 +207,7 @@ struct MultipartWriter {
     pieces: Vec<MultipartPiece>,
     boundary: MultipartBoundary,
     nested: usize,
-    escape: NameEscape,
+    escape: FormNameEscape,
 }
 
 impl MultipartWriter {
@@ -275,7 +275,7 @@ impl MultipartWriter {
         Ok(())
     }
 
-    /// Appends `; name="value"`. CR, LF and NUL are percent-encoded with either [`NameEscape`].
+    /// Appends `; name="value"`. CR, LF and NUL are percent-encoded with either [`FormNameEscape`].
     /// With backslashes, curl would let a name start new header lines.
     fn parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
         let Some(value) = value else { return };
@@ -285,8 +285,8 @@ impl MultipartWriter {
                 (b'\r', _) => head.extend_from_slice(b"%0D"),
                 (b'\n', _) => head.extend_from_slice(b"%0A"),
                 (0, _) => head.extend_from_slice(b"%00"),
-                (b'"', NameEscape::Percent) => head.extend_from_slice(b"%22"),
-                (b'"' | b'\\', NameEscape::Backslash) => head.extend_from_slice(&[b'\\', *b]),
+                (b'"', FormNameEscape::Percent) => head.extend_from_slice(b"%22"),
+                (b'"' | b'\\', FormNameEscape::Backslash) => head.extend_from_slice(&[b'\\', *b]),
                 _ => head.push(*b),
             }
         }
@@ -323,7 +323,7 @@ mod tests {
         layout.pieces.iter().map(piece).collect::<String>().replace(delimiter, "B")
     }
 
-    fn lay(parts: &[FormPart], escape: NameEscape) -> MultipartLayout {
+    fn lay(parts: &[FormPart], escape: FormNameEscape) -> MultipartLayout {
         MultipartLayout::new(parts, &MultipartBoundary::new([1; 16]), escape).unwrap()
     }
 
@@ -333,7 +333,7 @@ mod tests {
             content_type: Some("x/y".into()),
             ..FormPart::file("f", "q", FormPartContent::Source { index: 3, length: None })
         };
-        let layout = lay(&[FormPart::field("a\"\\q", "v"), typed], NameEscape::Percent);
+        let layout = lay(&[FormPart::field("a\"\\q", "v"), typed], FormNameEscape::Percent);
         assert_eq!(
             text(&layout),
             "--B\r\nContent-Disposition: form-data; name=\"a%22\\q\"\r\n\r\nv\r\n\
@@ -341,7 +341,7 @@ mod tests {
         );
         assert_eq!(layout.length, None);
         let own = FormPart { headers: vec![b"X-A: b".to_vec()], ..FormPart::field("a\"\\q", "v") };
-        let layout = lay(&[own], NameEscape::Backslash);
+        let layout = lay(&[own], FormNameEscape::Backslash);
         assert_eq!(
             text(&layout),
             "--B\r\nContent-Disposition: form-data; name=\"a\\\"\\\\q\"\r\nX-A: b\r\n\r\nv\r\n--B--\r\n"
@@ -359,7 +359,7 @@ mod tests {
             content: FormPartContent::Mixed(vec![file("a.txt", 0), file("b.HTML", 1)]),
             ..FormPart::field("g", "")
         };
-        let layout = lay(&[list], NameEscape::Percent);
+        let layout = lay(&[list], FormNameEscape::Percent);
         let inner = MultipartBoundary::new([1; 16]).text(1);
         assert_eq!(
             text(&layout).replace(&inner, "N"),
@@ -374,7 +374,7 @@ mod tests {
         let bare = |content: &str| FormPart { name: None, ..FormPart::field("", content) };
         let list = FormPart { content: FormPartContent::Mixed(vec![bare("a"), bare("b")]), ..FormPart::field("", "") };
         let list = FormPart { name: None, content_type: Some("multipart/alternative".into()), ..list };
-        let layout = lay(&[list], NameEscape::Percent);
+        let layout = lay(&[list], FormNameEscape::Percent);
         let inner = MultipartBoundary::new([1; 16]).text(1);
         assert_eq!(
             text(&layout).replace(&inner, "N"),
@@ -385,14 +385,14 @@ mod tests {
 
     #[test]
     fn names_cannot_start_header_lines() {
-        for escape in [NameEscape::Percent, NameEscape::Backslash] {
+        for escape in [FormNameEscape::Percent, FormNameEscape::Backslash] {
             let part = FormPart::file("a\r\nX: 1", "b\n\0\"", FormPartContent::Bytes(Vec::new()));
             let text = text(&lay(&[part], escape));
             assert!(text.contains("name=\"a%0D%0AX: 1\"; filename=\"b%0A%00"), "{text}");
             assert_eq!(text.matches("\r\n").count(), text.matches('\n').count());
         }
         let refused = |part: FormPart| {
-            MultipartLayout::new(&[part], &MultipartBoundary::new([0; 16]), NameEscape::Percent).unwrap_err()
+            MultipartLayout::new(&[part], &MultipartBoundary::new([0; 16]), FormNameEscape::Percent).unwrap_err()
         };
         refused(FormPart { content_type: Some("a\r\nb".into()), ..FormPart::field("a", "") });
         refused(FormPart { headers: vec![b"X: 1\nY: 2".to_vec()], ..FormPart::field("a", "") });
@@ -403,10 +403,10 @@ mod tests {
         let headers = vec![b"content-disposition: attachment".to_vec(), b"Content-TYPE: a/b".to_vec()];
         let part = FormPart { headers, ..FormPart::file("a", "b.png", FormPartContent::Bytes(b"x".to_vec())) };
         assert_eq!(
-            text(&lay(&[part], NameEscape::Percent)),
+            text(&lay(&[part], FormNameEscape::Percent)),
             "--B\r\ncontent-disposition: attachment\r\nContent-TYPE: a/b\r\n\r\nx\r\n--B--\r\n"
         );
-        assert_eq!(text(&lay(&[], NameEscape::Percent)), "--B--\r\n");
+        assert_eq!(text(&lay(&[], FormNameEscape::Percent)), "--B--\r\n");
     }
 
     #[test]
@@ -417,6 +417,6 @@ mod tests {
             assert!((0..100).all(|n| !texts[n + 1..].contains(&texts[n])));
         }
         let huge = FormPartContent::Source { index: 0, length: Some(u64::MAX) };
-        assert_eq!(lay(&[FormPart::file("a", "b", huge)], NameEscape::Percent).length, None);
+        assert_eq!(lay(&[FormPart::file("a", "b", huge)], FormNameEscape::Percent).length, None);
     }
 }

@@ -106,14 +106,14 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
             None => entry.password.is_some(),
         })
     };
-    while let Some(word) = words.next(NetrcPosition::Keyword)? {
+    while let Some(word) = words.next(NetrcParseState::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
         let begins_entry = is("machine") || is("default");
         if begins_entry && let Some(entry) = current.take().filter(fits) {
             return Ok(Some(entry));
         }
         if is("machine") {
-            let name = words.next(NetrcPosition::Value)?;
+            let name = words.next(NetrcParseState::Value)?;
             let is_host = name.is_some_and(|name| name.eq_ignore_ascii_case(host.as_bytes()));
             current = is_host.then(NetrcEntry::default);
         } else if is("default") {
@@ -121,13 +121,13 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
         } else if is("macdef") {
             words.skip_macro();
         } else if is("login") || is("user") {
-            let value = words.next(NetrcPosition::Value)?;
+            let value = words.next(NetrcParseState::Value)?;
             set(&mut current, |entry| &mut entry.login, value);
         } else if is("password") || is("passwd") {
-            let value = words.next(NetrcPosition::Value)?;
+            let value = words.next(NetrcParseState::Value)?;
             set(&mut current, |entry| &mut entry.password, value);
         } else if is("account") {
-            let value = words.next(NetrcPosition::Value)?;
+            let value = words.next(NetrcParseState::Value)?;
             set(&mut current, |entry| &mut entry.account, value);
         }
     }
@@ -148,7 +148,7 @@ fn set(
 
 /// The kind of word that comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum NetrcPosition {
+enum NetrcParseState {
     /// A keyword such as `machine`, or a comment.
     Keyword,
     /// The value of a keyword. A password may begin with `#`.
@@ -179,12 +179,12 @@ impl NetrcWords<'_> {
         }
     }
 
-    fn next(&mut self, place: NetrcPosition) -> Result<Option<Vec<u8>>, NetrcError> {
+    fn next(&mut self, place: NetrcParseState) -> Result<Option<Vec<u8>>, NetrcError> {
         loop {
             self.skip_while(|b| b.is_ascii_whitespace());
             match self.peek() {
                 None => return Ok(None),
-                Some(b'#') if place == NetrcPosition::Keyword => self.skip_while(|b| b != b'\n'),
+                Some(b'#') if place == NetrcParseState::Keyword => self.skip_while(|b| b != b'\n'),
                 Some(b'"') => return self.quoted().map(Some),
                 Some(_) => break,
             }

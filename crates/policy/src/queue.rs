@@ -66,7 +66,7 @@ type JobPosition = (u64, u64);
 #[derive(Debug)]
 pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
-    hosts: Vec<HostSlot<T, K>>,
+    hosts: Vec<HostQueueSlot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
     /// The host of the last push, which is likely to be the next one's host too.
@@ -86,7 +86,7 @@ pub struct JobQueue<T, K = Origin> {
 }
 
 #[derive(Debug)]
-struct HostSlot<T, K> {
+struct HostQueueSlot<T, K> {
     generation: u32,
     host: Option<QueuedHost<T, K>>,
 }
@@ -322,7 +322,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     fn intern(&mut self, key: &K) -> u32 {
-        let is_last = |slot: &HostSlot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
+        let is_last = |slot: &HostQueueSlot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
         if self.hosts.get(self.last as usize).is_some_and(is_last) {
             return self.last;
         }
@@ -344,7 +344,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
                 index
             }
             None => {
-                self.hosts.push(HostSlot { generation: 0, host: Some(host) });
+                self.hosts.push(HostQueueSlot { generation: 0, host: Some(host) });
                 u32::try_from(self.hosts.len() - 1).expect("fewer than 2^32 hosts at a time")
             }
         };

@@ -1,12 +1,12 @@
 //! Percent-encoding and decoding; forms and queries: `--data-urlencode`, `--url-query`.
 //!
 //! ```
-//! use haul_policy::urlencode::{FormField, FieldSource};
+//! use haul_policy::urlencode::{FormField, FormFieldSource};
 //!
 //! let field = FormField::parse(b"name=a b&c");
-//! let FieldSource::Text(text) = field.source else { panic!("no @ in it") };
+//! let FormFieldSource::Text(text) = field.source else { panic!("no @ in it") };
 //! assert_eq!(field.encode(text), b"name=a+b%26c");
-//! assert_eq!(FormField::parse(b"name@file.txt").source, FieldSource::File(b"file.txt"));
+//! assert_eq!(FormField::parse(b"name@file.txt").source, FormFieldSource::File(b"file.txt"));
 //! assert_eq!(FormField::parse(b"=a=b").encode(b"a=b"), b"a%3Db");
 //! ```
 
@@ -18,7 +18,7 @@ use crate::target::path::{hex_value, push_byte};
 
 /// The source of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldSource<'a> {
+pub enum FormFieldSource<'a> {
     /// The value is this text.
     Text(&'a [u8]),
     /// The value is the content of the file with this name; `-` is stdin.
@@ -32,7 +32,7 @@ pub struct FormField<'a> {
     /// curl.
     pub name: Option<&'a [u8]>,
     /// The value before encoding, or the file to read it from.
-    pub source: FieldSource<'a>,
+    pub source: FormFieldSource<'a>,
 }
 
 impl<'a> FormField<'a> {
@@ -41,15 +41,15 @@ impl<'a> FormField<'a> {
     pub fn parse(argument: &'a [u8]) -> FormField<'a> {
         let named = |name: &'a [u8]| Some(name).filter(|name| !name.is_empty());
         if let Some(at) = memchr(b'=', argument) {
-            FormField { name: named(&argument[..at]), source: FieldSource::Text(&argument[at + 1..]) }
+            FormField { name: named(&argument[..at]), source: FormFieldSource::Text(&argument[at + 1..]) }
         } else if let Some(at) = memchr(b'@', argument) {
-            FormField { name: named(&argument[..at]), source: FieldSource::File(&argument[at + 1..]) }
+            FormField { name: named(&argument[..at]), source: FormFieldSource::File(&argument[at + 1..]) }
         } else {
-            FormField { name: None, source: FieldSource::Text(argument) }
+            FormField { name: None, source: FormFieldSource::Text(argument) }
         }
     }
 
-    /// Returns the encoded field. `value` is the text of [`FieldSource::Text`], or the content of
+    /// Returns the encoded field. `value` is the text of [`FormFieldSource::Text`], or the content of
     /// the file.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
         let value = form(value).into_bytes();
@@ -118,14 +118,14 @@ mod tests {
     #[test]
     fn arguments_are_split_as_curl_does() {
         for (argument, name, source) in [
-            ("plain z", None, FieldSource::Text(&b"plain z"[..])),
-            ("=x=y", None, FieldSource::Text(b"x=y")),
-            ("a=b@c", Some("a"), FieldSource::Text(b"b@c")),
-            ("a@b=c", Some("a@b"), FieldSource::Text(b"c")),
-            ("@f", None, FieldSource::File(b"f")),
-            ("n@-", Some("n"), FieldSource::File(b"-")),
-            ("n@a@b", Some("n"), FieldSource::File(b"a@b")),
-            ("", None, FieldSource::Text(b"")),
+            ("plain z", None, FormFieldSource::Text(&b"plain z"[..])),
+            ("=x=y", None, FormFieldSource::Text(b"x=y")),
+            ("a=b@c", Some("a"), FormFieldSource::Text(b"b@c")),
+            ("a@b=c", Some("a@b"), FormFieldSource::Text(b"c")),
+            ("@f", None, FormFieldSource::File(b"f")),
+            ("n@-", Some("n"), FormFieldSource::File(b"-")),
+            ("n@a@b", Some("n"), FormFieldSource::File(b"a@b")),
+            ("", None, FormFieldSource::Text(b"")),
         ] {
             let name = name.map(str::as_bytes);
             assert_eq!(FormField::parse(argument.as_bytes()), FormField { name, source }, "{argument}");

@@ -7,7 +7,7 @@ use haul_policy::filename::{MAX_NAME, from_disposition, from_target};
 use haul_policy::glob::{UrlGlob, fill_template};
 use haul_policy::redirect::{RedirectRules, decide};
 use haul_policy::retry::{self, AttemptOutcome, RetryRules, parse_retry_after};
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
 use haul_policy::{Host, Scheme, Target};
 use proptest::collection::vec;
 use proptest::prelude::*;

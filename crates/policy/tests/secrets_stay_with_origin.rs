@@ -34,12 +34,12 @@ const HOSTS: [[&str; 3]; 4] = [
 struct ChainStep {
     peer: ChainPeer,
     spelling: usize,
-    form: ReferenceForm,
+    form: UrlReferenceForm,
     status: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum ReferenceForm {
+enum UrlReferenceForm {
     Absolute,
     /// The Location is a URL with a user and password that the server chose.
     WithUserinfo,
@@ -57,8 +57,8 @@ fn peers() -> impl Strategy<Value = ChainPeer> {
 
 fn steps() -> impl Strategy<Value = Vec<ChainStep>> {
     let form = prop_oneof![
-        4 => Just(ReferenceForm::Absolute), 2 => Just(ReferenceForm::WithUserinfo), 2 => Just(ReferenceForm::SchemeRelative),
-        1 => Just(ReferenceForm::Path), 1 => Just(ReferenceForm::Query), 1 => Just(ReferenceForm::Empty),
+        4 => Just(UrlReferenceForm::Absolute), 2 => Just(UrlReferenceForm::WithUserinfo), 2 => Just(UrlReferenceForm::SchemeRelative),
+        1 => Just(UrlReferenceForm::Path), 1 => Just(UrlReferenceForm::Query), 1 => Just(UrlReferenceForm::Empty),
     ];
     let status = prop_oneof![Just(300u16), Just(301), Just(302), Just(303), Just(307), Just(308)];
     let step = (peers(), 0..3usize, form, status).prop_map(|(peer, spelling, form, status)| ChainStep {
@@ -92,15 +92,15 @@ impl ChainStep {
     /// Returns the Location, and the peer that a correct client contacts next.
     fn location(&self, from: ChainPeer) -> (String, ChainPeer) {
         match self.form {
-            ReferenceForm::Absolute => (self.peer.url("", self.spelling), self.peer),
-            ReferenceForm::WithUserinfo => (self.peer.url("mallory:evil@", self.spelling), self.peer),
-            ReferenceForm::SchemeRelative => {
+            UrlReferenceForm::Absolute => (self.peer.url("", self.spelling), self.peer),
+            UrlReferenceForm::WithUserinfo => (self.peer.url("mallory:evil@", self.spelling), self.peer),
+            UrlReferenceForm::SchemeRelative => {
                 let peer = ChainPeer { tls: from.tls, ..self.peer };
                 (peer.reference("", self.spelling), peer)
             }
-            ReferenceForm::Path => ("/q/./r".to_owned(), from),
-            ReferenceForm::Query => ("?x=//evil.example/".to_owned(), from),
-            ReferenceForm::Empty => ("#f".to_owned(), from),
+            UrlReferenceForm::Path => ("/q/./r".to_owned(), from),
+            UrlReferenceForm::Query => ("?x=//evil.example/".to_owned(), from),
+            UrlReferenceForm::Empty => ("#f".to_owned(), from),
         }
     }
 }

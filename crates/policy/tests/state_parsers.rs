@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use haul_policy::Target;
 use haul_policy::alt_svc::{self, AltSvcStore};
-use haul_policy::auth::{AllowedAuthSchemes, ChosenScheme, Credentials, DigestSession, choose, parse_challenges};
+use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose, parse_challenges};
 use haul_policy::cookie::{Cookie, CookieKey, CookieStore, lwp, netscape};
 use haul_policy::hsts::{self, HstsStore};
 use haul_policy::multipart::{
-    FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece, NameEscape,
+    FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece,
 };
 use haul_policy::proxy::socks::{SocksDestination, SocksHandshake, SocksStep};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyKind};
@@ -90,7 +90,7 @@ proptest! {
         "opaque=\"\t\"", "domain=\"/a\"",
     ]), info in fieldish(&["nextnonce=", "\"", "x", ",", "\\", "\0"])) {
         let challenges = parse_challenges([&field[..]]);
-        if let Ok(ChosenScheme::Digest(challenge)) = choose(&challenges, AllowedAuthSchemes::ANY) {
+        if let Ok(ChosenAuthScheme::Digest(challenge)) = choose(&challenges, AllowedAuthSchemes::ANY) {
             let me = Credentials::new("u\"\u{e9}", "p").unwrap();
             let mut digest = DigestSession::new(challenge);
             for _ in 0..2 {
@@ -176,7 +176,7 @@ proptest! {
 
     #[test]
     fn form_length_equals_its_bytes(names in vec((vec(any::<u8>(), 0..8), vec(any::<u8>(), 0..8), proptest::option::of(0..1000u64)), 0..5), entropy: [u8; 16], backslash: bool) {
-        let escape = if backslash { NameEscape::Backslash } else { NameEscape::Percent };
+        let escape = if backslash { FormNameEscape::Backslash } else { FormNameEscape::Percent };
         let parts: Vec<FormPart> = names.iter().enumerate().map(|(index, (name, file, length))| {
             FormPart::file(name, file, FormPartContent::Source { index, length: *length })
         }).collect();
@@ -198,7 +198,7 @@ proptest! {
 
 /// Operations on cookie jars that share a file.
 #[derive(Clone, Debug)]
-enum StoreOp {
+enum JarOp {
     Set { jar: usize, name: usize, value: u8 },
     Remove { jar: usize, name: usize },
     Save { jar: usize },
@@ -215,9 +215,9 @@ proptest! {
     /// the process that saved, and all saved changes of the others.
     #[test]
     fn jars_sharing_a_file_keep_all_changes(ops in vec(prop_oneof![
-        3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| StoreOp::Set { jar, name, value }),
-        1 => (0..3usize, 0..6usize).prop_map(|(jar, name)| StoreOp::Remove { jar, name }),
-        2 => (0..3usize).prop_map(|jar| StoreOp::Save { jar }),
+        3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| JarOp::Set { jar, name, value }),
+        1 => (0..3usize, 0..6usize).prop_map(|(jar, name)| JarOp::Remove { jar, name }),
+        2 => (0..3usize).prop_map(|jar| JarOp::Save { jar }),
     ], 0..40)) {
         let at = Target::parse("http://h.example/").unwrap();
         let initial = b"h.example\tFALSE\t/\tFALSE\t0\tn0\tinitial\n";
@@ -234,12 +234,12 @@ proptest! {
         let mut on_disk: Vec<Vec<String>> = vec![vec![key(0)]; 3];
         for op in ops {
             match op {
-                StoreOp::Set { jar, name, value } => {
+                JarOp::Set { jar, name, value } => {
                     jars[jar].set(&at, format!("n{name}={value}").as_bytes(), NOW).unwrap();
                     seen[jar].insert(key(name), value.to_string());
                     pending[jar].insert(key(name), Some(value.to_string()));
                 }
-                StoreOp::Remove { jar, name } => {
+                JarOp::Remove { jar, name } => {
                     jars[jar].set(&at, format!("n{name}=; Max-Age=0").as_bytes(), NOW).unwrap();
                     if seen[jar].remove(&key(name)).is_some() {
                         if on_disk[jar].contains(&key(name)) {
@@ -249,7 +249,7 @@ proptest! {
                         }
                     }
                 }
-                StoreOp::Save { jar } => {
+                JarOp::Save { jar } => {
                     let changes = jars[jar].changes();
                     let mut disk = CookieStore::new();
                     disk.load(netscape::read(&file, NOW).cookies);

@@ -92,13 +92,13 @@ impl Fields {
 
 impl fmt::Debug for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        struct ValueLength(usize);
-        impl fmt::Debug for ValueLength {
+        struct RedactedFieldValue(usize);
+        impl fmt::Debug for RedactedFieldValue {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{} bytes", self.0)
             }
         }
-        f.debug_map().entries(self.iter().map(|(name, value)| (name, ValueLength(value.len())))).finish()
+        f.debug_map().entries(self.iter().map(|(name, value)| (name, RedactedFieldValue(value.len())))).finish()
     }
 }
 

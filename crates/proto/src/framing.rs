@@ -23,7 +23,7 @@ pub enum BodyFraming {
 
 /// The properties of a request that determine the framing of its response.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum ResponseTo {
+pub(crate) enum ResponseFramingContext {
     Head,
     Connect,
     Other,
@@ -32,7 +32,7 @@ pub(crate) enum ResponseTo {
 /// The kinds of mistakes in a Content-Length.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum LengthFault {
+pub enum ContentLengthFault {
     /// The value is not a plain decimal number: a sign, a unit, an empty value, an empty list
     /// element.
     Malformed,
@@ -44,17 +44,17 @@ pub enum LengthFault {
 
 /// Parses a Content-Length: one number, or a list of equal numbers, which some servers make of a
 /// field sent twice (RFC 9110 §8.6).
-pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
+pub(crate) fn content_length(value: &[u8]) -> Result<u64, ContentLengthFault> {
     let mut length = None;
     for element in value.split(|&byte| byte == b',') {
         let one = decimal(trim_ows(element)).map_err(|fault| match fault {
-            DecimalFault::NotANumber => LengthFault::Malformed,
-            DecimalFault::TooLarge => LengthFault::TooLarge,
+            DecimalFault::NotANumber => ContentLengthFault::Malformed,
+            DecimalFault::TooLarge => ContentLengthFault::TooLarge,
         })?;
         if length.is_some_and(|known| known != one) {
-            return Err(LengthFault::Conflicting);
+            return Err(ContentLengthFault::Conflicting);
         }
         length = Some(one);
     }
-    length.ok_or(LengthFault::Malformed)
+    length.ok_or(ContentLengthFault::Malformed)
 }

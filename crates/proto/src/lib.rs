@@ -11,7 +11,7 @@
 //! | [`h2`]: the same side by side on one connection; [`hpack`] | which connection a request uses (the engine) |
 //! | framing: lengths, chunks, trailers, the end of the connection | what a status means: redirects, auth, cookies (the policy) |
 //! | interim responses, `Expect`, tunnels, pipelining | content codings: gzip and its like (the engine) |
-//! | [limits](Limits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
+//! | [limits](ResponseLimits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
 //! | [heads](head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |
 //!
 //! [`h1`] and [`h2`] each contain a whole exchange that compiles and runs.
@@ -50,8 +50,8 @@ pub mod time;
 
 pub use close_reason::CloseReason;
 pub use fields::Fields;
-pub use framing::{BodyFraming, LengthFault, RequestId};
+pub use framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use head::ResponseHead;
-pub use limits::Limits;
+pub use limits::ResponseLimits;
 pub use request::{BodyLength, RequestError, RequestHead};
 pub use response_error::ResponseError;

@@ -4,16 +4,16 @@
 //! limit, never a truncation: half a head is not a head.
 //!
 //! ```
-//! use haul_proto::Limits;
+//! use haul_proto::ResponseLimits;
 //!
-//! let mut limits = Limits::default();
+//! let mut limits = ResponseLimits::default();
 //! assert_eq!(limits.head_bytes, 300 * 1024);
 //! limits.interim = 2;
 //! ```
 
 /// Limits on the parts of a response besides its body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct ResponseLimits {
     /// The number of bytes in all heads of one response together, interim ones included.
     ///
     /// Default 307,200 (300 KiB), which is also the most memory that an unfinished head occupies in
@@ -53,9 +53,9 @@ pub struct Limits {
     pub trailer_fields: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ResponseLimits {
+    fn default() -> ResponseLimits {
+        ResponseLimits {
             head_bytes: 300 * 1024,
             head_fields: 5_000,
             interim: 64,

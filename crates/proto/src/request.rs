@@ -24,7 +24,7 @@
 //! ```
 
 use crate::close_reason::CloseReason;
-use crate::framing::ResponseTo;
+use crate::framing::ResponseFramingContext;
 use crate::syntax::is_token;
 use alloc::vec::Vec;
 use core::fmt;
@@ -94,19 +94,19 @@ impl Default for RequestHead<'_> {
 }
 
 impl RequestHead<'_> {
-    pub(crate) fn response_to(&self) -> ResponseTo {
+    pub(crate) fn response_to(&self) -> ResponseFramingContext {
         match self.method {
-            "HEAD" => ResponseTo::Head,
-            "CONNECT" => ResponseTo::Connect,
-            _ => ResponseTo::Other,
+            "HEAD" => ResponseFramingContext::Head,
+            "CONNECT" => ResponseFramingContext::Connect,
+            _ => ResponseFramingContext::Other,
         }
     }
 }
 
 /// Field names for `Debug`, which must not print values.
-struct FieldNames<'a>(&'a [(&'a str, &'a [u8])]);
+struct FieldNamesOnly<'a>(&'a [(&'a str, &'a [u8])]);
 
-impl fmt::Debug for FieldNames<'_> {
+impl fmt::Debug for FieldNamesOnly<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
@@ -117,7 +117,7 @@ impl fmt::Debug for RequestHead<'_> {
         f.debug_struct("RequestHead")
             .field("method", &self.method)
             .field("authority", &self.authority)
-            .field("fields", &FieldNames(self.fields))
+            .field("fields", &FieldNamesOnly(self.fields))
             .field("body", &self.body)
             .field("expect_continue", &self.expect_continue)
             .finish_non_exhaustive()

@@ -2,7 +2,7 @@
 //! early ends.
 
 use crate::close_reason::CloseReason;
-use crate::framing::LengthFault;
+use crate::framing::ContentLengthFault;
 use core::fmt;
 
 /// A violation, or the end of a connection, that does not depend on the HTTP version.
@@ -10,34 +10,34 @@ use core::fmt;
 #[non_exhaustive]
 pub enum ResponseError {
     /// All heads of this response together exceed
-    /// [`Limits::head_bytes`](crate::Limits::head_bytes). HTTP/2: also a single header block that
+    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2: also a single header block that
     /// exceeds it before it is decoded.
     HeadTooLarge {
         /// The number of bytes allowed.
         limit: usize,
     },
-    /// A head has more fields than [`Limits::head_fields`](crate::Limits::head_fields).
+    /// A head has more fields than [`ResponseLimits::head_fields`](crate::ResponseLimits::head_fields).
     TooManyFields {
         /// The number of fields allowed.
         limit: usize,
     },
-    /// More interim responses arrived than [`Limits::interim`](crate::Limits::interim).
+    /// More interim responses arrived than [`ResponseLimits::interim`](crate::ResponseLimits::interim).
     TooManyInterim {
         /// The number of interim responses allowed.
         limit: u32,
     },
-    /// The trailer section exceeds [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
+    /// The trailer section exceeds [`ResponseLimits::trailer_bytes`](crate::ResponseLimits::trailer_bytes).
     TrailersTooLarge {
         /// The number of bytes allowed.
         limit: usize,
     },
-    /// More trailer fields arrived than [`Limits::trailer_fields`](crate::Limits::trailer_fields).
+    /// More trailer fields arrived than [`ResponseLimits::trailer_fields`](crate::ResponseLimits::trailer_fields).
     TooManyTrailers {
         /// The number of trailer fields allowed.
         limit: usize,
     },
     /// Content-Length is malformed, or several values differ.
-    ContentLength(LengthFault),
+    ContentLength(ContentLengthFault),
     /// The peer closed an idle connection, which is not a fault.
     EndedIdle,
     /// The peer closed before the first byte of an expected response. HTTP/1.1: also after an
@@ -82,13 +82,13 @@ impl fmt::Display for ResponseError {
             ResponseError::TooManyTrailers { limit } => {
                 write!(f, "server sent trailers above the limit of {limit} fields")
             }
-            ResponseError::ContentLength(LengthFault::Malformed) => {
+            ResponseError::ContentLength(ContentLengthFault::Malformed) => {
                 f.write_str("server sent a malformed Content-Length")
             }
-            ResponseError::ContentLength(LengthFault::TooLarge) => {
+            ResponseError::ContentLength(ContentLengthFault::TooLarge) => {
                 f.write_str("server sent a Content-Length above 64 bits")
             }
-            ResponseError::ContentLength(LengthFault::Conflicting) => {
+            ResponseError::ContentLength(ContentLengthFault::Conflicting) => {
                 f.write_str("server sent two Content-Length that differ")
             }
             ResponseError::EndedIdle => f.write_str("server closed the idle connection"),

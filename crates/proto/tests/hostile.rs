@@ -4,10 +4,11 @@
 mod common;
 
 use common::{H1Observation, InputEnd, answer, asked, body_of, error_of, feed, get, reuse_of};
-use haul_proto::Limits;
 use haul_proto::ResponseError;
+use haul_proto::ResponseLimits;
 use haul_proto::h1::{
-    ChunkFault, CloseReason, CodingFault, FieldLineFault, H1Config, H1Error, H1Event, H1Machine, LengthFault, RequestId,
+    ChunkFault, CloseReason, ContentLengthFault, FieldLineFault, H1Config, H1Error, H1Event, H1Machine, RequestId,
+    TransferCodingFault,
 };
 use haul_proto::time::Timestamp;
 
@@ -38,7 +39,7 @@ fn bad_content_lengths_are_refused() {
         refused(
             "malformed length",
             wire.as_bytes(),
-            H1Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
+            H1Error::Response(ResponseError::ContentLength(ContentLengthFault::Malformed)),
         );
     }
     for fields in [
@@ -50,7 +51,7 @@ fn bad_content_lengths_are_refused() {
         refused(
             "conflicting lengths",
             wire.as_bytes(),
-            H1Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)),
+            H1Error::Response(ResponseError::ContentLength(ContentLengthFault::Conflicting)),
         );
     }
     for value in ["18446744073709551616", "99999999999999999999999999"] {
@@ -58,38 +59,38 @@ fn bad_content_lengths_are_refused() {
         refused(
             "length overflow",
             wire.as_bytes(),
-            H1Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
+            H1Error::Response(ResponseError::ContentLength(ContentLengthFault::TooLarge)),
         );
     }
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 42s\r\n\r\n0\r\n\r\n";
     refused(
         "a bad length beside a coding",
         wire,
-        H1Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
+        H1Error::Response(ResponseError::ContentLength(ContentLengthFault::Malformed)),
     );
 }
 
 #[test]
 fn bad_transfer_codings_are_refused() {
-    let cases: &[(&str, CodingFault)] = &[
-        ("Transfer-Encoding: chunked, chunked", CodingFault::Repeated),
-        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", CodingFault::Repeated),
-        ("Transfer-Encoding: gzip, chunked", CodingFault::Unsupported),
-        ("Transfer-Encoding: gzip", CodingFault::Unsupported),
-        ("Transfer-Encoding: chunked, gzip", CodingFault::Unsupported),
-        ("Transfer-Encoding: chunked, identity", CodingFault::Unsupported),
-        ("Transfer-Encoding: identity, chunked, chunked", CodingFault::Repeated),
-        ("Transfer-Encoding: identity, chunked, identity", CodingFault::Unsupported),
-        ("Transfer-Encoding: identity, gzip, chunked", CodingFault::Unsupported),
-        ("Transfer-Encoding: identity chunked", CodingFault::Unsupported),
-        ("Transfer-Encoding: xchunked", CodingFault::Unsupported),
-        ("Transfer-Encoding: chunked;q=1", CodingFault::Unsupported),
-        ("Transfer-Encoding: \"chunked\"", CodingFault::Unsupported),
-        ("Transfer-Encoding: chunked chunked", CodingFault::Unsupported),
-        ("Transfer-Encoding:", CodingFault::Empty),
-        ("Transfer-Encoding: ,", CodingFault::Empty),
-        ("Transfer-Encoding:\r\nContent-Length: 2", CodingFault::Empty),
-        ("Transfer-Encoding: gzip,\r\n chunked", CodingFault::Unsupported),
+    let cases: &[(&str, TransferCodingFault)] = &[
+        ("Transfer-Encoding: chunked, chunked", TransferCodingFault::Repeated),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", TransferCodingFault::Repeated),
+        ("Transfer-Encoding: gzip, chunked", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: gzip", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: chunked, gzip", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: chunked, identity", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: identity, chunked, chunked", TransferCodingFault::Repeated),
+        ("Transfer-Encoding: identity, chunked, identity", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: identity, gzip, chunked", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: identity chunked", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: xchunked", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: chunked;q=1", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: \"chunked\"", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding: chunked chunked", TransferCodingFault::Unsupported),
+        ("Transfer-Encoding:", TransferCodingFault::Empty),
+        ("Transfer-Encoding: ,", TransferCodingFault::Empty),
+        ("Transfer-Encoding:\r\nContent-Length: 2", TransferCodingFault::Empty),
+        ("Transfer-Encoding: gzip,\r\n chunked", TransferCodingFault::Unsupported),
     ];
     for (fields, fault) in cases {
         let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n0\r\n\r\n");
@@ -254,14 +255,14 @@ fn malformed_trailers_are_refused() {
 
 #[test]
 fn floods_end_at_their_limits() {
-    let limits = Limits {
+    let limits = ResponseLimits {
         head_bytes: 100,
         head_fields: 3,
         chunk_line: 20,
         chunk_extensions_total: 30,
         trailer_bytes: 60,
         trailer_fields: 2,
-        ..Limits::default()
+        ..ResponseLimits::default()
     };
     let ends_in = |wire: &[u8], error: H1Error| {
         for cuts in [vec![], (1..wire.len()).collect::<Vec<_>>()] {
@@ -292,12 +293,12 @@ fn floods_end_at_their_limits() {
 fn input_at_the_limits_is_accepted() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     for (head_bytes, fits) in [(head.len(), true), (head.len() - 1, false)] {
-        let limits = Limits { head_bytes, head_fields: 1, ..Limits::default() };
+        let limits = ResponseLimits { head_bytes, head_fields: 1, ..ResponseLimits::default() };
         let seen = feed(&mut asked(H1Config { limits, ..H1Config::default() }, &[get()]), head, &[], InputEnd::Open);
         assert_eq!(matches!(seen[0], H1Observation::Head(..)), fits, "{seen:?}");
     }
     let field_limit = |limit| {
-        let limits = Limits { head_fields: limit, ..Limits::default() };
+        let limits = ResponseLimits { head_fields: limit, ..ResponseLimits::default() };
         let fields: String = (0..200).map(|number| format!("X{number}:\r\n")).collect();
         let wire = format!("HTTP/1.1 204 OK\r\n{fields}\r\n");
         feed(&mut asked(H1Config { limits, ..H1Config::default() }, &[get()]), wire.as_bytes(), &[], InputEnd::Open)

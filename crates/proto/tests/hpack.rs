@@ -1,7 +1,7 @@
 //! Tests of HPACK: the examples of RFC 7541, round trips, another implementation, and malformed
 //! blocks.
 
-use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackError, Indexing};
+use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackError, HpackIndexing};
 use proptest::prelude::*;
 
 type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
@@ -26,7 +26,7 @@ fn decode(decoder: &mut HpackDecoder, block: &[u8]) -> Result<FieldList, HpackEr
     Ok(found)
 }
 
-fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: Indexing) -> Vec<u8> {
+fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: HpackIndexing) -> Vec<u8> {
     let mut block = Vec::new();
     encoder.begin(&mut block);
     for (name, value) in list {
@@ -102,7 +102,11 @@ fn requests_match_rfc7541_examples() {
     for (number, expected) in requests().into_iter().enumerate() {
         assert_eq!(decode(&mut decoders[0], &bytes(plain[number])), Ok(expected.clone()));
         assert_eq!(decode(&mut decoders[1], &bytes(coded[number])), Ok(expected.clone()));
-        assert_eq!(encode(&mut encoder, &expected, Indexing::Add), bytes(coded[number]), "the encoder does the same");
+        assert_eq!(
+            encode(&mut encoder, &expected, HpackIndexing::Add),
+            bytes(coded[number]),
+            "the encoder does the same"
+        );
     }
 }
 
@@ -130,7 +134,7 @@ fn responses_match_rfc7541_examples() {
     for (number, expected) in responses().into_iter().enumerate() {
         assert_eq!(decode(&mut decoders[0], &bytes(plain[number])), Ok(expected.clone()));
         assert_eq!(decode(&mut decoders[1], &bytes(coded[number])), Ok(expected.clone()));
-        let made = encode(&mut encoder, &expected, Indexing::Add);
+        let made = encode(&mut encoder, &expected, HpackIndexing::Add);
         // The first block says that the table is smaller than what every connection begins with.
         let made = if number == 0 { made.strip_prefix(&[0x3f, 0xe1, 0x01][..]).expect("the size") } else { &made };
         // "307" is as long coded as plain, and the example codes it all the same.
@@ -170,7 +174,11 @@ fn smaller_table_size_is_announced() {
         encoder.set_peer_limit(0);
         encoder.set_peer_limit(limit);
         for _ in 0..3 {
-            assert_eq!(decode(&mut decoder, &encode(&mut encoder, &list, Indexing::Add)), Ok(list.clone()), "{limit}");
+            assert_eq!(
+                decode(&mut decoder, &encode(&mut encoder, &list, HpackIndexing::Add)),
+                Ok(list.clone()),
+                "{limit}"
+            );
         }
     }
 }
@@ -179,8 +187,8 @@ fn smaller_table_size_is_announced() {
 fn sensitive_fields_enter_no_dynamic_table() {
     let list = fields(&[("authorization", "Basic YTpi"), ("x-token", "abc")]);
     let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
-    let first = encode(&mut encoder, &list, Indexing::Never);
-    assert_eq!(encode(&mut encoder, &list, Indexing::Never), first, "nothing was remembered");
+    let first = encode(&mut encoder, &list, HpackIndexing::Never);
+    assert_eq!(encode(&mut encoder, &list, HpackIndexing::Never), first, "nothing was remembered");
     let (mut block, mut text) = (HeaderBlock::new(&first), Vec::new());
     while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
         assert!(line.sensitive);
@@ -208,8 +216,8 @@ fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     prop::collection::vec((limit, prop::collection::vec((name(), value()), 1..12)), 1..12)
 }
 
-fn indexing() -> impl Strategy<Value = Indexing> {
-    prop::sample::select(vec![Indexing::Add, Indexing::Skip, Indexing::Never])
+fn indexing() -> impl Strategy<Value = HpackIndexing> {
+    prop::sample::select(vec![HpackIndexing::Add, HpackIndexing::Skip, HpackIndexing::Never])
 }
 
 proptest! {

@@ -6,10 +6,11 @@ mod common;
 use common::{H1Observation, InputEnd, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
 use haul_proto::ResponseError;
 use haul_proto::h1::{
-    BodyFraming, CloseReason, CodingFault, H1Config, H1Deviations, H1Error, H1Event, H1Machine, RequestHead, RequestId,
+    BodyFraming, CloseReason, H1Config, H1Deviations, H1Error, H1Event, H1Machine, RequestHead, RequestId,
+    TransferCodingFault,
 };
 use haul_proto::time::Timestamp;
-use haul_proto::{Limits, ResponseHead};
+use haul_proto::{ResponseHead, ResponseLimits};
 
 #[test]
 fn body_of_known_length_yields_head_body_and_complete() {
@@ -300,12 +301,12 @@ fn interim_heads_come_before_the_final_one() {
 
 #[test]
 fn endless_interim_heads_are_capped() {
-    let limits = Limits { interim: 3, ..Limits::default() };
+    let limits = ResponseLimits { interim: 3, ..ResponseLimits::default() };
     let wire = b"HTTP/1.1 102 Processing\r\n\r\n".repeat(4);
     let seen = feed(&mut asked(H1Config { limits, ..H1Config::default() }, &[get()]), &wire, &[], InputEnd::Open);
     assert_eq!(seen.len(), 4);
     assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::Response(ResponseError::TooManyInterim { limit: 3 }))));
-    let limits = Limits { head_bytes: 60, ..Limits::default() };
+    let limits = ResponseLimits { head_bytes: 60, ..ResponseLimits::default() };
     let seen = feed(&mut asked(H1Config { limits, ..H1Config::default() }, &[get()]), &wire, &[], InputEnd::Open);
     assert_eq!(
         seen.last(),
@@ -422,11 +423,11 @@ fn te_of_the_request_allows_other_codings() {
         assert_eq!((&body_of(&seen)[..], reuse_of(&seen)), (&b"ok"[..], Some(Ok(()))), "undecoded, for the caller");
     }
     for value in [&b"trailers"[..], b""] {
-        let refused = Some(&H1Observation::Error(H1Error::TransferCoding(CodingFault::Unsupported)));
+        let refused = Some(&H1Observation::Error(H1Error::TransferCoding(TransferCodingFault::Unsupported)));
         assert_eq!(answered(value).last(), refused, "{}", value.escape_ascii());
     }
     // The next request on the connection did not ask.
     let mut conn = asked(H1Config::default(), &[asking(b"gzip"), get()]);
     let seen = feed(&mut conn, &wire.repeat(2), &[], InputEnd::Open);
-    assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::TransferCoding(CodingFault::Unsupported))));
+    assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::TransferCoding(TransferCodingFault::Unsupported))));
 }

@@ -1,7 +1,7 @@
 //! A driver in memory: it passes input to an HTTP/1 machine in pieces and records the events in a
 //! form that does not depend on the cuts.
 
-use haul_proto::Limits;
+use haul_proto::ResponseLimits;
 use haul_proto::ResponseError;
 use haul_proto::h1::{H1Config, H1Error, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
@@ -18,8 +18,8 @@ pub enum H1Output {
 }
 
 /// Returns limits that a small input can reach.
-pub fn limits() -> Limits {
-    Limits {
+pub fn limits() -> ResponseLimits {
+    ResponseLimits {
         head_bytes: 2_000,
         head_fields: 120,
         interim: 3,

@@ -1,7 +1,7 @@
 //! A driver in memory: it passes input to an HTTP/2 machine in pieces and records the events in a
 //! form that does not depend on the cuts.
 
-use haul_proto::Limits;
+use haul_proto::ResponseLimits;
 use haul_proto::ResponseError;
 use haul_proto::h2::{BodyLength, FloodLimits, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId};
 use haul_proto::time::Timestamp;
@@ -12,13 +12,13 @@ pub const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 /// Returns a configuration with limits that a small input can reach.
 pub fn config() -> H2Config {
     H2Config {
-        limits: Limits {
+        limits: ResponseLimits {
             head_bytes: 2_000,
             head_fields: 30,
             interim: 3,
             trailer_bytes: 500,
             trailer_fields: 10,
-            ..Limits::default()
+            ..ResponseLimits::default()
         },
         floods: FloodLimits {
             ping: 3,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short};
 use testkit::origin::Origin;
-use testkit::site::{self, Site};
+use testkit::site::{self, GeneratedSite};
 
 const USAGE: &str = "\
 origin [options]: serves the site of the first job, and test routes, on 127.0.0.1
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         print!("{USAGE}");
         return Ok(());
     };
-    let mut site = Site::scaled(options.seed, options.pages);
+    let mut site = GeneratedSite::scaled(options.seed, options.pages);
     if options.cache {
         site = site.cached();
     }

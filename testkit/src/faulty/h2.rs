@@ -14,7 +14,7 @@ use super::plan::BreakKind;
 use super::reply::{FaultyResource, PlannedReply};
 use super::request::RangeRequest;
 use super::send::{BodySender, SendStep};
-use super::serve::FaultyState;
+use super::serve::FaultyOriginState;
 use crate::frames::{self, Frame};
 use crate::peer_stream::PeerStream;
 
@@ -39,7 +39,7 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 const PRIORITY: u8 = 32;
 
 /// Serves a connection to its end, after [`PREFACE`] has been read.
-pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &FaultyState) -> io::Result<()> {
+pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &FaultyOriginState) -> io::Result<()> {
     let mut session = FaultySession {
         wire,
         ahead,
@@ -73,7 +73,7 @@ struct FaultySession<'a> {
     /// Received bytes that are not a complete frame yet.
     ahead: Vec<u8>,
     number: u64,
-    shared: &'a FaultyState,
+    shared: &'a FaultyOriginState,
     decoder: loona_hpack::Decoder<'static>,
     window: i64,
     initial: i64,

@@ -1,13 +1,13 @@
 //! An origin of long bodies that answers range requests: correctly, or with a fault requested in
 //! the URL.
 //!
-//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, generated while it is sent.
+//! `/f/NAME` is a [`BytePattern`](crate::byte_pattern::BytePattern) of any length, generated while it is sent.
 //! Its faults are a [`FaultPlan`]. A test sets the plan with [`FaultyOrigin::serve`]. Without that,
 //! the plan is the query of the first URL with this name, so that a command line can ask for a
 //! fault.
 //!
 //! The origin uses plain sockets and a thread for each connection. TLS has another port. On both
-//! ports a client with prior knowledge may use HTTP/2; [`FaultyBuilder::http2`] also offers HTTP/2
+//! ports a client with prior knowledge may use HTTP/2; [`FaultyOriginBuilder::http2`] also offers HTTP/2
 //! by ALPN.
 //!
 //! ```
@@ -28,16 +28,16 @@
 //! ```
 //!
 //! Each name has its own state: how often each break happened, and what was sent. Each run of a
-//! test therefore uses a new name. `/seen/NAME` returns the [`FaultyRecord`] of a name as JSON.
+//! test therefore uses a new name. `/seen/NAME` returns the [`FaultyRequestLog`] of a name as JSON.
 //!
 //! Left out: wrong bytes under the right Content-Range. No client can detect that without a digest.
 
 mod h2;
 mod plan;
 mod query;
-mod record;
 mod reply;
 mod request;
+mod request_log;
 mod send;
 mod serve;
 
@@ -48,41 +48,41 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 
 pub use plan::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
-pub use record::{AnsweredRequest, FaultyRecord, SentBody};
+pub use request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 
-use crate::identity::Identity;
-use serve::FaultyState;
+use crate::test_certificates::TestCertificates;
+use serve::FaultyOriginState;
 
 /// The settings of an origin; made by [`FaultyOrigin::builder`].
 #[derive(Default)]
-pub struct FaultyBuilder {
+pub struct FaultyOriginBuilder {
     http_port: u16,
     https_port: u16,
     connection_limit: Option<usize>,
     http2: bool,
 }
 
-impl FaultyBuilder {
+impl FaultyOriginBuilder {
     /// Sets the port for plain HTTP. Default: 0, which means any free port.
-    pub fn http_port(mut self, port: u16) -> FaultyBuilder {
+    pub fn http_port(mut self, port: u16) -> FaultyOriginBuilder {
         self.http_port = port;
         self
     }
 
     /// Sets the port for TLS. Default: 0, which means any free port.
-    pub fn https_port(mut self, port: u16) -> FaultyBuilder {
+    pub fn https_port(mut self, port: u16) -> FaultyOriginBuilder {
         self.https_port = port;
         self
     }
 
     /// Limits the number of open connections; further ones are reset at once. Default: no limit.
-    pub fn connection_limit(mut self, most: usize) -> FaultyBuilder {
+    pub fn connection_limit(mut self, most: usize) -> FaultyOriginBuilder {
         self.connection_limit = Some(most);
         self
     }
 
     /// Offers HTTP/2 by ALPN over TLS. Default: only HTTP/1.1.
-    pub fn http2(mut self) -> FaultyBuilder {
+    pub fn http2(mut self) -> FaultyOriginBuilder {
         self.http2 = true;
         self
     }
@@ -92,8 +92,8 @@ impl FaultyBuilder {
     /// # Errors
     /// If a port cannot be bound.
     pub fn start(self) -> io::Result<FaultyOrigin> {
-        let identity = Identity::generate();
-        let shared = Arc::new(FaultyState { limit: self.connection_limit, ..FaultyState::default() });
+        let identity = TestCertificates::generate();
+        let shared = Arc::new(FaultyOriginState { limit: self.connection_limit, ..FaultyOriginState::default() });
         let http = TcpListener::bind((Ipv4Addr::LOCALHOST, self.http_port))?;
         let https = TcpListener::bind((Ipv4Addr::LOCALHOST, self.https_port))?;
         let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
@@ -111,14 +111,14 @@ impl FaultyBuilder {
 pub struct FaultyOrigin {
     http_addr: SocketAddr,
     https_addr: SocketAddr,
-    identity: Identity,
-    shared: Arc<FaultyState>,
+    identity: TestCertificates,
+    shared: Arc<FaultyOriginState>,
 }
 
 impl FaultyOrigin {
     /// Returns the default settings: any two free ports of 127.0.0.1.
-    pub fn builder() -> FaultyBuilder {
-        FaultyBuilder::default()
+    pub fn builder() -> FaultyOriginBuilder {
+        FaultyOriginBuilder::default()
     }
 
     /// Returns the address for plain HTTP.
@@ -155,7 +155,7 @@ impl FaultyOrigin {
 
     /// Returns the requests and bodies recorded under a name so far; empty if the name was never
     /// requested.
-    pub fn seen(&self, name: &str) -> FaultyRecord {
+    pub fn seen(&self, name: &str) -> FaultyRequestLog {
         self.shared.seen(name)
     }
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 pub struct FaultPlan {
     /// The length of the body in bytes. Query: `size`.
     pub size: u64,
-    /// The seed of the [`Pattern`](crate::pattern::Pattern). Query: `seed`.
+    /// The seed of the [`BytePattern`](crate::byte_pattern::BytePattern). Query: `seed`.
     pub seed: u64,
     /// The kind of ETag. Query: `etag=strong|weak|none`.
     pub etag: EtagKind,

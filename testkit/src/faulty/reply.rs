@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::plan::{ContentChange, EtagKind, FaultPlan, WrongContentRange};
-use super::record::{AnsweredRequest, FaultyRecord, SentBody};
 use super::request::RangeRequest;
+use super::request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 use crate::byte_range::RequestedPart;
 use crate::lock::lock;
 
@@ -23,7 +23,7 @@ pub(super) struct FaultyResource {
 
 #[derive(Default)]
 struct ResourceHistory {
-    seen: FaultyRecord,
+    seen: FaultyRequestLog,
     connections: Vec<u64>,
     /// The number of requests with Range received so far.
     ranged: u64,
@@ -47,7 +47,7 @@ pub(super) enum PlannedReply {
 /// The body of a planned reply.
 #[derive(Clone, Debug)]
 pub(super) struct BodyToSend {
-    /// The index of the body in [`FaultyRecord::bodies`].
+    /// The index of the body in [`FaultyRequestLog::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
     /// The number of bytes of the source to send if no break happens.
@@ -75,7 +75,7 @@ impl FaultyResource {
         FaultyResource { plan, account: Mutex::new(account) }
     }
 
-    pub(super) fn seen(&self) -> FaultyRecord {
+    pub(super) fn seen(&self) -> FaultyRequestLog {
         self.account().seen.clone()
     }
 

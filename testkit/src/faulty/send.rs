@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 
 use super::plan::BreakKind;
 use super::reply::{BodyToSend, FaultyResource, PlannedFraming};
-use crate::pattern::Pattern;
+use crate::byte_pattern::BytePattern;
 
 /// The number of bytes generated and sent at a time.
 const PIECE: u64 = 64 << 10;
@@ -33,7 +33,7 @@ pub(super) enum BodyEnd {
 pub(super) struct BodySender {
     resource: Arc<FaultyResource>,
     send: BodyToSend,
-    pattern: Pattern,
+    pattern: BytePattern,
     coder: BodyCoder,
     pace: Option<BodyPace>,
     at: u64,
@@ -60,7 +60,7 @@ impl BodySender {
     pub(super) fn new(resource: &Arc<FaultyResource>, send: BodyToSend, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
         BodySender {
-            pattern: Pattern::new(send.seed),
+            pattern: BytePattern::new(send.seed),
             coder: BodyCoder::new(send.framing, chunks),
             pace: send.rate.map(BodyPace::new),
             at: send.start,

@@ -12,9 +12,9 @@ use rustls::ServerConfig;
 
 use super::h2;
 use super::plan::FaultPlan;
-use super::record::FaultyRecord;
 use super::reply::{FaultyResource, PlannedReply};
 use super::request::RangeRequest;
+use super::request_log::FaultyRequestLog;
 use super::send::{self, BodyEnd};
 use crate::lock::lock;
 use crate::peer_stream::PeerStream;
@@ -25,7 +25,7 @@ const HEAD: usize = 64 << 10;
 const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
-pub(super) struct FaultyState {
+pub(super) struct FaultyOriginState {
     pub(super) resources: Mutex<HashMap<String, Arc<FaultyResource>>>,
     pub(super) accepted: AtomicU64,
     pub(super) limit: Option<usize>,
@@ -34,7 +34,7 @@ pub(super) struct FaultyState {
     pub(super) open: Mutex<HashMap<u64, TcpStream>>,
 }
 
-impl FaultyState {
+impl FaultyOriginState {
     /// Returns the resource of this name. The first request for a name determines its plan.
     pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<FaultyResource>, String> {
         let mut resources = lock(&self.resources);
@@ -46,9 +46,9 @@ impl FaultyState {
         Ok(resource)
     }
 
-    pub(super) fn seen(&self, name: &str) -> FaultyRecord {
+    pub(super) fn seen(&self, name: &str) -> FaultyRequestLog {
         let resource = lock(&self.resources).get(name).cloned();
-        resource.map_or_else(FaultyRecord::default, |resource| resource.seen())
+        resource.map_or_else(FaultyRequestLog::default, |resource| resource.seen())
     }
 
     pub(super) fn put(&self, name: &str, plan: FaultPlan) {
@@ -72,7 +72,7 @@ impl FaultyState {
     }
 }
 
-pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, shared: &Arc<FaultyState>) {
+pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, shared: &Arc<FaultyOriginState>) {
     loop {
         let Ok((stream, _)) = listener.accept() else {
             thread::sleep(Duration::from_millis(10));
@@ -106,7 +106,7 @@ struct FaultyConnection<'a> {
     number: u64,
     /// Received bytes that follow the last answered request head.
     ahead: Vec<u8>,
-    shared: &'a FaultyState,
+    shared: &'a FaultyOriginState,
 }
 
 impl FaultyConnection<'_> {
@@ -202,7 +202,7 @@ impl FaultyConnection<'_> {
 
 /// Waits for `time`, or without a limit if it is `None`. Returns `false` if the client closed
 /// meanwhile, or if the origin stops.
-fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyState, time: Option<Duration>) -> bool {
+fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyOriginState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];
     let stays = loop {

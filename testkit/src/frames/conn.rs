@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::encode::{Frame, settings, settings_ack};
 use super::{FrameScriptState, frame};
 use crate::peer_stream::PeerStream;
-use crate::scripted_peer::PeerState;
+use crate::scripted_peer::ScriptedPeerState;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -14,7 +14,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub struct FrameConnection {
     wire: Option<PeerStream>,
     number: usize,
-    shared: Arc<PeerState<FrameScriptState>>,
+    shared: Arc<ScriptedPeerState<FrameScriptState>>,
     ahead: Vec<u8>,
     decoder: loona_hpack::Decoder<'static>,
 }
@@ -45,7 +45,11 @@ impl FrameRequest {
 }
 
 impl FrameConnection {
-    pub(super) fn new(wire: PeerStream, number: usize, shared: Arc<PeerState<FrameScriptState>>) -> FrameConnection {
+    pub(super) fn new(
+        wire: PeerStream,
+        number: usize,
+        shared: Arc<ScriptedPeerState<FrameScriptState>>,
+    ) -> FrameConnection {
         FrameConnection { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
     }
 

@@ -40,9 +40,9 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 
-use crate::identity::Identity;
 use crate::peer_stream::PeerStream;
-use crate::scripted_peer::{PeerState, ScriptedPeer};
+use crate::scripted_peer::{ScriptedPeer, ScriptedPeerState};
+use crate::test_certificates::TestCertificates;
 
 /// A running scripted peer. Dropping it stops it from accepting connections; running scripts
 /// continue until their connections end.
@@ -74,7 +74,7 @@ impl FramePeer {
     /// # Panics
     /// If no port can be bound on loopback.
     pub fn start_tls(
-        identity: &Identity,
+        identity: &TestCertificates,
         serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
     ) -> FramePeer {
         FramePeer::run(Some(identity.server_config(&[b"h2", b"http/1.1"])), serve)
@@ -84,7 +84,7 @@ impl FramePeer {
         tls: Option<Arc<ServerConfig>>,
         serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
     ) -> FramePeer {
-        let play = move |stream, number, shared: &Arc<PeerState<FrameScriptState>>| {
+        let play = move |stream, number, shared: &Arc<ScriptedPeerState<FrameScriptState>>| {
             let Ok(wire) = PeerStream::over(stream, tls.as_ref()) else { return };
             let mut conn = FrameConnection::new(wire, number, shared.clone());
             let outcome = serve(number, &mut conn);

@@ -1,7 +1,7 @@
 //! A reply under construction, and whether its parts so far are valid.
 
 use super::{AllowedResult, HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
-use crate::pattern::Pattern;
+use crate::byte_pattern::BytePattern;
 use crate::rng::Rng;
 
 /// The largest number of writes into which one piece is split.
@@ -121,7 +121,7 @@ pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
         5 => rng.below(300_000),
         _ => rng.below(5_000),
     };
-    Pattern::new(rng.next()).slice(0, length as usize)
+    BytePattern::new(rng.next()).slice(0, length as usize)
 }
 
 /// Returns one of the choices at random.

@@ -3,7 +3,7 @@
 use super::draft::{ReplyDraft, body, one};
 use super::fields::{self, Field};
 use super::{HostileProtocol, ReplyEnd};
-use crate::coding::{self, ContentCoding};
+use crate::content_coding::{self, ContentCoding};
 use crate::rng::Rng;
 
 /// Lines that cannot begin a response (RFC 9112 §4).
@@ -344,7 +344,7 @@ fn bomb(draft: &mut ReplyDraft, rng: &mut Rng) {
     let coding = one(rng, &[ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::Br, ContentCoding::Zstd]);
     if coding == ContentCoding::Gzip {
         draft.send("Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
-        coding::bomb(64 + rng.below(200)).iter().for_each(|piece| draft.send(piece));
+        content_coding::bomb(64 + rng.below(200)).iter().for_each(|piece| draft.send(piece));
     } else {
         draft.send(format!("Content-Encoding: {}, {}\r\nConnection: close\r\n\r\n", coding.token(), coding.token()));
         draft.send(coding.encode(&coding.encode(&vec![b'a'; 1 << 22])));

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::pattern::Pattern;
+use crate::byte_pattern::BytePattern;
 
 /// The number of bytes generated at a time.
 const PIECE: u64 = 64 << 10;
@@ -25,7 +25,7 @@ pub(super) struct ReplyBody {
 
 pub(super) enum RouteBodySource {
     Pieces(VecDeque<Bytes>),
-    Pattern { pattern: Pattern, from: u64, to: u64 },
+    Pattern { pattern: BytePattern, from: u64, to: u64 },
 }
 
 impl RouteBodySource {

@@ -6,8 +6,8 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::body::{ReplyBody, RouteBodySource};
+use crate::byte_pattern::BytePattern;
 use crate::byte_range::RequestedPart;
-use crate::pattern::Pattern;
 
 /// A resource and its whole content.
 pub(super) struct Entity {
@@ -19,7 +19,7 @@ pub(super) struct Entity {
 
 pub(super) enum EntityContent {
     Bytes(Bytes),
-    Pattern(Pattern, u64),
+    Pattern(BytePattern, u64),
 }
 
 impl Entity {

@@ -1,4 +1,4 @@
-//! An embedded server that serves a [`Site`] and a set of routes for tests: plain and TLS, HTTP/1.1
+//! An embedded server that serves a [`GeneratedSite`] and a set of routes for tests: plain and TLS, HTTP/1.1
 //! and, if enabled, HTTP/2.
 //!
 //! The server runs on its own threads and stops when it is dropped. It records connections,
@@ -7,11 +7,11 @@
 //! | route | reply |
 //! |---|---|
 //! | `/1` `/2` `/3` `/AS<number>` | the site; Range, If-Range, If-None-Match; `?enc=CODING[,CODING…]` encodes it in that order, `?enc=auto` by Accept-Encoding |
-//! | `/bytes/N` | N bytes of [`Pattern`] with Content-Length and the strong ETag `"SEED-N"`; Range (206, 416), If-Range, If-None-Match |
+//! | `/bytes/N` | N bytes of [`BytePattern`] with Content-Length and the strong ETag `"SEED-N"`; Range (206, 416), If-Range, If-None-Match |
 //! | `/weak/N` | like `/bytes/N`, but with the weak ETag `W/"SEED-N"` |
 //! | `/chunked/N` | the bytes of `/bytes/N`, chunked; `?trailer=1` adds a trailer `X-Total: N` |
 //! | `/close/N` | the bytes of `/bytes/N` up to the end of the connection (an HTTP/1.0 reply) |
-//! | `/text/N` | N bytes of [`text`](crate::pattern::text), encoded as Accept-Encoding or `?enc=` says |
+//! | `/text/N` | N bytes of [`text`](crate::byte_pattern::text), encoded as Accept-Encoding or `?enc=` says |
 //! | `/gzip/N` `/deflate/N` `/rawdeflate/N` `/br/N` `/zstd/N` | the same text in that coding, whatever the request accepts |
 //! | `/bomb/MIB` | that many MiB of zeros as gzip, about 1 KiB each |
 //! | `/small`, `/small/N` | `small\n`, `small N\n` |
@@ -38,16 +38,16 @@
 //! assert_eq!(origin.hits("/small/7"), 1);
 //! ```
 //!
-//! Left out: broken framing ([`crate::raw`] and [`crate::frames`] do that), rates and delays of the
+//! Left out: broken framing ([`crate::h1_peer`] and [`crate::frames`] do that), rates and delays of the
 //! line ([`crate::relay`]).
 
 mod body;
 mod entity;
-mod record;
+mod request_log;
 mod routes;
 mod serve;
 
-pub use record::LoggedRequest;
+pub use request_log::LoggedRequest;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -56,29 +56,29 @@ use std::time::Duration;
 
 use tokio::runtime::{self, Runtime};
 
+use crate::byte_pattern::BytePattern;
 use crate::dns_server::{DnsAnswerFunction, DnsReply, ReceivedQuery};
-use crate::identity::Identity;
-use crate::pattern::Pattern;
-use crate::site::Site;
-use record::OriginRecord;
+use crate::site::GeneratedSite;
+use crate::test_certificates::TestCertificates;
+use request_log::OriginRequestLog;
 
 /// The settings of an origin; made by [`Origin::builder`].
 pub struct OriginBuilder {
-    site: Site,
+    site: GeneratedSite,
     ip: IpAddr,
     http_port: u16,
     https_port: u16,
     threads: usize,
     record: bool,
-    identity: Option<Identity>,
+    identity: Option<TestCertificates>,
     http2: Option<u32>,
     dns: Option<Box<DnsAnswerFunction>>,
 }
 
 impl OriginBuilder {
-    /// Sets the site to serve. Default: `Site::scaled(1, 30)`. The seed of the site is also the
+    /// Sets the site to serve. Default: `GeneratedSite::scaled(1, 30)`. The seed of the site is also the
     /// seed of `/bytes` and `/text`.
-    pub fn site(mut self, site: Site) -> OriginBuilder {
+    pub fn site(mut self, site: GeneratedSite) -> OriginBuilder {
         self.site = site;
         self
     }
@@ -124,7 +124,7 @@ impl OriginBuilder {
 
     /// Sets the certificate authority and server certificate. Default: new ones for localhost,
     /// 127.0.0.1 and ::1.
-    pub fn identity(mut self, identity: Identity) -> OriginBuilder {
+    pub fn identity(mut self, identity: TestCertificates) -> OriginBuilder {
         self.identity = Some(identity);
         self
     }
@@ -143,11 +143,11 @@ impl OriginBuilder {
         let http = serve::listen(SocketAddr::new(self.ip, self.http_port))?;
         let https = serve::listen(SocketAddr::new(self.ip, self.https_port))?;
         let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
-        let identity = self.identity.unwrap_or_else(Identity::generate);
+        let identity = self.identity.unwrap_or_else(TestCertificates::generate);
         let state = Arc::new(OriginState {
-            pattern: Pattern::new(self.site.seed()),
+            pattern: BytePattern::new(self.site.seed()),
             site: self.site,
-            record: OriginRecord::new(self.record),
+            record: OriginRequestLog::new(self.record),
             http2: self.http2,
             dns: self.dns,
         });
@@ -178,9 +178,9 @@ pub struct Origin {
 }
 
 struct OriginState {
-    site: Site,
-    pattern: Pattern,
-    record: OriginRecord,
+    site: GeneratedSite,
+    pattern: BytePattern,
+    record: OriginRequestLog,
     /// The largest number of concurrent streams on an HTTP/2 connection; `None` if HTTP/2 is
     /// disabled.
     http2: Option<u32>,
@@ -191,7 +191,7 @@ impl Origin {
     /// Returns a builder with the default settings.
     pub fn builder() -> OriginBuilder {
         OriginBuilder {
-            site: Site::scaled(1, 30),
+            site: GeneratedSite::scaled(1, 30),
             ip: Ipv4Addr::LOCALHOST.into(),
             http_port: 0,
             https_port: 0,
@@ -229,12 +229,12 @@ impl Origin {
     }
 
     /// Returns the site that is served.
-    pub fn site(&self) -> &Site {
+    pub fn site(&self) -> &GeneratedSite {
         &self.state.site
     }
 
     /// Returns the pattern whose first N bytes are the body of `/bytes/N`.
-    pub fn pattern(&self) -> Pattern {
+    pub fn pattern(&self) -> BytePattern {
         self.state.pattern
     }
 

@@ -13,10 +13,10 @@ use serde_json::json;
 use super::OriginState;
 use super::body::{ReplyBody, RouteBodySource};
 use super::entity::{Entity, EntityContent};
-use super::record::LoggedRequest;
-use crate::coding::{self, ContentCoding};
+use super::request_log::LoggedRequest;
+use crate::byte_pattern;
+use crate::content_coding::{self, ContentCoding};
 use crate::dns_server::ReceivedQuery;
-use crate::pattern;
 
 /// The longest accepted request body, in bytes.
 const BODY_LIMIT: usize = 1 << 30;
@@ -129,14 +129,14 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
         }
         ("text", Some(n)) if n <= TEXT_LIMIT => {
             let etag = format!("\"text-{}-{n}\"", state.site.seed());
-            negotiated(asked, "auto", pattern::text(state.site.seed(), n as usize).into(), etag, "text/plain")
+            negotiated(asked, "auto", byte_pattern::text(state.site.seed(), n as usize).into(), etag, "text/plain")
         }
         (_, Some(n)) if coded.is_some() && n <= TEXT_LIMIT => {
-            let text = pattern::text(state.site.seed(), n as usize);
+            let text = byte_pattern::text(state.site.seed(), n as usize);
             encoded(&text, coded.as_slice(), None, "text/plain")
         }
         ("bomb", Some(mib)) if mib <= BOMB_LIMIT => {
-            let mut reply = Response::new(ReplyBody::sized(RouteBodySource::Pieces(coding::bomb(mib).into())));
+            let mut reply = Response::new(ReplyBody::sized(RouteBodySource::Pieces(content_coding::bomb(mib).into())));
             reply.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             reply
         }

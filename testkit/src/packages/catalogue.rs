@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::pattern::Pattern;
+use crate::byte_pattern::BytePattern;
 use crate::rng::Rng;
 
 /// The number of bytes that one digest in a package's header covers.
@@ -27,7 +27,7 @@ pub struct Package {
 
 impl Package {
     fn new(name: String, seed: u64, size: usize, wanted: usize) -> Package {
-        let blocks = Pattern::new(seed).slice(0, size);
+        let blocks = BytePattern::new(seed).slice(0, size);
         // RFC 1952: deflate, a comment, no time, no system.
         let mut bytes = b"\x1f\x8b\x08\x10\0\0\0\0\0\xff".to_vec();
         let mut comment = format!(
@@ -69,7 +69,7 @@ impl Package {
 /// The part of a file that a client will read. The bench programs receive it as one line, `name
 /// length wanted`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedFile {
+pub struct WantedPackage {
     /// The file's name; empty for the index.
     pub name: String,
     /// The length of the file in bytes.
@@ -78,17 +78,17 @@ pub struct WantedFile {
     pub wanted: usize,
 }
 
-impl WantedFile {
+impl WantedPackage {
     /// Returns the values as one line, `name length wanted`.
     pub fn to_line(&self) -> String {
         format!("{} {} {}", self.name, self.length, self.wanted)
     }
 
-    /// Parses a line of [`WantedFile::to_line`]; `None` if it is malformed.
-    pub fn from_line(line: &str) -> Option<WantedFile> {
+    /// Parses a line of [`WantedPackage::to_line`]; `None` if it is malformed.
+    pub fn from_line(line: &str) -> Option<WantedPackage> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
-        Some(WantedFile { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
+        Some(WantedPackage { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
     }
 }
 
@@ -102,12 +102,12 @@ pub(super) fn hex(block: &[u8]) -> String {
 
 /// All packages and the index page that lists them. Clones share the data.
 #[derive(Debug, Clone)]
-pub struct Catalogue {
-    inner: Arc<CatalogueInner>,
+pub struct PackageCatalogue {
+    inner: Arc<PackageCatalogueInner>,
 }
 
 #[derive(Debug)]
-struct CatalogueInner {
+struct PackageCatalogueInner {
     packages: Vec<Package>,
     index: Vec<u8>,
 }
@@ -117,9 +117,9 @@ const INDEX: usize = 2_500_000;
 /// The reader reads one of this many packages to its end.
 const WHOLE: usize = 20;
 
-impl Catalogue {
+impl PackageCatalogue {
     /// Creates packages of 10 KB to 8 MB from a seed, most of them below 1 MB.
-    pub fn new(seed: u64, count: usize) -> Catalogue {
+    pub fn new(seed: u64, count: usize) -> PackageCatalogue {
         let mut random = Rng::new(seed);
         let packages: Vec<Package> = (0..count)
             .map(|number| {
@@ -135,7 +135,7 @@ impl Catalogue {
     }
 
     /// Creates a catalogue of these packages.
-    pub fn of(packages: Vec<Package>) -> Catalogue {
+    pub fn of(packages: Vec<Package>) -> PackageCatalogue {
         let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
         let mut number = 0;
         while index.len() < INDEX {
@@ -145,7 +145,7 @@ impl Catalogue {
             number += 1;
         }
         index.push_str("</pre></body></html>\n");
-        Catalogue { inner: Arc::new(CatalogueInner { packages, index: index.into_bytes() }) }
+        PackageCatalogue { inner: Arc::new(PackageCatalogueInner { packages, index: index.into_bytes() }) }
     }
 
     /// Returns the packages, in the order in which they are read.
@@ -159,10 +159,10 @@ impl Catalogue {
     }
 
     /// Returns the files that the reader reads, in order: the index, then the packages.
-    pub fn wants(&self) -> Vec<WantedFile> {
-        let index = WantedFile { name: String::new(), length: self.index().len(), wanted: self.index().len() };
+    pub fn wants(&self) -> Vec<WantedPackage> {
+        let index = WantedPackage { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();
-        let packages = packages.map(|package| WantedFile {
+        let packages = packages.map(|package| WantedPackage {
             name: package.name.clone(),
             length: package.bytes.len(),
             wanted: package.wanted,

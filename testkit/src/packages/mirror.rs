@@ -12,11 +12,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustls::ServerConfig;
 
-use super::Catalogue;
+use super::PackageCatalogue;
 use crate::byte_range::RequestedPart;
-use crate::identity::Identity;
 use crate::lock::lock;
 use crate::peer_stream::PeerStream;
+use crate::test_certificates::TestCertificates;
 
 /// The longest accepted request head in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
@@ -32,7 +32,7 @@ pub struct PackageMirror {
 }
 
 struct MirrorState {
-    catalogue: Catalogue,
+    catalogue: PackageCatalogue,
     coded_index: Vec<u8>,
     connections: AtomicU64,
     requests: AtomicU64,
@@ -45,7 +45,7 @@ impl PackageMirror {
     ///
     /// # Errors
     /// If no port can be bound.
-    pub fn start(catalogue: Catalogue, identity: Option<&Identity>) -> io::Result<PackageMirror> {
+    pub fn start(catalogue: PackageCatalogue, identity: Option<&TestCertificates>) -> io::Result<PackageMirror> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let addr = listener.local_addr()?;
         let tls = identity.map(|identity| identity.server_config(&[b"http/1.1"]));

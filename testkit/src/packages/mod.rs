@@ -12,9 +12,9 @@
 //! least the header and two blocks of a package have to be fetched.
 //!
 //! ```
-//! use testkit::packages::{Catalogue, PackageMirror};
+//! use testkit::packages::{PackageCatalogue, PackageMirror};
 //!
-//! let catalogue = Catalogue::new(1, 3);
+//! let catalogue = PackageCatalogue::new(1, 3);
 //! let mirror = PackageMirror::start(catalogue.clone(), None).unwrap();
 //! let words = ["curl", "-s"].map(str::to_owned);
 //! let reader = testkit::packages::PackageReader { fetcher: &words, base: &mirror.url("") };
@@ -26,6 +26,6 @@ mod catalogue;
 mod mirror;
 mod reader;
 
-pub use catalogue::{BLOCK, Catalogue, Package, WantedFile};
+pub use catalogue::{BLOCK, Package, PackageCatalogue, WantedPackage};
 pub use mirror::PackageMirror;
-pub use reader::{PackageReader, ReaderRun};
+pub use reader::{PackageReader, PackageReaderCost};

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::catalogue::hex;
-use super::{BLOCK, WantedFile};
+use super::{BLOCK, WantedPackage};
 
 /// The number of bytes that signify reads from a pipe at a time, until it has found the end of the
 /// header.
@@ -23,7 +23,7 @@ pub struct PackageReader<'a> {
 
 /// The cost of reading a list of files.
 #[derive(Debug, Clone, Default)]
-pub struct ReaderRun {
+pub struct PackageReaderCost {
     /// The time from the first start of a fetch program to the end of the last.
     pub wall: Duration,
     /// The number of fetch programs started.
@@ -36,13 +36,13 @@ pub struct ReaderRun {
 
 impl PackageReader<'_> {
     /// Reads the wanted files, one after the other: of each package, the first
-    /// [`wanted`](WantedFile::wanted) bytes after the header. Each fetch program starts after the
+    /// [`wanted`](WantedPackage::wanted) bytes after the header. Each fetch program starts after the
     /// previous one has exited.
     ///
     /// # Errors
     /// If a fetch program cannot be started, or its output is wrong.
-    pub fn run(&self, wants: &[WantedFile]) -> io::Result<ReaderRun> {
-        let mut run = ReaderRun::default();
+    pub fn run(&self, wants: &[WantedPackage]) -> io::Result<PackageReaderCost> {
+        let mut run = PackageReaderCost::default();
         let began = Instant::now();
         for want in wants {
             let (mut child, mut pipe) = self.open(&want.name)?;
@@ -72,7 +72,7 @@ impl PackageReader<'_> {
     }
 }
 
-impl ReaderRun {
+impl PackageReaderCost {
     fn close(&mut self, child: &mut Child, must_succeed: bool) -> io::Result<()> {
         if let Some(stderr) = &mut child.stderr {
             stderr.read_to_string(&mut self.said)?;
@@ -86,7 +86,7 @@ impl ReaderRun {
     }
 }
 
-fn read_index(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
+fn read_index(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
     let mut index = Vec::new();
     pipe.read_to_end(&mut index)?;
     let is_whole = index.len() == want.length && index.ends_with(b"</html>\n");
@@ -94,7 +94,7 @@ fn read_index(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
 }
 
 /// Reads a package and checks its blocks. Returns the number of bytes read.
-fn read_package(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
+fn read_package(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.
     let mut header = vec![0; 10];

@@ -20,14 +20,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::lock::lock;
 
 /// The pieces in flight, and a timer for the earliest of them.
-pub(super) struct Timer {
+pub(super) struct PieceTimer {
     /// The timer's descriptor. The runtime's pipe readers work with any non-blocking descriptor.
     clock: Receiver,
-    state: Mutex<TimerState>,
+    state: Mutex<PieceTimerState>,
 }
 
 #[derive(Default)]
-struct TimerState {
+struct PieceTimerState {
     under_way: BinaryHeap<Reverse<TimedPiece>>,
     arrived: u64,
 }
@@ -41,12 +41,12 @@ struct TimedPiece {
     to: UnboundedSender<Bytes>,
 }
 
-impl Timer {
+impl PieceTimer {
     /// Creates a timer. Call it inside a Tokio runtime.
-    pub(super) fn new() -> io::Result<Timer> {
+    pub(super) fn new() -> io::Result<PieceTimer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let clock = Receiver::from_owned_fd_unchecked(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
-        Ok(Timer { clock, state: Mutex::default() })
+        Ok(PieceTimer { clock, state: Mutex::default() })
     }
 
     /// Schedules a piece to be sent to `to` at the time `due`.
@@ -90,7 +90,7 @@ impl Timer {
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, TimerState> {
+    fn state(&self) -> MutexGuard<'_, PieceTimerState> {
         lock(&self.state)
     }
 }

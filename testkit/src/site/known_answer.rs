@@ -21,11 +21,11 @@ pub struct KnownAnswer {
 /// Collects CIDR blocks. They are padded with NUL, which sorts before every byte of a block, so
 /// that arrays sort in the same order as their texts.
 #[derive(Default)]
-pub(super) struct BlockCollector {
+pub(super) struct CidrBlockCollector {
     blocks: Vec<[u8; LONGEST]>,
 }
 
-impl BlockCollector {
+impl CidrBlockCollector {
     pub(super) fn add(&mut self, block: &[u8]) {
         let mut padded = [0; LONGEST];
         padded[..block.len()].copy_from_slice(block);

@@ -5,9 +5,9 @@
 //! no disk, and a test knows the right answer.
 //!
 //! ```
-//! use testkit::site::Site;
+//! use testkit::site::GeneratedSite;
 //!
-//! let site = Site::scaled(1, 5);
+//! let site = GeneratedSite::scaled(1, 5);
 //! let number = site.as_numbers()[0];
 //! let page = site.page(&format!("/AS{number}")).unwrap();
 //! assert_eq!(page.len(), site.page_len(number));
@@ -35,39 +35,39 @@ pub const INDEXES: usize = 3;
 
 /// A generated site. Clones share its data.
 #[derive(Clone)]
-pub struct Site {
-    inner: Arc<SiteInner>,
+pub struct GeneratedSite {
+    inner: Arc<GeneratedSiteInner>,
 }
 
-struct SiteInner {
+struct GeneratedSiteInner {
     seed: u64,
     numbers: Vec<u32>,
     positions: HashMap<u32, usize>,
     cache: Option<Vec<OnceLock<Bytes>>>,
 }
 
-impl Site {
+impl GeneratedSite {
     /// Creates the full site of `seed`: 5,703 pages, about 276 MiB.
-    pub fn new(seed: u64) -> Site {
-        Site::scaled(seed, PAGES)
+    pub fn new(seed: u64) -> GeneratedSite {
+        GeneratedSite::scaled(seed, PAGES)
     }
 
     /// Creates a site of `pages` AS pages, with the same distribution of sizes.
-    pub fn scaled(seed: u64, pages: usize) -> Site {
-        Site::build(seed, pages, false)
+    pub fn scaled(seed: u64, pages: usize) -> GeneratedSite {
+        GeneratedSite::build(seed, pages, false)
     }
 
     /// Returns the same site with a cache. Each page stays in memory after its first use (about 276
     /// MiB for the full site).
-    pub fn cached(self) -> Site {
-        Site::build(self.inner.seed, self.inner.numbers.len(), true)
+    pub fn cached(self) -> GeneratedSite {
+        GeneratedSite::build(self.inner.seed, self.inner.numbers.len(), true)
     }
 
-    fn build(seed: u64, pages: usize, cached: bool) -> Site {
+    fn build(seed: u64, pages: usize, cached: bool) -> GeneratedSite {
         let numbers = as_numbers::distinct(seed, pages);
         let positions = numbers.iter().enumerate().map(|(i, n)| (*n, i)).collect();
         let cache = cached.then(|| (0..pages + INDEXES).map(|_| OnceLock::new()).collect());
-        Site { inner: Arc::new(SiteInner { seed, numbers, positions, cache }) }
+        GeneratedSite { inner: Arc::new(GeneratedSiteInner { seed, numbers, positions, cache }) }
     }
 
     /// Returns the seed from which the site was generated.
@@ -112,7 +112,7 @@ impl Site {
     /// Returns the sorted distinct CIDR blocks of all AS pages. The generator records them while it
     /// writes the pages.
     pub fn known_answer(&self) -> KnownAnswer {
-        let mut answer = known_answer::BlockCollector::default();
+        let mut answer = known_answer::CidrBlockCollector::default();
         let mut page = Vec::new();
         for number in &self.inner.numbers {
             page.clear();
@@ -147,7 +147,7 @@ impl Site {
     }
 
     fn render(&self, slot: usize) -> Bytes {
-        let SiteInner { seed, numbers, .. } = &*self.inner;
+        let GeneratedSiteInner { seed, numbers, .. } = &*self.inner;
         let mut out = Vec::new();
         if slot < INDEXES {
             render::index_page(&mut out, *seed, slot, numbers);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn full_site_has_documented_page_sizes() {
-        let site = Site::new(1);
+        let site = GeneratedSite::new(1);
         let lens: Vec<usize> = site.as_numbers().iter().map(|n| site.page_len(*n)).collect();
         assert_eq!(lens.len(), PAGES);
         let (min, max) = (lens.iter().min().unwrap(), lens.iter().max().unwrap());
@@ -183,19 +183,19 @@ mod tests {
 
     #[test]
     fn page_is_a_pure_function_of_known_length() {
-        let (one, two) = (Site::scaled(9, 60), Site::scaled(9, 60).cached());
+        let (one, two) = (GeneratedSite::scaled(9, 60), GeneratedSite::scaled(9, 60).cached());
         for (path, number) in one.as_paths().iter().zip(one.as_numbers()) {
             let page = one.page(path).unwrap();
             assert_eq!(page.len(), one.page_len(*number), "{path}");
             assert_eq!(page, two.page(path).unwrap());
             assert_eq!(page, two.page(path).unwrap(), "from the cache");
         }
-        assert_ne!(Site::scaled(8, 60).known_answer().sha256, one.known_answer().sha256);
+        assert_ne!(GeneratedSite::scaled(8, 60).known_answer().sha256, one.known_answer().sha256);
     }
 
     #[test]
     fn indexes_name_every_page_and_no_other() {
-        let site = Site::new(3);
+        let site = GeneratedSite::new(3);
         let names = Regex::new("AS[0-9]{1,9}").unwrap();
         let (mut seen, mut matches) = (HashSet::new(), 0);
         for path in site.index_paths() {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn known_answer_equals_what_the_expression_finds() {
-        let site = Site::scaled(5, 400);
+        let site = GeneratedSite::scaled(5, 400);
         let expression = cidr();
         let mut found = BTreeSet::new();
         let mut matches = 0;
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn only_site_paths_are_pages() {
-        let site = Site::scaled(1, 5);
+        let site = GeneratedSite::scaled(1, 5);
         let number = site.as_numbers()[0];
         for path in
             ["/", "/0", "/4", "/01", "/AS", "/ASx", "AS1", "/AS+1", &format!("/AS0{number}"), &format!("/AS{number}/")]

@@ -14,7 +14,7 @@
 //! ```no_run
 //! use std::os::fd::AsFd;
 //! use haul_cli::agent::AgentArgs;
-//! use haul_cli::agent::client::{CallEnd, OutputDescriptor, AgentConnection};
+//! use haul_cli::agent::client::{AgentCallEnd, OutputDescriptor, AgentConnection};
 //! use haul_cli::agent::request::AgentRequest;
 //!
 //! let args = AgentArgs { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::IDLE };
@@ -22,8 +22,8 @@
 //! let request = AgentRequest { url: "https://example.test/".into(), options: haul::RequestOptions::default() };
 //! let out = std::io::stdout();
 //! let carried = session.call(&request, OutputDescriptor::Relayed(out.as_fd())).expect("it can go by the agent");
-//! assert!(matches!(carried.end, CallEnd::Done(_)));
-//! # Ok::<(), haul_cli::agent::socket::AgentRefusal>(())
+//! assert!(matches!(carried.end, AgentCallEnd::Done(_)));
+//! # Ok::<(), haul_cli::agent::socket::AgentUnavailable>(())
 //! ```
 
 use std::io::{self, IoSlice};
@@ -40,9 +40,9 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlag
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::AgentArgs;
-use super::protocol::{AgentCallResult, AgentMessage, CallMessage, FileIdentity, FrameBuffer, ResponseStart};
+use super::protocol::{AgentCallResult, AgentFrameBuffer, AgentMessage, CallerMessage, FileIdentity, ResponseStart};
 use super::request::AgentRequest;
-use super::socket::AgentRefusal;
+use super::socket::AgentUnavailable;
 use super::spawn;
 
 /// The greatest length, 64 KiB, of a body without a validator that stays in the pipe until it is
@@ -68,24 +68,24 @@ pub enum OutputDescriptor<'a> {
 
 /// The outcome of one request through the agent.
 #[derive(Debug)]
-pub struct CallOutcome {
+pub struct AgentCallOutcome {
     /// The number of body bytes that were written to the output.
     pub moved: u64,
     /// The head and the length of the response; `None` if the agent has not reported a response.
     pub began: Option<ResponseStart>,
     /// Success, a refusal, or the error that ended the call.
-    pub end: CallEnd,
+    pub end: AgentCallEnd,
 }
 
-impl CallOutcome {
-    fn nothing(end: CallEnd) -> Self {
+impl AgentCallOutcome {
+    fn nothing(end: AgentCallEnd) -> Self {
         Self { moved: 0, began: None, end }
     }
 }
 
 /// The end of a call to the agent: success, a refusal or an error.
 #[derive(Debug)]
-pub enum CallEnd {
+pub enum AgentCallEnd {
     /// The agent finished the transfer, with success or an error.
     Done(Box<AgentCallResult>),
     /// The agent refused the request; nothing was sent to the server.
@@ -100,7 +100,7 @@ pub enum CallEnd {
 #[derive(Debug)]
 pub struct AgentConnection {
     socket: UnixStream,
-    frames: FrameBuffer,
+    frames: AgentFrameBuffer,
 }
 
 impl AgentConnection {
@@ -108,21 +108,21 @@ impl AgentConnection {
     ///
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
-    pub fn open(args: &AgentArgs) -> Result<Self, AgentRefusal> {
+    pub fn open(args: &AgentArgs) -> Result<Self, AgentUnavailable> {
         Ok(Self::over(spawn::connect_or_start(&args.place()?, args.idle)?))
     }
 
     /// Wraps a socket that is connected to the agent.
     #[must_use]
     pub fn over(socket: UnixStream) -> Self {
-        Self { socket, frames: FrameBuffer::default() }
+        Self { socket, frames: AgentFrameBuffer::default() }
     }
 
     /// Sends a request to the agent, which writes the body of the response to `goal`. Returns
     /// `None`, without any effect, if the agent does not support the request's options.
-    pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<CallOutcome> {
+    pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<AgentCallOutcome> {
         let bytes = request.to_bytes()?;
-        let order = CallMessage::Call { request: bytes, files: files_of(&request.options)? };
+        let order = CallerMessage::Call { request: bytes, files: files_of(&request.options)? };
         Some(match goal {
             OutputDescriptor::File(file) => self.fill_file(&order, file),
             OutputDescriptor::Relayed(out) => self.relayed(&order, out),
@@ -134,7 +134,7 @@ impl AgentConnection {
     /// # Errors
     /// The error of the socket, or [`io::ErrorKind::UnexpectedEof`] if the agent closes the
     /// connection.
-    pub fn ask(&mut self, order: &CallMessage) -> io::Result<AgentMessage> {
+    pub fn ask(&mut self, order: &CallerMessage) -> io::Result<AgentMessage> {
         self.send(order, None)?;
         loop {
             if let Some(event) = self.next_event(Instant::now())? {
@@ -146,21 +146,21 @@ impl AgentConnection {
         }
     }
 
-    fn fill_file(&mut self, order: &CallMessage, file: BorrowedFd<'_>) -> CallOutcome {
+    fn fill_file(&mut self, order: &CallerMessage, file: BorrowedFd<'_>) -> AgentCallOutcome {
         let position = || seek(file, SeekFrom::Current(0)).unwrap_or(0);
         let (started, before) = (Instant::now(), position());
         let mut began = None;
-        let mut end = CallEnd::Died;
+        let mut end = AgentCallEnd::Died;
         if self.send(order, Some(file)).is_ok() {
             loop {
                 match self.next_event(started) {
                     Ok(Some(AgentMessage::Began(now))) => began = Some(now),
                     Ok(Some(AgentMessage::Done(done))) => {
-                        end = CallEnd::Done(done);
+                        end = AgentCallEnd::Done(done);
                         break;
                     }
                     Ok(Some(AgentMessage::Refused)) => {
-                        end = CallEnd::Refused;
+                        end = AgentCallEnd::Refused;
                         break;
                     }
                     Ok(None) if matches!(self.receive(), Ok(true)) => {}
@@ -168,17 +168,19 @@ impl AgentConnection {
                 }
             }
         }
-        CallOutcome { moved: position().saturating_sub(before), began, end }
+        AgentCallOutcome { moved: position().saturating_sub(before), began, end }
     }
 
-    fn relayed(&mut self, order: &CallMessage, out: BorrowedFd<'_>) -> CallOutcome {
+    fn relayed(&mut self, order: &CallerMessage, out: BorrowedFd<'_>) -> AgentCallOutcome {
         let started = Instant::now();
-        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return CallOutcome::nothing(CallEnd::Refused) };
+        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else {
+            return AgentCallOutcome::nothing(AgentCallEnd::Refused);
+        };
         // For all of an opening, so that its reader holds up no connection. One that stays small
         // has the agent wait for us.
         widen(&pipe);
         if self.send(order, Some(ours.as_fd())).is_err() {
-            return CallOutcome::nothing(CallEnd::Died);
+            return AgentCallOutcome::nothing(AgentCallEnd::Died);
         }
         // From now on the agent alone can write to it, so its end is the agent's word or death.
         drop(ours);
@@ -194,7 +196,7 @@ impl AgentConnection {
             is_drained: false,
         };
         let end = relay.run();
-        CallOutcome { moved: relay.moved, began: relay.began, end }
+        AgentCallOutcome { moved: relay.moved, began: relay.began, end }
     }
 
     fn is_readable(&self) -> bool {
@@ -202,7 +204,7 @@ impl AgentConnection {
         poll(&mut fds, Some(&rustix::event::Timespec::default())).is_ok_and(|count| count > 0)
     }
 
-    fn send(&self, order: &CallMessage, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    fn send(&self, order: &CallerMessage, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let frame = order.to_frame();
         let mut rest = &frame[..];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -266,14 +268,14 @@ struct PipeRelay<'a> {
 impl PipeRelay<'_> {
     /// Copies the body and reads the agent's messages until the pipe has ended and the agent has
     /// sent the result or died.
-    fn run(&mut self) -> CallEnd {
+    fn run(&mut self) -> AgentCallEnd {
         let mut mover = PipeMover::default();
         while !self.is_drained || (self.done.is_none() && self.is_alive) {
             if self.is_held_back() && !self.is_alive {
-                return CallEnd::Died;
+                return AgentCallEnd::Died;
             }
             if let Err(error) = self.wait() {
-                return CallEnd::Output(error);
+                return AgentCallEnd::Output(error);
             }
             if self.is_alive && self.session.is_readable() {
                 if let Some(refused) = self.listen() {
@@ -283,11 +285,11 @@ impl PipeRelay<'_> {
                 match mover.step(&self.pipe, self.out) {
                     Ok(0) => self.is_drained = true,
                     Ok(moved) => self.moved += moved as u64,
-                    Err(error) => return CallEnd::Output(error),
+                    Err(error) => return AgentCallEnd::Output(error),
                 }
             }
         }
-        self.done.take().map_or(CallEnd::Died, CallEnd::Done)
+        self.done.take().map_or(AgentCallEnd::Died, AgentCallEnd::Done)
     }
 
     /// Returns true while no byte may be moved from the pipe to the output: before the response has
@@ -331,14 +333,14 @@ impl PipeRelay<'_> {
         Ok(())
     }
 
-    /// Reads the agent's messages. Returns [`CallEnd::Refused`] if one of them is a refusal.
-    fn listen(&mut self) -> Option<CallEnd> {
+    /// Reads the agent's messages. Returns [`AgentCallEnd::Refused`] if one of them is a refusal.
+    fn listen(&mut self) -> Option<AgentCallEnd> {
         self.is_alive = self.session.receive().unwrap_or(false);
         loop {
             match self.session.next_event(self.started) {
                 Ok(Some(AgentMessage::Began(began))) => self.began = Some(began),
                 Ok(Some(AgentMessage::Done(done))) => self.done = Some(done),
-                Ok(Some(AgentMessage::Refused)) => return Some(CallEnd::Refused),
+                Ok(Some(AgentMessage::Refused)) => return Some(AgentCallEnd::Refused),
                 Ok(Some(AgentMessage::State(_) | AgentMessage::Stops)) => self.is_alive = false,
                 Ok(None) => return None,
                 Err(_) => {

@@ -2,15 +2,15 @@
 //!
 //! ```no_run
 //! use haul_cli::agent::control::{AgentCommand, carry_out};
-//! use haul_cli::agent::socket::SocketPath;
+//! use haul_cli::agent::socket::AgentSocketPath;
 //!
-//! let place = SocketPath::at("/run/user/1000/haul/agent").unwrap();
+//! let place = AgentSocketPath::at("/run/user/1000/haul/agent").unwrap();
 //! print!("{}", carry_out(AgentCommand::Status, &place).unwrap());
 //! ```
 
 use super::client::AgentConnection;
-use super::protocol::{AgentMessage, CallMessage};
-use super::socket::{AgentRefusal, SocketPath};
+use super::protocol::{AgentMessage, CallerMessage};
+use super::socket::{AgentSocketPath, AgentUnavailable};
 
 /// A command to a running agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub enum AgentCommand {
 #[derive(Debug)]
 pub enum AgentControlError {
     /// No agent listens on this socket.
-    Nobody(SocketPath),
+    Nobody(AgentSocketPath),
     /// The agent cannot be used, for example because other users can reach its socket.
-    Refused(AgentRefusal),
+    Refused(AgentUnavailable),
     /// The connection to the agent failed before it answered.
     Silent(std::io::Error),
 }
@@ -46,12 +46,12 @@ impl std::fmt::Display for AgentControlError {
 ///
 /// # Errors
 /// The agent does not run, cannot be trusted, or did not answer. No agent is started.
-pub fn carry_out(command: AgentCommand, place: &SocketPath) -> Result<String, AgentControlError> {
+pub fn carry_out(command: AgentCommand, place: &AgentSocketPath) -> Result<String, AgentControlError> {
     let stream =
         place.connect().map_err(AgentControlError::Refused)?.ok_or_else(|| AgentControlError::Nobody(place.clone()))?;
     let order = match command {
-        AgentCommand::Status => CallMessage::Status,
-        AgentCommand::Stop => CallMessage::Stop,
+        AgentCommand::Status => CallerMessage::Status,
+        AgentCommand::Stop => CallerMessage::Stop,
     };
     match AgentConnection::over(stream).ask(&order).map_err(AgentControlError::Silent)? {
         AgentMessage::State(text) => Ok(format!("socket: {}\n{text}", place.socket().display())),

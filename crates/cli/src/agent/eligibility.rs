@@ -9,9 +9,9 @@ use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 
 use super::fetch::AgentFetcher;
-use super::socket::AgentRefusal;
+use super::socket::AgentUnavailable;
 use crate::file_access::print_error_line;
-use crate::plan::{GlobalArgs, Operation, append_query};
+use crate::plan::{GlobalArgs, UrlGroup, append_query};
 
 /// Fetches through the agent. Returns `None` if `--agent` is not given, or if the agent cannot be
 /// used for this request.
@@ -21,7 +21,7 @@ use crate::plan::{GlobalArgs, Operation, append_query};
 pub(crate) fn fetch(
     client: &Client,
     global: &GlobalArgs,
-    operation: &Operation,
+    operation: &UrlGroup,
     url: &str,
     request: &RequestOptions,
     file: Option<(&Path, FileOptions)>,
@@ -46,7 +46,7 @@ pub(crate) fn fetch(
     }
     let mut fetcher = match AgentFetcher::with_agent(client, args) {
         Ok(fetcher) => fetcher,
-        Err(refusal @ AgentRefusal::NoPlace) => return Err(Error::new(ErrorKind::Setup, refusal.to_string())),
+        Err(refusal @ AgentUnavailable::NoPlace) => return Err(Error::new(ErrorKind::Setup, refusal.to_string())),
         Err(refusal) => {
             if !global.silent {
                 print_error_line(&format!(
@@ -68,7 +68,7 @@ pub(crate) fn fetch(
 }
 
 /// Returns the complete URL of the request, with its scheme and the query of `-G` or `--url-query`.
-fn absolute(operation: &Operation, url: &str) -> String {
+fn absolute(operation: &UrlGroup, url: &str) -> String {
     let stage = &operation.stages[0];
     let text = stage.request.query.as_ref().map_or_else(|| url.to_owned(), |query| append_query(url, query));
     let scheme = stage.transfer.redirect.default_scheme;

@@ -2,22 +2,22 @@
 //! preceded by its length.
 //!
 //! ```
-//! use haul_cli::agent::encoding::{FrameReader, FrameValue, FrameWriter};
+//! use haul_cli::agent::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter};
 //!
-//! let mut writer = FrameWriter::default();
+//! let mut writer = AgentFrameWriter::default();
 //! (7_u64, Some("seven".to_owned())).put(&mut writer);
 //! let bytes = writer.into_bytes();
-//! let mut reader = FrameReader::new(&bytes);
+//! let mut reader = AgentFrameReader::new(&bytes);
 //! assert_eq!(<(u64, Option<String>)>::get(&mut reader)?, (7, Some("seven".to_owned())));
 //! reader.end()?;
-//! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
+//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
 //! ```
 //!
 //! The macro `frame_fields!` encodes a struct by a table of its fields, from which it generates
 //! both the writer and the reader. So each field is named once, and neither side can forget it.
 //!
 //! Caller and agent are the same program in the same version. So there are no field numbers and no
-//! optional fields: bytes that do not fit are [`MalformedFrame`], and the caller fetches without
+//! optional fields: bytes that do not fit are [`MalformedAgentFrame`], and the caller fetches without
 //! the agent. (Deriving a serialiser for the engine's types was the alternative. It would make
 //! their private layout a contract, and lengthen each build of the engine.)
 
@@ -31,23 +31,23 @@ use std::time::Duration;
 
 /// The error for bytes that are not a valid encoding of the expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MalformedFrame;
+pub struct MalformedAgentFrame;
 
-impl fmt::Display for MalformedFrame {
+impl fmt::Display for MalformedAgentFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the agent does not speak this protocol")
     }
 }
 
-impl std::error::Error for MalformedFrame {}
+impl std::error::Error for MalformedAgentFrame {}
 
 /// Encodes values one after the other into a buffer.
 #[derive(Debug, Default)]
-pub struct FrameWriter {
+pub struct AgentFrameWriter {
     bytes: Vec<u8>,
 }
 
-impl FrameWriter {
+impl AgentFrameWriter {
     /// Returns the bytes of all values that were written.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
@@ -61,21 +61,21 @@ impl FrameWriter {
     }
 }
 
-/// Decodes values in the order in which [`FrameWriter`] encoded them.
+/// Decodes values in the order in which [`AgentFrameWriter`] encoded them.
 #[derive(Debug)]
-pub struct FrameReader<'a> {
+pub struct AgentFrameReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> FrameReader<'a> {
+impl<'a> AgentFrameReader<'a> {
     /// Returns a reader of these bytes.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    fn take(&mut self, count: usize) -> Result<&'a [u8], MalformedFrame> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(MalformedFrame)?;
+    fn take(&mut self, count: usize) -> Result<&'a [u8], MalformedAgentFrame> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(MalformedAgentFrame)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -83,8 +83,8 @@ impl<'a> FrameReader<'a> {
     /// Reads a byte string, which is preceded by its length.
     ///
     /// # Errors
-    /// [`MalformedFrame`] if the frame ends before the string does.
-    pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedFrame> {
+    /// [`MalformedAgentFrame`] if the frame ends before the string does.
+    pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedAgentFrame> {
         let count = usize::get(self)?;
         self.take(count)
     }
@@ -92,71 +92,71 @@ impl<'a> FrameReader<'a> {
     /// Checks that all bytes were read.
     ///
     /// # Errors
-    /// [`MalformedFrame`] if unread bytes remain.
-    pub fn end(self) -> Result<(), MalformedFrame> {
-        if self.rest.is_empty() { Ok(()) } else { Err(MalformedFrame) }
+    /// [`MalformedAgentFrame`] if unread bytes remain.
+    pub fn end(self) -> Result<(), MalformedAgentFrame> {
+        if self.rest.is_empty() { Ok(()) } else { Err(MalformedAgentFrame) }
     }
 }
 
 /// A value that can be encoded into a frame, and decoded from it.
-pub trait FrameValue: Sized {
+pub trait AgentFrameValue: Sized {
     /// Appends the encoding of this value to the frame.
-    fn put(&self, writer: &mut FrameWriter);
+    fn put(&self, writer: &mut AgentFrameWriter);
 
-    /// Reads the value that [`FrameValue::put`] wrote.
+    /// Reads the value that [`AgentFrameValue::put`] wrote.
     ///
     /// # Errors
-    /// [`MalformedFrame`] if the bytes are not a value of this type.
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame>;
+    /// [`MalformedAgentFrame`] if the bytes are not a value of this type.
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame>;
 }
 
-/// Implements [`FrameValue`] for a struct by a table of the fields that are sent.
+/// Implements [`AgentFrameValue`] for a struct by a table of the fields that are sent.
 ///
 /// `unsent` lists all other fields. The decoded struct has the values of the struct after `from` in
 /// these fields. A new field fails to compile until it is in one of the two lists. A
 /// `non_exhaustive` struct is declared `as open` and has no list of unsent fields.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
-        impl crate::agent::encoding::FrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+        impl crate::agent::encoding::AgentFrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
                 let Self { $($field),+ } = self;
                 $($field.put(writer);)+
             }
 
             fn get(
-                reader: &mut crate::agent::encoding::FrameReader<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
-                Ok(Self { $($field: crate::agent::encoding::FrameValue::get(reader)?),+ })
+                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
+                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::get(reader)?),+ })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty { $($field:ident),+ $(,)? } unsent { $($left:ident),+ $(,)? } from $rest:expr) => {
-        impl crate::agent::encoding::FrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+        impl crate::agent::encoding::AgentFrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
                 let Self { $($field,)+ $($left: _),+ } = self;
                 $($field.put(writer);)+
             }
 
             fn get(
-                reader: &mut crate::agent::encoding::FrameReader<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
-                Ok(Self { $($field: crate::agent::encoding::FrameValue::get(reader)?,)+ ..$rest })
+                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
+                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::get(reader)?,)+ ..$rest })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty as open { $($field:ident),+ $(,)? } from $rest:expr) => {
-        impl crate::agent::encoding::FrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+        impl crate::agent::encoding::AgentFrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
                 $(self.$field.put(writer);)+
             }
 
             fn get(
-                reader: &mut crate::agent::encoding::FrameReader<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
+                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
                 let mut value = $rest;
-                $(value.$field = crate::agent::encoding::FrameValue::get(reader)?;)+
+                $(value.$field = crate::agent::encoding::AgentFrameValue::get(reader)?;)+
                 Ok(value)
             }
         }
@@ -164,7 +164,7 @@ macro_rules! frame_fields {
     };
     (@test $type:ty { $($field:ident),+ }) => {
         #[cfg(test)]
-        impl crate::agent::encoding::FrameFields for $type {
+        impl crate::agent::encoding::AgentFrameFields for $type {
             fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)> {
                 vec![$((stringify!($field), crate::agent::encoding::encoded(&self.$field))),+]
             }
@@ -173,7 +173,7 @@ macro_rules! frame_fields {
 }
 pub(crate) use frame_fields;
 
-/// Implements [`FrameValue`] for an enum without data by a table of its variants and their numbers.
+/// Implements [`AgentFrameValue`] for an enum without data by a table of its variants and their numbers.
 /// A `non_exhaustive` enum is declared `as open`: a variant that is not in the table is encoded as
 /// a number that fails to decode.
 macro_rules! frame_numbers {
@@ -184,8 +184,8 @@ macro_rules! frame_numbers {
         frame_numbers!(@impl $type { $($variant = $number),+ } { _ => u64::MAX });
     };
     (@impl $type:ty { $($variant:ident = $number:literal),+ } { $($other:tt)* }) => {
-        impl crate::agent::encoding::FrameValue for $type {
-            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+        impl crate::agent::encoding::AgentFrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
                 let number: u64 = match self {
                     $(Self::$variant => $number,)+
                     $($other)*
@@ -194,11 +194,11 @@ macro_rules! frame_numbers {
             }
 
             fn get(
-                reader: &mut crate::agent::encoding::FrameReader<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
+                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
                 match u64::get(reader)? {
                     $($number => Ok(Self::$variant),)+
-                    _ => Err(crate::agent::encoding::MalformedFrame),
+                    _ => Err(crate::agent::encoding::MalformedAgentFrame),
                 }
             }
         }
@@ -208,69 +208,69 @@ pub(crate) use frame_numbers;
 
 /// Encodes each field of a struct separately, so that tests can compare structs field by field.
 #[cfg(test)]
-pub(crate) trait FrameFields {
+pub(crate) trait AgentFrameFields {
     /// Returns the name and the encoding of each field that `frame_fields!` lists.
     fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)>;
 }
 
 /// Returns the encoding of one value, for tests.
 #[cfg(test)]
-pub(crate) fn encoded(value: &impl FrameValue) -> Vec<u8> {
-    let mut writer = FrameWriter::default();
+pub(crate) fn encoded(value: &impl AgentFrameValue) -> Vec<u8> {
+    let mut writer = AgentFrameWriter::default();
     value.put(&mut writer);
     writer.into_bytes()
 }
 
-impl FrameValue for u64 {
-    fn put(&self, writer: &mut FrameWriter) {
+impl AgentFrameValue for u64 {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         writer.bytes.extend_from_slice(&self.to_le_bytes());
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
-        Ok(u64::from_le_bytes(reader.take(8)?.try_into().map_err(|_| MalformedFrame)?))
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        Ok(u64::from_le_bytes(reader.take(8)?.try_into().map_err(|_| MalformedAgentFrame)?))
     }
 }
 
-/// Implements [`FrameValue`] for smaller integer types, which are encoded in eight bytes as well.
+/// Implements [`AgentFrameValue`] for smaller integer types, which are encoded in eight bytes as well.
 macro_rules! small_numbers {
     ($($type:ty),+) => {
-        $(impl FrameValue for $type {
-            fn put(&self, writer: &mut FrameWriter) {
+        $(impl AgentFrameValue for $type {
+            fn put(&self, writer: &mut AgentFrameWriter) {
                 u64::try_from(*self).unwrap_or(u64::MAX).put(writer);
             }
 
-            fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
-                Self::try_from(u64::get(reader)?).map_err(|_| MalformedFrame)
+            fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+                Self::try_from(u64::get(reader)?).map_err(|_| MalformedAgentFrame)
             }
         })+
     };
 }
 small_numbers!(u16, u32, usize);
 
-impl FrameValue for bool {
-    fn put(&self, writer: &mut FrameWriter) {
+impl AgentFrameValue for bool {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         writer.bytes.push(u8::from(*self));
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         match reader.take(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
-            _ => Err(MalformedFrame),
+            _ => Err(MalformedAgentFrame),
         }
     }
 }
 
-/// Implements [`FrameValue`] for types that are encoded as a length and bytes, such as `String`.
+/// Implements [`AgentFrameValue`] for types that are encoded as a length and bytes, such as `String`.
 macro_rules! byte_strings {
     ($($type:ty: |$value:ident| $bytes:expr, |$read:ident| $from:expr;)+) => {
-        $(impl FrameValue for $type {
-            fn put(&self, writer: &mut FrameWriter) {
+        $(impl AgentFrameValue for $type {
+            fn put(&self, writer: &mut AgentFrameWriter) {
                 let $value = self;
                 writer.put_bytes($bytes);
             }
 
-            fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+            fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
                 let $read = reader.get_bytes()?;
                 $from
             }
@@ -283,83 +283,83 @@ byte_strings! {
     String: |value| value.as_bytes(), |bytes| text(bytes).map(str::to_owned);
     Box<str>: |value| value.as_bytes(), |bytes| text(bytes).map(Box::from);
     PathBuf: |value| value.as_os_str().as_bytes(), |bytes| Ok(OsString::from_vec(bytes.to_vec()).into());
-    SocketAddr: |value| value.to_string().as_bytes(), |bytes| text(bytes)?.parse().map_err(|_| MalformedFrame);
+    SocketAddr: |value| value.to_string().as_bytes(), |bytes| text(bytes)?.parse().map_err(|_| MalformedAgentFrame);
 }
 
-fn text(bytes: &[u8]) -> Result<&str, MalformedFrame> {
-    std::str::from_utf8(bytes).map_err(|_| MalformedFrame)
+fn text(bytes: &[u8]) -> Result<&str, MalformedAgentFrame> {
+    std::str::from_utf8(bytes).map_err(|_| MalformedAgentFrame)
 }
 
 /// Encodes a duration as its number of microseconds.
-impl FrameValue for Duration {
-    fn put(&self, writer: &mut FrameWriter) {
+impl AgentFrameValue for Duration {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         u64::try_from(self.as_micros()).unwrap_or(u64::MAX).put(writer);
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         u64::get(reader).map(Duration::from_micros)
     }
 }
 
 /// Encodes a flag, then the value if there is one.
-impl<T: FrameValue> FrameValue for Option<T> {
-    fn put(&self, writer: &mut FrameWriter) {
+impl<T: AgentFrameValue> AgentFrameValue for Option<T> {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         self.is_some().put(writer);
         if let Some(value) = self {
             value.put(writer);
         }
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         if bool::get(reader)? { T::get(reader).map(Some) } else { Ok(None) }
     }
 }
 
-impl<A: FrameValue, B: FrameValue> FrameValue for (A, B) {
-    fn put(&self, writer: &mut FrameWriter) {
+impl<A: AgentFrameValue, B: AgentFrameValue> AgentFrameValue for (A, B) {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         self.0.put(writer);
         self.1.put(writer);
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         Ok((A::get(reader)?, B::get(reader)?))
     }
 }
 
-impl FrameValue for [u64; 4] {
-    fn put(&self, writer: &mut FrameWriter) {
+impl AgentFrameValue for [u64; 4] {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         self.iter().for_each(|number| number.put(writer));
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         Ok([u64::get(reader)?, u64::get(reader)?, u64::get(reader)?, u64::get(reader)?])
     }
 }
 
 /// Encodes the number of items, then the items.
-impl<T: FrameValue> FrameValue for Vec<T> {
-    fn put(&self, writer: &mut FrameWriter) {
+impl<T: AgentFrameValue> AgentFrameValue for Vec<T> {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         self.len().put(writer);
         self.iter().for_each(|item| item.put(writer));
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         let count = usize::get(reader)?;
         // Each item has a byte at least, so that a false count reserves no more than has arrived.
         if count > reader.rest.len() {
-            return Err(MalformedFrame);
+            return Err(MalformedAgentFrame);
         }
         (0..count).map(|_| T::get(reader)).collect()
     }
 }
 
-impl<T: FrameValue + Clone> FrameValue for Arc<[T]> {
-    fn put(&self, writer: &mut FrameWriter) {
+impl<T: AgentFrameValue + Clone> AgentFrameValue for Arc<[T]> {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         self.len().put(writer);
         self.iter().for_each(|item| item.put(writer));
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
         Vec::get(reader).map(Arc::from)
     }
 }

@@ -18,26 +18,26 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use haul::facts::Facts;
 use haul::request::ContentSpan;
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::{FileOptions, FileSink};
 use haul::state::auth::NetrcText;
 use haul::transfer::TransferOutcome;
+use haul::transfer_facts::TransferFacts;
 use haul::{Client, Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat, makedev, stat};
 use rustix::process::{Resource, getrlimit};
 
 use super::AgentArgs;
-use super::client::{AgentConnection, CallEnd, CallOutcome, OutputDescriptor, for_agent, is_own_file};
+use super::client::{AgentCallEnd, AgentCallOutcome, AgentConnection, OutputDescriptor, for_agent, is_own_file};
 use super::local_fetch_sinks::{
-    ContentInfo, DeliveredBytes, NOT_MODIFIED, NotModifiedSink, TrackingSink, strong_validator,
+    ContentInfo, DeliveredPrefix, NOT_MODIFIED, NotModifiedSink, TrackingSink, strong_validator,
 };
 use super::protocol::{AgentCallResult, ResponseStart};
 use super::request::AgentRequest;
-use super::socket::AgentRefusal;
+use super::socket::AgentUnavailable;
 use crate::ftp::signify_blocks;
 
 /// The wait after the reader of a pipe has read everything, before more is fetched. In that time
@@ -54,7 +54,7 @@ pub(crate) struct AgentFetcher<'a> {
 }
 
 /// The outcome of fetching one range of the content. The range may have been delivered in part.
-struct FetchedPiece {
+struct FetchedRange {
     outcome: TransferOutcome,
     moved: u64,
     told: ContentInfo,
@@ -72,7 +72,7 @@ impl<'a> AgentFetcher<'a> {
     ///
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
-    pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentRefusal> {
+    pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentUnavailable> {
         if getrlimit(Resource::Fsize).current.is_some() {
             return Ok(Self::alone(client));
         }
@@ -92,7 +92,7 @@ impl<'a> AgentFetcher<'a> {
             return self.piece(url, options, None, out).outcome;
         }
         let first = self.piece(url, options, Some(ContentSpan::Opening(signify_blocks::OPENING)), out);
-        let FetchedPiece { mut outcome, moved, told } = first;
+        let FetchedRange { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The fetcher added the range itself: the requested content is complete.
             outcome.facts.status = 200;
@@ -141,7 +141,7 @@ impl<'a> AgentFetcher<'a> {
         options: &RequestOptions,
         span: ContentSpan,
         out: BorrowedFd<'_>,
-    ) -> FetchedPiece {
+    ) -> FetchedRange {
         if let Some(mirror) = mirror.as_deref() {
             let piece = self.piece(mirror, options, Some(span.clone()), out);
             if piece.outcome.result.is_ok() || piece.moved > 0 {
@@ -187,7 +187,7 @@ impl<'a> AgentFetcher<'a> {
                 && let Some(carried) = session.call(&request, OutputDescriptor::File(descriptor.as_fd()))
             {
                 drop(descriptor);
-                if let CallEnd::Done(done) = carried.end {
+                if let AgentCallEnd::Done(done) = carried.end {
                     let mut outcome = finished(*done, carried.began, started);
                     // A conditional request keeps the existing file if the content is unchanged.
                     if outcome.result.is_ok() && outcome.facts.status != NOT_MODIFIED {
@@ -208,7 +208,7 @@ impl<'a> AgentFetcher<'a> {
         options: &RequestOptions,
         span: Option<ContentSpan>,
         out: BorrowedFd<'_>,
-    ) -> FetchedPiece {
+    ) -> FetchedRange {
         let started = Instant::now();
         let options = RequestOptions { span, ..options.clone() };
         if let Some(session) = &mut self.session {
@@ -216,20 +216,20 @@ impl<'a> AgentFetcher<'a> {
             let goal = if is_own_file(out) { OutputDescriptor::File(out) } else { OutputDescriptor::Relayed(out) };
             match session.call(&request, goal) {
                 None => {}
-                Some(CallOutcome { moved, began, end: CallEnd::Done(done) }) => {
+                Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Done(done) }) => {
                     let told = ContentInfo::of(began.as_ref());
-                    return FetchedPiece { outcome: finished(*done, began, started), moved, told };
+                    return FetchedRange { outcome: finished(*done, began, started), moved, told };
                 }
-                Some(CallOutcome { moved, began, end: CallEnd::Output(error) }) => {
+                Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Output(error) }) => {
                     // The agent hears of it by the end of the connection.
                     self.session = None;
                     let told = ContentInfo::of(began.as_ref());
                     let mut outcome = broken(url, &options, began, moved, started);
                     outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
-                    return FetchedPiece { outcome, moved, told };
+                    return FetchedRange { outcome, moved, told };
                 }
-                Some(CallOutcome { end: CallEnd::Refused, .. }) => self.session = None,
-                Some(CallOutcome { moved, began, end: CallEnd::Died }) => {
+                Some(AgentCallOutcome { end: AgentCallEnd::Refused, .. }) => self.session = None,
+                Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Died }) => {
                     self.session = None;
                     if let Some(began) = began.filter(|_| moved > 0) {
                         return self.resume_without_agent(url, &options, began, moved, out, started);
@@ -249,7 +249,7 @@ impl<'a> AgentFetcher<'a> {
         moved: u64,
         out: BorrowedFd<'_>,
         started: Instant,
-    ) -> FetchedPiece {
+    ) -> FetchedRange {
         let told = ContentInfo::of(Some(&began));
         let mut outcome = broken(url, options, Some(began), moved, started);
         let head = outcome.head.as_ref();
@@ -263,7 +263,7 @@ impl<'a> AgentFetcher<'a> {
                 };
                 let at = from + moved;
                 if at >= to {
-                    return FetchedPiece { outcome, moved, told };
+                    return FetchedRange { outcome, moved, told };
                 }
                 let span = ContentSpan::Rest { from: at, to: Some(to), total, validator: validator.clone() };
                 Some((RequestOptions { span: Some(span), ..options.clone() }, None))
@@ -273,23 +273,23 @@ impl<'a> AgentFetcher<'a> {
             _ => head
                 .filter(|_| options.decode)
                 .and_then(strong_validator)
-                .map(|validator| (options.clone(), Some(DeliveredBytes { left: moved, of: validator }))),
+                .map(|validator| (options.clone(), Some(DeliveredPrefix { left: moved, of: validator }))),
         };
         let Some((options, skipped)) = rest else {
             let message = "the agent died, and the response has no validator to resume it by; try again";
             outcome.result = Err(Error::new(ErrorKind::PartialBody, message).with_url(outcome.target.to_url()));
-            return FetchedPiece { outcome, moved, told };
+            return FetchedRange { outcome, moved, told };
         };
         let Some(options) = with_time_left(&options, started) else {
             outcome.result =
                 Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
-            return FetchedPiece { outcome, moved, told };
+            return FetchedRange { outcome, moved, told };
         };
         let rest = self.directly(url, &options, out, skipped);
         add(&mut outcome.facts, &rest.outcome.facts);
         outcome.result = rest.outcome.result;
         outcome.target = rest.outcome.target;
-        FetchedPiece { outcome, moved: moved + rest.moved, told }
+        FetchedRange { outcome, moved: moved + rest.moved, told }
     }
 
     fn directly(
@@ -297,13 +297,13 @@ impl<'a> AgentFetcher<'a> {
         url: &str,
         options: &RequestOptions,
         out: BorrowedFd<'_>,
-        skipped: Option<DeliveredBytes>,
-    ) -> FetchedPiece {
+        skipped: Option<DeliveredPrefix>,
+    ) -> FetchedRange {
         let started = Instant::now();
         let target = match parse(url, options) {
             Ok(target) => target,
             Err(error) => {
-                return FetchedPiece {
+                return FetchedRange {
                     outcome: TransferOutcome::unsent(nowhere(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
@@ -314,7 +314,7 @@ impl<'a> AgentFetcher<'a> {
             Ok(output) => output,
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Write, "failed to open the output", error);
-                return FetchedPiece {
+                return FetchedRange {
                     outcome: TransferOutcome::unsent(nowhere(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
@@ -329,7 +329,7 @@ impl<'a> AgentFetcher<'a> {
         };
         let outcome = self.client.fetch(target, Arc::new(options.clone()), Box::new(sink));
         let (told, moved) = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        FetchedPiece { outcome, moved, told }
+        FetchedRange { outcome, moved, told }
     }
 }
 
@@ -390,12 +390,12 @@ fn broken(
     started: Instant,
 ) -> TransferOutcome {
     let head = began.and_then(|began| ResponseHead::from_raw(&began.head));
-    let facts = Box::new(Facts {
+    let facts = Box::new(TransferFacts {
         status: head.as_ref().map_or(0, ResponseHead::status),
         version: head.as_ref().map(ResponseHead::version),
         body_bytes: moved,
         total: started.elapsed(),
-        ..Facts::new(started)
+        ..TransferFacts::new(started)
     });
     let target = parse(url, options).unwrap_or_else(|_| nowhere());
     TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
@@ -403,7 +403,7 @@ fn broken(
 
 /// Adds the byte counts, the numbers of requests and the time of a further request for the same
 /// content to `facts`.
-fn add(facts: &mut Facts, more: &Facts) {
+fn add(facts: &mut TransferFacts, more: &TransferFacts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;
     facts.requests += more.requests;

@@ -7,11 +7,11 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::buffer::Lease;
+use haul::buffer_pool::BufferLease;
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::FileSink;
 use haul::sink::partial::PartialFile;
-use haul::sink::{BodyInfo, PartialContent, Sink};
+use haul::sink::{BodyInfo, ExistingPartialContent, Sink};
 use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 use haul_policy::range::validator::Validator;
 
@@ -39,7 +39,7 @@ pub(super) fn strong_validator(head: &ResponseHead) -> Option<Validator> {
 
 /// The number of bytes to skip because the output already has them, and the validator of their
 /// content. The fetch fails if the new response has another validator.
-pub(super) struct DeliveredBytes {
+pub(super) struct DeliveredPrefix {
     pub(super) left: u64,
     pub(super) of: Validator,
 }
@@ -49,7 +49,7 @@ pub(super) struct DeliveredBytes {
 pub(super) struct TrackingSink {
     pub(super) sink: BlockingOutputSink,
     pub(super) noted: Arc<Mutex<(ContentInfo, u64)>>,
-    pub(super) skipped: Option<DeliveredBytes>,
+    pub(super) skipped: Option<DeliveredPrefix>,
 }
 
 impl TrackingSink {
@@ -67,7 +67,7 @@ impl Sink for TrackingSink {
         self.sink.begin(begin)
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         let all = lease.bytes().len();
         let Some(skipped) = self.skipped.as_mut().filter(|skipped| skipped.left > 0) else {
             self.sink.bytes(lease)?;
@@ -76,14 +76,14 @@ impl Sink for TrackingSink {
         };
         let left_out = usize::try_from(skipped.left).map_or(all, |left| left.min(all));
         skipped.left -= left_out as u64;
-        self.sink.bytes(Lease::borrowed(&lease.bytes()[left_out..]))?;
+        self.sink.bytes(BufferLease::borrowed(&lease.bytes()[left_out..]))?;
         self.note(|(_, moved)| *moved += (all - left_out) as u64);
         Ok(())
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         if self.skipped.is_some() {
-            return pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)));
+            return pieces.iter().try_for_each(|piece| self.bytes(BufferLease::borrowed(piece)));
         }
         let all: usize = pieces.iter().map(|piece| piece.len()).sum();
         self.sink.pieces(pieces)?;
@@ -127,7 +127,7 @@ impl Sink for NotModifiedSink {
         if self.is_unchanged { Ok(()) } else { self.sink.begin(begin) }
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         if self.is_unchanged { Ok(()) } else { self.sink.bytes(lease) }
     }
 
@@ -147,7 +147,7 @@ impl Sink for NotModifiedSink {
         self.sink.write_error(error)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
+    fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         self.sink.partial(target)
     }
 

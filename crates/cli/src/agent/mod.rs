@@ -52,11 +52,11 @@ impl AgentArgs {
     /// Returns the path of the agent's socket.
     ///
     /// # Errors
-    /// [`socket::AgentRefusal`] if no path is given and there is no default path.
-    pub fn place(&self) -> Result<socket::SocketPath, socket::AgentRefusal> {
+    /// [`socket::AgentUnavailable`] if no path is given and there is no default path.
+    pub fn place(&self) -> Result<socket::AgentSocketPath, socket::AgentUnavailable> {
         match &self.socket {
-            Some(path) => socket::SocketPath::at(path),
-            None => socket::SocketPath::default_under(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)),
+            Some(path) => socket::AgentSocketPath::at(path),
+            None => socket::AgentSocketPath::default_under(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)),
         }
     }
 }

@@ -11,10 +11,10 @@
 //! listens is replaced.
 //!
 //! ```
-//! use haul_cli::agent::socket::SocketPath;
+//! use haul_cli::agent::socket::AgentSocketPath;
 //!
 //! let dir = tempfile::tempdir().unwrap();
-//! let place = SocketPath::at(dir.path().join("mine/agent")).unwrap();
+//! let place = AgentSocketPath::at(dir.path().join("mine/agent")).unwrap();
 //! assert!(place.connect().unwrap().is_none(), "nobody is there yet");
 //! let listener = place.listen().unwrap();
 //! assert!(place.connect().unwrap().is_some());
@@ -35,14 +35,14 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
 /// The file name of the socket in its default directory.
 const NAME: &str = "agent";
-/// The longest wait for the [`StartLock`] while another process holds it.
+/// The longest wait for the [`AgentStartLock`] while another process holds it.
 const STUCK: Duration = Duration::from_secs(10);
 /// The name of the socket's default directory, which is below `XDG_RUNTIME_DIR`.
 const DIRECTORY: &str = "haul";
 
 /// The reason why a caller does not use the agent, but fetches without it.
 #[derive(Debug)]
-pub enum AgentRefusal {
+pub enum AgentUnavailable {
     /// `XDG_RUNTIME_DIR`, which contains the default directory, is not set.
     NoPlace,
     /// The path cannot be that of a socket: it has no parent directory or no file name.
@@ -63,7 +63,7 @@ pub enum AgentRefusal {
     },
 }
 
-impl fmt::Display for AgentRefusal {
+impl fmt::Display for AgentUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPlace => {
@@ -76,36 +76,36 @@ impl fmt::Display for AgentRefusal {
     }
 }
 
-impl std::error::Error for AgentRefusal {}
+impl std::error::Error for AgentUnavailable {}
 
 /// The path of the agent's socket, in a directory that other users cannot enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SocketPath {
+pub struct AgentSocketPath {
     socket: PathBuf,
     directory: PathBuf,
 }
 
-impl SocketPath {
+impl AgentSocketPath {
     /// Makes a path absolute, relative to the working directory.
     ///
     /// # Errors
-    /// [`AgentRefusal::NoSocketPath`] if it cannot be the path of a socket.
-    pub fn at(path: impl Into<PathBuf>) -> Result<Self, AgentRefusal> {
+    /// [`AgentUnavailable::NoSocketPath`] if it cannot be the path of a socket.
+    pub fn at(path: impl Into<PathBuf>) -> Result<Self, AgentUnavailable> {
         let path = path.into();
-        let absolute = std::path::absolute(&path).map_err(|_| AgentRefusal::NoSocketPath(path.clone()))?;
+        let absolute = std::path::absolute(&path).map_err(|_| AgentUnavailable::NoSocketPath(path.clone()))?;
         match (absolute.parent(), absolute.file_name()) {
             (Some(directory), Some(_)) => Ok(Self { directory: directory.to_owned(), socket: absolute }),
-            _ => Err(AgentRefusal::NoSocketPath(path)),
+            _ => Err(AgentUnavailable::NoSocketPath(path)),
         }
     }
 
     /// Returns the default path, `haul/agent` under `XDG_RUNTIME_DIR`, which must be absolute.
     ///
     /// # Errors
-    /// [`AgentRefusal::NoPlace`] if `runtime`, the value of `XDG_RUNTIME_DIR`, is `None` or
+    /// [`AgentUnavailable::NoPlace`] if `runtime`, the value of `XDG_RUNTIME_DIR`, is `None` or
     /// relative. `/tmp` is no alternative, because every user can write to it.
-    pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, AgentRefusal> {
-        let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentRefusal::NoPlace)?;
+    pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, AgentUnavailable> {
+        let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentUnavailable::NoPlace)?;
         Self::at(runtime.join(DIRECTORY).join(NAME))
     }
 
@@ -118,8 +118,8 @@ impl SocketPath {
     /// Connects to the agent. Returns `None` if no agent is running.
     ///
     /// # Errors
-    /// [`AgentRefusal`] if the directory, the socket or the peer cannot be trusted.
-    pub fn connect(&self) -> Result<Option<UnixStream>, AgentRefusal> {
+    /// [`AgentUnavailable`] if the directory, the socket or the peer cannot be trusted.
+    pub fn connect(&self) -> Result<Option<UnixStream>, AgentUnavailable> {
         if !self.check_directory()? || !self.check_socket()? {
             return Ok(None);
         }
@@ -135,18 +135,18 @@ impl SocketPath {
         }
     }
 
-    /// Waits for the [`StartLock`], which lets this process start the agent. If many callers come
+    /// Waits for the [`AgentStartLock`], which lets this process start the agent. If many callers come
     /// at once, one of them starts the agent and the others connect to it. Creates the directory if
     /// it does not exist. The wait ends with an error after ten seconds, in case the holder of the
     /// lock is suspended.
     ///
     /// # Errors
-    /// [`AgentRefusal`] if the directory cannot be trusted, or the wait times out.
-    pub fn lock(&self) -> Result<StartLock, AgentRefusal> {
+    /// [`AgentUnavailable`] if the directory cannot be trusted, or the wait times out.
+    pub fn lock(&self) -> Result<AgentStartLock, AgentUnavailable> {
         self.lock_within(STUCK)
     }
 
-    fn lock_within(&self, limit: Duration) -> Result<StartLock, AgentRefusal> {
+    fn lock_within(&self, limit: Duration) -> Result<AgentStartLock, AgentUnavailable> {
         let until = Instant::now() + limit;
         let mut pause = Duration::from_millis(1);
         loop {
@@ -166,8 +166,8 @@ impl SocketPath {
     /// Acquires the lock without waiting. Returns `None` while another process holds it.
     ///
     /// # Errors
-    /// [`AgentRefusal`] if the directory cannot be trusted, or a system call fails.
-    pub fn try_lock(&self) -> Result<Option<StartLock>, AgentRefusal> {
+    /// [`AgentUnavailable`] if the directory cannot be trusted, or a system call fails.
+    pub fn try_lock(&self) -> Result<Option<AgentStartLock>, AgentUnavailable> {
         self.make_directory()?;
         let mut name = self.socket.clone().into_os_string();
         name.push(".lock");
@@ -176,7 +176,7 @@ impl SocketPath {
         let file = open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|error| self.system(error.into()))?;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(StartLock { _file: file })),
+                Ok(()) => return Ok(Some(AgentStartLock { _file: file })),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
                 Err(error) => return Err(self.system(error.into())),
@@ -185,11 +185,11 @@ impl SocketPath {
     }
 
     /// Binds the socket and listens on it; replaces a socket on which no process listens. Only the
-    /// holder of the [`StartLock`] may call this, after [`SocketPath::connect`] found no agent.
+    /// holder of the [`AgentStartLock`] may call this, after [`AgentSocketPath::connect`] found no agent.
     ///
     /// # Errors
-    /// [`AgentRefusal`] if the directory cannot be trusted, or the socket cannot be bound.
-    pub fn listen(&self) -> Result<UnixListener, AgentRefusal> {
+    /// [`AgentUnavailable`] if the directory cannot be trusted, or the socket cannot be bound.
+    pub fn listen(&self) -> Result<UnixListener, AgentUnavailable> {
         self.make_directory()?;
         if self.check_socket()? {
             fs::remove_file(&self.socket).map_err(|error| self.system(error))?;
@@ -208,14 +208,14 @@ impl SocketPath {
         }
     }
 
-    /// Returns the inode of the socket file, to be passed to [`SocketPath::remove`]. Returns `None`
+    /// Returns the inode of the socket file, to be passed to [`AgentSocketPath::remove`]. Returns `None`
     /// if there is no such file.
     #[must_use]
     pub fn inode(&self) -> Option<u64> {
         fs::symlink_metadata(&self.socket).ok().map(|metadata| metadata.ino())
     }
 
-    fn make_directory(&self) -> Result<(), AgentRefusal> {
+    fn make_directory(&self) -> Result<(), AgentUnavailable> {
         if !self.check_directory()? {
             match fs::DirBuilder::new().mode(0o700).create(&self.directory) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(self.system(error)),
@@ -228,12 +228,12 @@ impl SocketPath {
     }
 
     /// Checks that only this user can enter the directory. Returns false if it does not exist.
-    fn check_directory(&self) -> Result<bool, AgentRefusal> {
-        let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.directory.clone(), why });
+    fn check_directory(&self) -> Result<bool, AgentUnavailable> {
+        let unsafe_for = |why| Err(AgentUnavailable::Unsafe { path: self.directory.clone(), why });
         let metadata = match fs::symlink_metadata(&self.directory) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(AgentRefusal::System { path: self.directory.clone(), error }),
+            Err(error) => return Err(AgentUnavailable::System { path: self.directory.clone(), error }),
         };
         match () {
             () if !metadata.is_dir() => unsafe_for("is no directory (a link to one will not do)"),
@@ -244,8 +244,8 @@ impl SocketPath {
     }
 
     /// Checks that the socket file belongs to this user. Returns false if it does not exist.
-    fn check_socket(&self) -> Result<bool, AgentRefusal> {
-        let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.socket.clone(), why });
+    fn check_socket(&self) -> Result<bool, AgentUnavailable> {
+        let unsafe_for = |why| Err(AgentUnavailable::Unsafe { path: self.socket.clone(), why });
         let metadata = match fs::symlink_metadata(&self.socket) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -259,8 +259,8 @@ impl SocketPath {
         }
     }
 
-    fn system(&self, error: io::Error) -> AgentRefusal {
-        AgentRefusal::System { path: self.socket.clone(), error }
+    fn system(&self, error: io::Error) -> AgentUnavailable {
+        AgentUnavailable::System { path: self.socket.clone(), error }
     }
 }
 
@@ -268,7 +268,7 @@ impl SocketPath {
 /// lock file is never removed: another process that waits for the lock would then get a lock on the
 /// removed file.
 #[derive(Debug)]
-pub struct StartLock {
+pub struct AgentStartLock {
     _file: rustix::fd::OwnedFd,
 }
 
@@ -281,11 +281,11 @@ fn our_uid() -> u32 {
 /// users.
 ///
 /// # Errors
-/// [`AgentRefusal::Unsafe`] if the peer is another user's process.
-pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), AgentRefusal> {
+/// [`AgentUnavailable::Unsafe`] if the peer is another user's process.
+pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), AgentUnavailable> {
     #[cfg(target_os = "linux")]
     {
-        let refused = |why| Err(AgentRefusal::Unsafe { path: socket.to_owned(), why });
+        let refused = |why| Err(AgentUnavailable::Unsafe { path: socket.to_owned(), why });
         match rustix::net::sockopt::socket_peercred(stream) {
             Ok(peer) if peer.uid.as_raw() == our_uid() => Ok(()),
             Ok(_) => refused("belongs to another user"),
@@ -307,7 +307,7 @@ mod tests {
     fn start_lock_held_too_long_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let place = SocketPath::at(dir.path().join("agent")).unwrap();
+        let place = AgentSocketPath::at(dir.path().join("agent")).unwrap();
         let held = place.lock().unwrap();
         let refusal = place.lock_within(Duration::ZERO).unwrap_err();
         assert!(refusal.to_string().contains("holds its lock"), "{refusal}");

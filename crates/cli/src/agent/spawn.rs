@@ -16,10 +16,10 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use haul_cli::agent::socket::SocketPath;
+//! use haul_cli::agent::socket::AgentSocketPath;
 //! use haul_cli::agent::spawn::connect_or_start;
 //!
-//! let place = SocketPath::at("/run/user/1000/haul/agent").unwrap();
+//! let place = AgentSocketPath::at("/run/user/1000/haul/agent").unwrap();
 //! let agent = connect_or_start(&place, Duration::from_secs(60)).unwrap();
 //! ```
 
@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::socket::{AgentRefusal, SocketPath};
+use super::socket::{AgentSocketPath, AgentUnavailable};
 
 /// The first argument with which a caller starts the agent's process. It is not for users: standard
 /// input must be the listening socket.
@@ -42,13 +42,13 @@ pub const SERVE: &str = "--agent-serve";
 /// which the new agent exits.
 ///
 /// # Errors
-/// [`AgentRefusal`] if the agent cannot be used. The caller then fetches without it.
-pub fn connect_or_start(place: &SocketPath, idle: Duration) -> Result<UnixStream, AgentRefusal> {
+/// [`AgentUnavailable`] if the agent cannot be used. The caller then fetches without it.
+pub fn connect_or_start(place: &AgentSocketPath, idle: Duration) -> Result<UnixStream, AgentUnavailable> {
     match place.connect() {
         Ok(Some(stream)) => return Ok(stream),
         // A socket that is just being bound is open to others for a moment, in a directory that is
         // not: the holder of the lock has finished that.
-        Ok(None) | Err(AgentRefusal::Unsafe { .. }) => {}
+        Ok(None) | Err(AgentUnavailable::Unsafe { .. }) => {}
         Err(refusal) => return Err(refusal),
     }
     let lock = place.lock()?;
@@ -56,7 +56,7 @@ pub fn connect_or_start(place: &SocketPath, idle: Duration) -> Result<UnixStream
         return Ok(stream);
     }
     let listener = place.listen()?;
-    let failed = |error| AgentRefusal::System { path: place.socket().to_owned(), error };
+    let failed = |error| AgentUnavailable::System { path: place.socket().to_owned(), error };
     let started = program().and_then(|program| start(program.as_os_str(), listener, place, idle));
     if let Err(error) = started {
         place.remove(place.inode().unwrap_or(0));
@@ -75,7 +75,7 @@ pub fn program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-fn start(program: &OsStr, listener: UnixListener, place: &SocketPath, idle: Duration) -> io::Result<()> {
+fn start(program: &OsStr, listener: UnixListener, place: &AgentSocketPath, idle: Duration) -> io::Result<()> {
     // What we inherited is not the agent's: a pipe that it kept open would never end for its
     // reader. We run no other program.
     close_fds::set_fds_cloexec(3, &[]);
@@ -108,7 +108,7 @@ mod tests {
     fn call_waits_for_a_socket_being_bound() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
-        let place = SocketPath::at(dir.path().join("agent")).unwrap();
+        let place = AgentSocketPath::at(dir.path().join("agent")).unwrap();
         let lock = place.lock().unwrap();
         let _listener = UnixListener::bind(place.socket()).unwrap();
         set_permissions(place.socket(), Permissions::from_mode(0o755)).unwrap();
@@ -127,9 +127,9 @@ mod tests {
     fn socket_open_to_other_users_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
-        let place = SocketPath::at(dir.path().join("agent")).unwrap();
+        let place = AgentSocketPath::at(dir.path().join("agent")).unwrap();
         let _listener = UnixListener::bind(place.socket()).unwrap();
         set_permissions(place.socket(), Permissions::from_mode(0o620)).unwrap();
-        assert!(matches!(connect_or_start(&place, Duration::from_secs(1)), Err(AgentRefusal::Unsafe { .. })));
+        assert!(matches!(connect_or_start(&place, Duration::from_secs(1)), Err(AgentUnavailable::Unsafe { .. })));
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use haul::interrupt::Interrupt;
+use haul::interrupt::InterruptCallback;
 use haul::net::dns::{AddressFamily, is_onion};
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::{ClientIdentity, TlsOptions};
@@ -39,14 +39,14 @@ const DRAIN_MAX: u64 = 64 << 10;
 const AMBIGUOUS: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 
 /// Fetches files with the options of apt's configuration.
-pub(super) struct Acquirer {
+pub(super) struct AptAcquirer {
     client: Client,
     config: AptConfig,
     credentials: AptCredentials,
 }
 
 /// The failure to fetch a file, which is sent to apt as `400 URI Failure`.
-struct AcquireFailure {
+struct UriFailureReason {
     message: String,
     /// The value of the field `FailReason`, such as `HttpError404`.
     reason: Option<String>,
@@ -54,13 +54,13 @@ struct AcquireFailure {
     is_transient: bool,
 }
 
-impl From<String> for AcquireFailure {
+impl From<String> for UriFailureReason {
     fn from(message: String) -> Self {
         Self { message, reason: None, is_transient: false }
     }
 }
 
-impl AcquireFailure {
+impl UriFailureReason {
     /// Returns the failure for a file whose size differs from the one that apt expects.
     fn of_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
@@ -69,38 +69,38 @@ impl AcquireFailure {
 }
 
 /// The error that ends the handling of one file.
-enum AcquireError {
+enum AptAcquireError {
     /// Reading from or writing to apt failed. This ends the program.
     WithApt(io::Error),
-    WithFile(AcquireFailure),
+    WithFile(UriFailureReason),
 }
 
-impl From<io::Error> for AcquireError {
+impl From<io::Error> for AptAcquireError {
     fn from(error: io::Error) -> Self {
         Self::WithApt(error)
     }
 }
 
-impl From<AcquireFailure> for AcquireError {
-    fn from(failure: AcquireFailure) -> Self {
+impl From<UriFailureReason> for AptAcquireError {
+    fn from(failure: UriFailureReason) -> Self {
         Self::WithFile(failure)
     }
 }
 
-impl From<String> for AcquireError {
+impl From<String> for AptAcquireError {
     fn from(message: String) -> Self {
-        AcquireFailure::from(message).into()
+        UriFailureReason::from(message).into()
     }
 }
 
-impl From<Error> for AcquireError {
+impl From<Error> for AptAcquireError {
     fn from(error: Error) -> Self {
         failure(&error).into()
     }
 }
 
 /// A file that apt requests by `600 URI Acquire`.
-struct RequestedFile<'a> {
+struct AptRequestedFile<'a> {
     asked: &'a AptMessage,
     uri: &'a str,
     path: &'a Path,
@@ -109,8 +109,8 @@ struct RequestedFile<'a> {
     target: Target,
 }
 
-impl<'a> RequestedFile<'a> {
-    fn of(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AcquireError> {
+impl<'a> AptRequestedFile<'a> {
+    fn of(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AptAcquireError> {
         let (method, url) = split_uri(uri);
         let target = Target::parse(&url).map_err(|error| error.to_string())?;
         Ok(Self { asked, uri, path, method, target })
@@ -118,7 +118,7 @@ impl<'a> RequestedFile<'a> {
 }
 
 /// The way in which a response is handled, from its status and header fields.
-enum ResponseMeaning {
+enum AptResponseMeaning {
     /// The response has the content of the file from the offset `start` on.
     Content {
         start: u64,
@@ -137,7 +137,7 @@ enum ResponseMeaning {
     Refused,
 }
 
-impl Acquirer {
+impl AptAcquirer {
     /// Reads apt's credentials, gives up root's rights, and creates the HTTP client.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Acquirer {
     /// Returns the number of parallel fetches allowed from the host of the requested URI: 1 if a
     /// rate limit is set or pipelining is off, else at most [`PARALLEL_MAX`].
     pub(super) fn at_once(&self, asked: &AptMessage) -> usize {
-        let Ok(wanted) = RequestedFile::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else {
+        let Ok(wanted) = AptRequestedFile::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else {
             return 1;
         };
         let number = |name| self.config.get(wanted.method, name, wanted.target.host_text())?.parse::<usize>().ok();
@@ -174,25 +174,25 @@ impl Acquirer {
         let (Some(uri), Some(path)) = (asked.get("URI"), asked.get("Filename")) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let wanted = RequestedFile::of(asked, uri, Path::new(path));
+        let wanted = AptRequestedFile::of(asked, uri, Path::new(path));
         let answer = match wanted.and_then(|wanted| self.fetch(&wanted, say)) {
             Ok(answer) => answer,
-            Err(AcquireError::WithFile(failure)) => AptMessage::new(400, "URI Failure")
+            Err(AptAcquireError::WithFile(failure)) => AptMessage::new(400, "URI Failure")
                 .with_any("FailReason", failure.reason)
                 .with("Message", failure.message)
                 .with("URI", uri)
                 .with_any("Transient-Failure", failure.is_transient.then_some("true")),
-            Err(AcquireError::WithApt(error)) => return Err(error),
+            Err(AptAcquireError::WithApt(error)) => return Err(error),
         };
         say(&answer)
     }
 
     fn fetch(
         &self,
-        wanted: &RequestedFile<'_>,
+        wanted: &AptRequestedFile<'_>,
         say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
-    ) -> Result<AptMessage, AcquireError> {
-        let RequestedFile { asked, uri, path, target, .. } = wanted;
+    ) -> Result<AptMessage, AptAcquireError> {
+        let AptRequestedFile { asked, uri, path, target, .. } = wanted;
         let authorization = self.authorization(target, uri, say)?;
         let options = Arc::new(RequestOptions { authorization, ..self.options(wanted)? });
         let done = AptMessage::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
@@ -205,27 +205,27 @@ impl Acquirer {
             let sent = self.client.send(Request::new(target.clone(), Arc::clone(&options), own));
             let mut response = sent.map_err(|error| request_failure(wanted, &error))?;
             match self.verdict(&response, wanted, partial.as_ref()) {
-                ResponseMeaning::Content { start } => break (response, start),
-                ResponseMeaning::Whole { size } => {
+                AptResponseMeaning::Content { start } => break (response, start),
+                AptResponseMeaning::Whole { size } => {
                     drain(&mut response);
                     return already_complete(wanted, done, size, say);
                 }
-                ResponseMeaning::Changed => {
+                AptResponseMeaning::Changed => {
                     drain(&mut response);
                     let _ = fs::remove_file(path);
                     partial = None;
                 }
-                ResponseMeaning::Unchanged => {
+                AptResponseMeaning::Unchanged => {
                     let _ = fs::remove_file(path);
                     let time = asked.get("Last-Modified").unwrap_or_default();
                     return Ok(done.with("IMS-Hit", "true").with("Last-Modified", time));
                 }
-                ResponseMeaning::Elsewhere => {
+                AptResponseMeaning::Elsewhere => {
                     let led = self.redirect(wanted, &response);
                     drain(&mut response);
                     return Ok(led?);
                 }
-                ResponseMeaning::Refused => {
+                AptResponseMeaning::Refused => {
                     let failure = self.refusal(&response);
                     drain(&mut response);
                     return Err(failure.into());
@@ -242,7 +242,7 @@ impl Acquirer {
         say(&began.with_any("Resume-Point", resumed.as_ref()))?;
         if let Some((size, wanted)) = size.and_then(|size| Some((size, download_file::wanted_size(asked, size)?))) {
             download_file::leave(path);
-            return Err(AcquireFailure::of_size(&format!("({size} != {wanted}). Mirror sync in progress?")).into());
+            return Err(UriFailureReason::of_size(&format!("({size} != {wanted}). Mirror sync in progress?")).into());
         }
         let date = date.or(partial.filter(|_| start > 0).map(|partial| partial.modified));
         let digests = download_file::take(&mut response, path, start, date, asked)?;
@@ -254,9 +254,9 @@ impl Acquirer {
     fn verdict(
         &self,
         response: &Response,
-        wanted: &RequestedFile<'_>,
+        wanted: &AptRequestedFile<'_>,
         partial: Option<&PartialDownload>,
-    ) -> ResponseMeaning {
+    ) -> AptResponseMeaning {
         let leads_on = || self.is_on(wanted, "allowredirect") && response.header("location").is_some();
         // Some servers and caches do not mind If-Range.
         let is_of = |partial: &PartialDownload| {
@@ -267,16 +267,16 @@ impl Acquirer {
             false => download_file::ends_at(response, partial.size),
         };
         match (response.status(), partial) {
-            (200, _) => ResponseMeaning::Content { start: 0 },
+            (200, _) => AptResponseMeaning::Content { start: 0 },
             (206, Some(partial)) if download_file::begins_at(response, partial.size) && is_of(partial) => {
-                ResponseMeaning::Content { start: partial.size }
+                AptResponseMeaning::Content { start: partial.size }
             }
-            (416, Some(partial)) if is_all(partial) => ResponseMeaning::Whole { size: partial.size },
-            (206 | 416, Some(_)) => ResponseMeaning::Changed,
-            (304, _) => ResponseMeaning::Unchanged,
-            (301 | 302 | 303 | 307 | 308, _) if leads_on() => ResponseMeaning::Elsewhere,
-            (201..=299, None) => ResponseMeaning::Content { start: 0 },
-            _ => ResponseMeaning::Refused,
+            (416, Some(partial)) if is_all(partial) => AptResponseMeaning::Whole { size: partial.size },
+            (206 | 416, Some(_)) => AptResponseMeaning::Changed,
+            (304, _) => AptResponseMeaning::Unchanged,
+            (301 | 302 | 303 | 307 | 308, _) if leads_on() => AptResponseMeaning::Elsewhere,
+            (201..=299, None) => AptResponseMeaning::Content { start: 0 },
+            _ => AptResponseMeaning::Refused,
         }
     }
 
@@ -287,7 +287,7 @@ impl Acquirer {
         target: &Target,
         uri: &str,
         say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
-    ) -> Result<Option<Vec<u8>>, AcquireError> {
+    ) -> Result<Option<Vec<u8>>, AptAcquireError> {
         if target.userinfo().is_some() {
             return Ok(None);
         }
@@ -300,12 +300,12 @@ impl Acquirer {
     }
 
     /// Returns true if a boolean item of apt's configuration is on. Its default is on.
-    fn is_on(&self, wanted: &RequestedFile<'_>, name: &str) -> bool {
+    fn is_on(&self, wanted: &AptRequestedFile<'_>, name: &str) -> bool {
         self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
     }
 
-    fn options(&self, wanted: &RequestedFile<'_>) -> Result<RequestOptions, String> {
-        let (config, RequestedFile { asked, method, target, .. }) = (&self.config, wanted);
+    fn options(&self, wanted: &AptRequestedFile<'_>) -> Result<RequestOptions, String> {
+        let (config, AptRequestedFile { asked, method, target, .. }) = (&self.config, wanted);
         let host = target.host_text();
         let get = |name| config.get(method, name, host);
         let number = |name| get(name).and_then(|text| text.parse::<u64>().ok());
@@ -320,7 +320,7 @@ impl Acquirer {
             ..RequestOptions::default()
         };
         // Two methods must not write one file: the next apt starts its own.
-        options.interrupt = is_on("dependonstdin", true).then(|| Interrupt::new(apt_is_gone));
+        options.interrupt = is_on("dependonstdin", true).then(|| InterruptCallback::new(apt_is_gone));
         options.connect.timeout = patience;
         if let Some(agent) = get("user-agent") {
             options.user_agent = Some(agent.into());
@@ -379,8 +379,8 @@ impl Acquirer {
 
     /// Returns the message `103 Redirect`, which makes apt request the target of a redirect. Its
     /// URI names the apt method that can fetch it, such as `https` or `tor+https`.
-    fn redirect(&self, wanted: &RequestedFile<'_>, response: &Response) -> Result<AptMessage, AcquireFailure> {
-        let RequestedFile { uri, method, target, .. } = wanted;
+    fn redirect(&self, wanted: &AptRequestedFile<'_>, response: &Response) -> Result<AptMessage, UriFailureReason> {
+        let AptRequestedFile { uri, method, target, .. } = wanted;
         let location = response.head().get("location").unwrap_or_default();
         let rules = RedirectRules::default();
         let status = response.status();
@@ -404,7 +404,7 @@ impl Acquirer {
         }
         if by == *method && next.to_url() == target.to_url() {
             let reason = Some("RedirectionLoop".to_owned());
-            return Err(AcquireFailure {
+            return Err(UriFailureReason {
                 message: "Redirection loop encountered".to_owned(),
                 reason,
                 is_transient: false,
@@ -415,12 +415,12 @@ impl Acquirer {
 
     /// Returns the failure for an error status. Its message has the same form as that of apt's own
     /// method, because users search apt's output for it.
-    fn refusal(&self, response: &Response) -> AcquireFailure {
+    fn refusal(&self, response: &Response) -> UriFailureReason {
         let status = response.status();
         let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
         let peer = response.facts().peer.filter(|_| self.config.is_set("acquire::failure::showip", true));
         let peer = peer.map(|peer| format!(" [IP: {} {}]", peer.ip(), peer.port())).unwrap_or_default();
-        AcquireFailure {
+        UriFailureReason {
             message: one_line(&format!("{status}  {reason}{peer}")),
             reason: Some(format!("HttpError{status}")),
             is_transient: matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 599),
@@ -442,12 +442,12 @@ fn apt_is_gone() -> bool {
 
 /// Reports to apt that the existing file is already complete.
 fn already_complete(
-    wanted: &RequestedFile<'_>,
+    wanted: &AptRequestedFile<'_>,
     done: AptMessage,
     size: u64,
     say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
-) -> Result<AptMessage, AcquireError> {
-    let RequestedFile { asked, uri, path, .. } = wanted;
+) -> Result<AptMessage, AptAcquireError> {
+    let AptRequestedFile { asked, uri, path, .. } = wanted;
     let size = size.to_string();
     say(&AptMessage::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
     let digests = download_file::digests(path, asked).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -502,7 +502,7 @@ fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(Str
 }
 
 /// Returns the failure for a request that failed without a response.
-fn request_failure(wanted: &RequestedFile<'_>, error: &Error) -> AcquireFailure {
+fn request_failure(wanted: &AptRequestedFile<'_>, error: &Error) -> UriFailureReason {
     match error.kind() {
         ErrorKind::TooLarge => download_file::leave(wanted.path),
         // No other time is better, nor any that apt knows of for a name that is not found.
@@ -514,13 +514,13 @@ fn request_failure(wanted: &RequestedFile<'_>, error: &Error) -> AcquireFailure 
     failure(error)
 }
 
-fn failure(error: &Error) -> AcquireFailure {
+fn failure(error: &Error) -> UriFailureReason {
     let reason = match error.kind() {
         ErrorKind::Timeout => Some("Timeout"),
         // A status comes from a proxy, which was reached.
         ErrorKind::Connect if error.status().is_none() => Some("ConnectionRefused"),
         ErrorKind::Resolve | ErrorKind::ProxyResolve => Some("ResolveFailure"),
-        ErrorKind::TooLarge => return AcquireFailure::of_size(&one_line(&error.cause())),
+        ErrorKind::TooLarge => return UriFailureReason::of_size(&one_line(&error.cause())),
         _ => None,
     };
     let broke = matches!(
@@ -534,7 +534,7 @@ fn failure(error: &Error) -> AcquireFailure {
             | ErrorKind::Http2Stream
     );
     let is_transient = broke || error.is_connect();
-    AcquireFailure { message: one_line(&error.cause()), reason: reason.map(str::to_owned), is_transient }
+    UriFailureReason { message: one_line(&error.cause()), reason: reason.map(str::to_owned), is_transient }
 }
 
 fn with_digests(done: AptMessage, digests: Vec<(String, String)>) -> AptMessage {

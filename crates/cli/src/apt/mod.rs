@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use acquire::Acquirer;
+use acquire::AptAcquirer;
 use config::AptConfig;
 use message::AptMessage;
 use ordered_output::OrderedWriter;
@@ -74,7 +74,7 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     let hello = AptMessage::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");
     turns.say(0, &hello.with("Pipeline", "true").with("Send-URI-Encoded", "true").to_text())?;
     let Some(config) = configuration(from)? else { return Ok(()) };
-    let acquirer = Acquirer::new(config).or_else(|why| {
+    let acquirer = AptAcquirer::new(config).or_else(|why| {
         turns.say(0, &AptMessage::new(401, "General Failure").with("Message", &why).to_text())?;
         Err(io::Error::other(why))
     })?;

@@ -26,12 +26,12 @@ struct OrderedWriterState<W> {
     /// The lowest number of a request that has not ended. Its texts are written at once; those of
     /// later requests wait in `held`.
     turn: u64,
-    held: BTreeMap<u64, PendingMessages>,
+    held: BTreeMap<u64, PendingAptMessages>,
 }
 
 /// The texts of a request that waits for earlier requests to end.
 #[derive(Default)]
-struct PendingMessages {
+struct PendingAptMessages {
     text: String,
     has_ended: bool,
 }

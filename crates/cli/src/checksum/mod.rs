@@ -16,7 +16,7 @@
 
 mod list;
 
-pub use list::{ChecksumList, LIST_MAX, NoDigest};
+pub use list::{ChecksumList, DigestLookupError, LIST_MAX};
 
 use std::fmt;
 use std::str::FromStr;
@@ -147,7 +147,7 @@ impl fmt::Debug for ExpectedDigest {
 /// The reason why a value of `--checksum` is invalid. The message does not quote the value, which
 /// may be a URL with a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadChecksum {
+pub enum ChecksumArgError {
     /// The algorithm is MD5.
     Md5,
     /// The text before the colon is neither the name of an algorithm nor the scheme of a URL.
@@ -160,30 +160,30 @@ pub enum BadChecksum {
     NotAName,
 }
 
-impl fmt::Display for BadChecksum {
+impl fmt::Display for ChecksumArgError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadChecksum::Md5 => f.write_str("MD5 proves nothing; sha256, sha384, sha512 or sha1"),
-            BadChecksum::UnknownAlgorithm => {
+            ChecksumArgError::Md5 => f.write_str("MD5 proves nothing; sha256, sha384, sha512 or sha1"),
+            ChecksumArgError::UnknownAlgorithm => {
                 f.write_str("unknown algorithm, use sha256, sha384, sha512 or sha1; a file with a colon is ./FILE")
             }
-            BadChecksum::BadDigest(algorithm) => {
+            ChecksumArgError::BadDigest(algorithm) => {
                 write!(f, "{algorithm}: needs {} hexadecimal digits", algorithm.length() * 2)
             }
-            BadChecksum::Scheme => f.write_str("a list comes by http or https, or is a file"),
-            BadChecksum::NotAName => f.write_str("neither ALGORITHM:HEX nor the URL or file name of a list"),
+            ChecksumArgError::Scheme => f.write_str("a list comes by http or https, or is a file"),
+            ChecksumArgError::NotAName => f.write_str("neither ALGORITHM:HEX nor the URL or file name of a list"),
         }
     }
 }
 
-impl std::error::Error for BadChecksum {}
+impl std::error::Error for ChecksumArgError {}
 
 impl FromStr for ChecksumArg {
-    type Err = BadChecksum;
+    type Err = ChecksumArgError;
 
-    fn from_str(text: &str) -> Result<ChecksumArg, BadChecksum> {
+    fn from_str(text: &str) -> Result<ChecksumArg, ChecksumArgError> {
         if text.is_empty() || text.bytes().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
-            return Err(BadChecksum::NotAName);
+            return Err(ChecksumArgError::NotAName);
         }
         let list = || Ok(ChecksumArg::From(text.to_owned()));
         let Some((before, behind)) = text.split_once(':') else { return list() };
@@ -193,14 +193,14 @@ impl FromStr for ChecksumArg {
         }
         if behind.starts_with("//") {
             let known = ["http", "https"].iter().any(|scheme| scheme.eq_ignore_ascii_case(before));
-            return if known { list() } else { Err(BadChecksum::Scheme) };
+            return if known { list() } else { Err(ChecksumArgError::Scheme) };
         }
         if before.eq_ignore_ascii_case("md5") {
-            return Err(BadChecksum::Md5);
+            return Err(ChecksumArgError::Md5);
         }
-        let algorithm = ChecksumAlgorithm::named(before).ok_or(BadChecksum::UnknownAlgorithm)?;
+        let algorithm = ChecksumAlgorithm::named(before).ok_or(ChecksumArgError::UnknownAlgorithm)?;
         let digest = ExpectedDigest::from_hex(algorithm, behind.as_bytes());
-        digest.map(ChecksumArg::Digest).ok_or(BadChecksum::BadDigest(algorithm))
+        digest.map(ChecksumArg::Digest).ok_or(ChecksumArgError::BadDigest(algorithm))
     }
 }
 
@@ -218,16 +218,20 @@ mod tests {
             assert_eq!(digest.to_string(), text);
             for (bad, why) in [(&hex[1..], "short"), (&hex[2..], "short"), ("", "none")] {
                 let text = format!("{algorithm}:{bad}");
-                assert_eq!(text.parse::<ChecksumArg>(), Err(BadChecksum::BadDigest(algorithm)), "{why}");
+                assert_eq!(text.parse::<ChecksumArg>(), Err(ChecksumArgError::BadDigest(algorithm)), "{why}");
             }
             let long = format!("{algorithm}:{hex}0f");
-            assert_eq!(long.parse::<ChecksumArg>(), Err(BadChecksum::BadDigest(algorithm)));
+            assert_eq!(long.parse::<ChecksumArg>(), Err(ChecksumArgError::BadDigest(algorithm)));
         }
         let mixed = format!("SHA-256:{}", "aF".repeat(32));
         assert!(matches!(mixed.parse(), Ok(ChecksumArg::Digest(digest)) if digest.bytes() == [0xaf; 32]));
         for bad in ["g", "+", " ", "é"] {
             let text = format!("sha1:{}", bad.repeat(40 / bad.len()));
-            assert_eq!(text.parse::<ChecksumArg>(), Err(BadChecksum::BadDigest(ChecksumAlgorithm::Sha1)), "{text}");
+            assert_eq!(
+                text.parse::<ChecksumArg>(),
+                Err(ChecksumArgError::BadDigest(ChecksumAlgorithm::Sha1)),
+                "{text}"
+            );
         }
     }
 
@@ -238,17 +242,17 @@ mod tests {
         }
         let hex = "00".repeat(32);
         for (text, flaw) in [
-            ("md5:d41d8cd98f00b204e9800998ecf8427e", BadChecksum::Md5),
-            ("sha3-256:00", BadChecksum::UnknownAlgorithm),
-            ("a:b", BadChecksum::UnknownAlgorithm),
-            (":", BadChecksum::UnknownAlgorithm),
-            ("sha:00", BadChecksum::UnknownAlgorithm),
-            ("sha2-1:00", BadChecksum::UnknownAlgorithm),
-            ("ftp://h/f", BadChecksum::Scheme),
-            ("://h", BadChecksum::Scheme),
-            ("", BadChecksum::NotAName),
-            ("a\0b", BadChecksum::NotAName),
-            ("http://h/\r\nX: y", BadChecksum::NotAName),
+            ("md5:d41d8cd98f00b204e9800998ecf8427e", ChecksumArgError::Md5),
+            ("sha3-256:00", ChecksumArgError::UnknownAlgorithm),
+            ("a:b", ChecksumArgError::UnknownAlgorithm),
+            (":", ChecksumArgError::UnknownAlgorithm),
+            ("sha:00", ChecksumArgError::UnknownAlgorithm),
+            ("sha2-1:00", ChecksumArgError::UnknownAlgorithm),
+            ("ftp://h/f", ChecksumArgError::Scheme),
+            ("://h", ChecksumArgError::Scheme),
+            ("", ChecksumArgError::NotAName),
+            ("a\0b", ChecksumArgError::NotAName),
+            ("http://h/\r\nX: y", ChecksumArgError::NotAName),
         ] {
             assert_eq!(text.parse::<ChecksumArg>(), Err(flaw), "{text:?}");
         }

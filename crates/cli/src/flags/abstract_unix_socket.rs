@@ -22,9 +22,9 @@ impl Flag for AbstractUnixSocketFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let name = match value.bytes() {
-            b"" => return Err(UsageReason::Blank),
+            b"" => return Err(UsageErrorReason::Blank),
             name => name.to_vec(),
         };
         args.transfer().options.connect.unix_socket = Some(UnixSocketAddress::Abstract(name));

@@ -25,7 +25,7 @@ impl Flag for AgentFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.agent = Some(AgentArgs {
             socket: match value {
                 FlagValue::Absent => None,

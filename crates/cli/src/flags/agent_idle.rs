@@ -21,10 +21,10 @@ impl Flag for AgentIdleFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let idle = value.seconds()?;
         if idle.as_secs() == 0 {
-            return Err(UsageReason::bad_use("an agent waits for a second at least"));
+            return Err(UsageErrorReason::bad_use("an agent waits for a second at least"));
         }
         args.global.agent_idle = idle;
         Ok(())

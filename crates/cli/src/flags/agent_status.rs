@@ -21,7 +21,7 @@ impl Flag for AgentStatusFlag {
         }
     }
 
-    fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.agent_command = Some(AgentCommand::Status);
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for AgentStopFlag {
         }
     }
 
-    fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.agent_command = Some(AgentCommand::Stop);
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Flag for AltSvcFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().alt_svc = super::hsts::store(value)?;
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Flag for AnyauthFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().allowed = value.on().then_some(AllowedAuthSchemes::ANY);
         Ok(())
     }

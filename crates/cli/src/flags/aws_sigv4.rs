@@ -1,7 +1,7 @@
 //! The option `--aws-sigv4`: signs requests with AWS Signature Version 4.
 
 use super::prelude::*;
-use haul_policy::auth::SigV4;
+use haul_policy::auth::SigV4Parameters;
 
 pub(super) struct AwsSigV4Flag;
 
@@ -26,8 +26,9 @@ impl Flag for AwsSigV4Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let scope = SigV4::parse(value.text()?).map_err(|error| UsageReason::bad_use(error.to_string()))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        let scope =
+            SigV4Parameters::parse(value.text()?).map_err(|error| UsageErrorReason::bad_use(error.to_string()))?;
         args.request().signature = Some(scope);
         Ok(())
     }

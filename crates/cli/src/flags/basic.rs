@@ -21,7 +21,7 @@ impl Flag for BasicFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().allowed.get_or_insert(NONE).basic = value.on();
         Ok(())
     }

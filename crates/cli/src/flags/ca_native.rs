@@ -19,11 +19,11 @@ impl Flag for CaNativeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         // curl with OpenSSL trusts them only where this is on.
         if !value.on() && !args.global.persona.is_curl() {
             let text = "the system's certificates are trusted unless --cacert or --capath takes their place";
-            return Err(UsageReason::bad_use(text));
+            return Err(UsageErrorReason::bad_use(text));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Flag for CapathFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().tls.options.ca_path = Some(value.path()?);
         Ok(())
     }

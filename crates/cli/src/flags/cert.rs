@@ -24,7 +24,7 @@ impl Flag for CertFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let (path, passphrase) = split(value.bytes())?;
         let client = &mut args.transfer().tls.client;
         client.certificate = Some(path);
@@ -37,9 +37,9 @@ impl Flag for CertFlag {
 
 /// Splits the value of `--cert` into a file name and a passphrase, at the first colon. A backslash
 /// before a colon makes it part of the name.
-pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), UsageReason> {
+pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), UsageErrorReason> {
     if text.starts_with(b"pkcs11:") {
-        return Err(UsageReason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));
+        return Err(UsageErrorReason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));
     }
     let mut name = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -75,7 +75,7 @@ mod tests {
         ] {
             assert_eq!(split(text.as_bytes()), Ok((PathBuf::from(name), expected)), "{text}");
         }
-        assert_eq!(split(b":x"), Err(UsageReason::Blank));
+        assert_eq!(split(b":x"), Err(UsageErrorReason::Blank));
         assert!(split(b"pkcs11:token=x").is_err());
     }
 }

@@ -21,17 +21,17 @@ impl Flag for CertTypeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().tls.client.format = format(value)?;
         Ok(())
     }
 }
 
 /// Parses `PEM` or `DER`, ignoring case.
-pub(super) fn format(value: FlagValue<'_>) -> Result<CertFormat, UsageReason> {
+pub(super) fn format(value: FlagValue<'_>) -> Result<CertFormat, UsageErrorReason> {
     match value.content()?.to_ascii_uppercase().as_str() {
         "PEM" => Ok(CertFormat::Pem),
         "DER" => Ok(CertFormat::Der),
-        _ => Err(UsageReason::bad_use("PEM and DER are supported")),
+        _ => Err(UsageErrorReason::bad_use("PEM and DER are supported")),
     }
 }

@@ -2,7 +2,7 @@
 //! list.
 
 use super::prelude::*;
-use crate::checksum::BadChecksum;
+use crate::checksum::ChecksumArgError;
 
 pub(super) struct ChecksumFlag;
 
@@ -27,8 +27,9 @@ impl Flag for ChecksumFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let checksum = value.content()?.parse().map_err(|flaw: BadChecksum| UsageReason::bad_use(flaw.to_string()))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        let checksum =
+            value.content()?.parse().map_err(|flaw: ChecksumArgError| UsageErrorReason::bad_use(flaw.to_string()))?;
         args.group().checksum = Some(checksum);
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Flag for CiphersFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().tls.options.tls12_ciphers = Some(names(value.content()?));
         Ok(())
     }

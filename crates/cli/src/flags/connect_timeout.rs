@@ -21,7 +21,7 @@ impl Flag for ConnectTimeoutFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let limit = value.seconds_for(args.global.persona)?;
         args.transfer().options.connect.timeout = match limit.is_zero() {
             true => ConnectOptions::default().timeout,

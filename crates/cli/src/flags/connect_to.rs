@@ -24,12 +24,12 @@ impl Flag for ConnectToFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         // As by curl: a script's variable may hold nothing.
         if value.bytes().is_empty() && args.global.persona.is_curl() {
             return Ok(());
         }
-        let entry = parse(value.text()?).ok_or(UsageReason::BadSyntax("HOST1:PORT1:HOST2:PORT2"))?;
+        let entry = parse(value.text()?).ok_or(UsageErrorReason::BadSyntax("HOST1:PORT1:HOST2:PORT2"))?;
         args.transfer().options.connect_to.push(entry);
         Ok(())
     }

@@ -26,7 +26,7 @@ impl Flag for ContinueAtFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let from = match value.content()? {
             "-" => plan::ContinueAt::OutputSize,
             _ => plan::ContinueAt::Offset(value.number()?),

@@ -24,7 +24,7 @@ impl Flag for CookieFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = value.bytes();
         if !text.contains(&b'=') {
             let cookies = &mut args.transfer().cookies;

@@ -22,7 +22,7 @@ impl Flag for CookieJarFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let is_curl = args.global.persona.is_curl();
         let cookies = &mut args.transfer().cookies;
         match value.bytes() {

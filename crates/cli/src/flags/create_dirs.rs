@@ -19,7 +19,7 @@ impl Flag for CreateDirsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.group().create_dirs = value.on();
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Flag for CreateFileModeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.group().create_file_mode = Some(value.octal(0o777)?);
         Ok(())
     }

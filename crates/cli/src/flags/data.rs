@@ -1,7 +1,7 @@
 //! The option `--data` (`-d`): sends this data as the content of a POST.
 
 use super::prelude::*;
-use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
+use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataFlag;
 
@@ -22,9 +22,9 @@ impl Flag for DataFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(ParsedData { kind: DataKind::Data, name: None, text });
+        args.request().data.push(ParsedDataOption { kind: DataOptionKind::Data, name: None, text });
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The option `--data-ascii`: is another name of `--data`.
 
 use super::prelude::*;
-use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
+use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataAsciiFlag;
 
@@ -20,9 +20,9 @@ impl Flag for DataAsciiFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(ParsedData { kind: DataKind::Data, name: None, text });
+        args.request().data.push(ParsedDataOption { kind: DataOptionKind::Data, name: None, text });
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! byte.
 
 use super::prelude::*;
-use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
+use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataBinaryFlag;
 
@@ -21,9 +21,9 @@ impl Flag for DataBinaryFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(ParsedData { kind: DataKind::Binary, name: None, text });
+        args.request().data.push(ParsedDataOption { kind: DataOptionKind::Binary, name: None, text });
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The option `--data-raw`: sends this data as the content of a POST. `@` has no special meaning.
 
 use super::prelude::*;
-use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
+use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataRawFlag;
 
@@ -20,9 +20,9 @@ impl Flag for DataRawFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = TextOrFile::Text(value.bytes().to_vec());
-        args.request().data.push(ParsedData { kind: DataKind::Raw, name: None, text });
+        args.request().data.push(ParsedDataOption { kind: DataOptionKind::Raw, name: None, text });
         Ok(())
     }
 }

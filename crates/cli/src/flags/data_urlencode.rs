@@ -1,7 +1,7 @@
 //! The option `--data-urlencode`: sends this data as the content of a POST, percent-encoded.
 
 use super::prelude::*;
-use crate::parsed_args::ParsedData;
+use crate::parsed_args::ParsedDataOption;
 
 pub(super) struct DataUrlencodeFlag;
 
@@ -21,8 +21,8 @@ impl Flag for DataUrlencodeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.request().data.push(ParsedData::url_encode(value.bytes())?);
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        args.request().data.push(ParsedDataOption::url_encode(value.bytes())?);
         Ok(())
     }
 }

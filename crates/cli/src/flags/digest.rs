@@ -22,7 +22,7 @@ impl Flag for DigestFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().allowed.get_or_insert(NONE).digest = value.on();
         Ok(())
     }

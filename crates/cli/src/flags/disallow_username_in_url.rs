@@ -19,7 +19,7 @@ impl Flag for DisallowUsernameInUrlFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().no_user_in_url = value.on();
         Ok(())
     }

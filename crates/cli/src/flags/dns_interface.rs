@@ -19,7 +19,7 @@ impl Flag for DnsInterfaceFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let name = value.text()?;
         args.transfer().dns.interface = (!name.is_empty()).then(|| name.to_owned());
         Ok(())

@@ -19,8 +19,8 @@ impl Flag for DnsIpv6AddrFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let form = UsageReason::BadSyntax("an IPv6 address");
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        let form = UsageErrorReason::BadSyntax("an IPv6 address");
         args.transfer().dns.local_v6 = Some(value.text()?.parse().map_err(|_| form)?);
         Ok(())
     }

@@ -21,8 +21,8 @@ impl Flag for DnsServersFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let form = UsageReason::BadSyntax("ADDRESS[:PORT][,ADDRESS[:PORT]]...");
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        let form = UsageErrorReason::BadSyntax("ADDRESS[:PORT][,ADDRESS[:PORT]]...");
         args.transfer().dns.servers = DnsServers::parse(value.text()?).map_err(|_| form)?.servers;
         Ok(())
     }

@@ -22,10 +22,10 @@ impl Flag for DohUrlFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let url = value.text()?;
         if !url.is_empty() && DnsOverHttps::new(url, TlsOptions::default()).is_err() {
-            return Err(UsageReason::BadSyntax("an https URL"));
+            return Err(UsageErrorReason::BadSyntax("an https URL"));
         }
         args.transfer().doh_url = (!url.is_empty()).then(|| url.to_owned());
         Ok(())

@@ -20,7 +20,7 @@ impl Flag for DumpHeaderFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.stage().dump_header = Some(value.path()?);
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Flag for EtagCompareFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().etag_compare = Some(value.path()?);
         Ok(())
     }

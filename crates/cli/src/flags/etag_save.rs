@@ -20,7 +20,7 @@ impl Flag for EtagSaveFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().etag_save = Some(value.path()?);
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Flag for Expect100TimeoutFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.expect_timeout = value.seconds_for(args.global.persona)?;
         Ok(())
     }

@@ -23,7 +23,7 @@ impl Flag for ExtractFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.stage().extract.push(value.content()?.to_owned());
         Ok(())
     }

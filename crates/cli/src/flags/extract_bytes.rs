@@ -20,7 +20,7 @@ impl Flag for ExtractBytesFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.stage().extract_bytes = value.on();
         Ok(())
     }

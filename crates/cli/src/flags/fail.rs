@@ -20,7 +20,7 @@ impl Flag for FailFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         if args.global.persona.is_curl() && value.on() && args.transfer().options.fail_with_body {
             args.warn("--fail deselects --fail-with-body here");
         }

@@ -20,7 +20,7 @@ impl Flag for FailWithBodyFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         // haul itself treats an error status as a failure with or without the option.
         let already = &args.transfer().options;
         let has_other = already.fail && !already.fail_with_body;

@@ -20,7 +20,7 @@ impl Flag for FollowFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         if args.global.persona.is_curl() && args.transfer().options.redirects.follow && !args.request().follow {
             args.warn("--follow overrides --location");
         }

@@ -25,7 +25,7 @@ impl Flag for FormFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let (item, warnings) = form::parse(value.bytes())?;
         args.request().form.push(item)?;
         warnings.into_iter().for_each(|warning| args.warn(warning));

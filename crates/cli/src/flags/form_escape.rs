@@ -20,7 +20,7 @@ impl Flag for FormEscapeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().form.backslash = value.on();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The option `--form-string`: adds a field to the form, whose value is sent as it is.
 
 use super::prelude::*;
-use crate::form::{self, FormItem, ParsedPart};
+use crate::form::{self, ParsedFormOption, ParsedFormPart};
 
 pub(super) struct FormStringFlag;
 
@@ -20,8 +20,8 @@ impl Flag for FormStringFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let (name, text) = form::split(value.bytes())?;
-        args.request().form.push(FormItem::Part(ParsedPart::literal(name, text)))
+        args.request().form.push(ParsedFormOption::Part(ParsedFormPart::literal(name, text)))
     }
 }

@@ -26,7 +26,7 @@ impl Flag for HappyEyeballsTimeoutMsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.connect.attempt_delay = match value.number_in(0, MAX)? {
             0 => ConnectOptions::default().attempt_delay,
             millis => Duration::from_millis(millis),

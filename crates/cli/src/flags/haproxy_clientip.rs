@@ -19,8 +19,8 @@ impl Flag for HaproxyClientipFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let address = value.content()?.parse().map_err(|_| UsageReason::bad_use("expected an IP address"))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        let address = value.content()?.parse().map_err(|_| UsageErrorReason::bad_use("expected an IP address"))?;
         let connect = &mut args.transfer().options.connect;
         connect.haproxy_protocol = true;
         connect.haproxy_client = Some(address);

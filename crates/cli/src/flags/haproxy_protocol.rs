@@ -20,7 +20,7 @@ impl Flag for HaproxyProtocolFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.connect.haproxy_protocol = value.on();
         Ok(())
     }

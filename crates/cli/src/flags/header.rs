@@ -2,7 +2,7 @@
 
 use super::header_field;
 use super::prelude::*;
-use crate::parsed_args::{ParsedHeader, TextOrFile};
+use crate::parsed_args::{ParsedHeaderOption, TextOrFile};
 
 pub(super) struct HeaderFlag;
 
@@ -26,7 +26,7 @@ impl Flag for HeaderFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         if let Some(header) = read(value, args, "-H")? {
             args.request().fields.push(header);
         }
@@ -40,15 +40,15 @@ pub(super) fn read(
     value: FlagValue<'_>,
     args: &mut ParsedArgs,
     option: &str,
-) -> Result<Option<ParsedHeader>, UsageReason> {
+) -> Result<Option<ParsedHeaderOption>, UsageErrorReason> {
     Ok(match TextOrFile::new(value.bytes())? {
-        TextOrFile::File(path) => Some(ParsedHeader::File(path)),
+        TextOrFile::File(path) => Some(ParsedHeaderOption::File(path)),
         TextOrFile::Text(text) => {
             let field = header_field::parse(&text)?;
             if field.is_none() {
                 args.warn(format!("a {option} value does not look like a header; it is left out"));
             }
-            field.map(ParsedHeader::Field)
+            field.map(ParsedHeaderOption::Field)
         }
     })
 }

@@ -1,10 +1,10 @@
 //! Parses the values of `-H`, and refuses characters that must not be part of a request.
 
 use haul_policy::auth::AllowedAuthSchemes;
-use haul_policy::field::{is_token, is_value};
+use haul_policy::field_syntax::{is_token, is_value};
 
-use crate::plan::FieldArg;
-use crate::usage_error::UsageReason;
+use crate::plan::HeaderArg;
+use crate::usage_error::UsageErrorReason;
 
 /// The empty set of authentication schemes, to which `--basic`, `--digest` and similar options add
 /// one.
@@ -12,15 +12,15 @@ pub(super) const NONE: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, d
 
 /// Returns an error if the bytes contain CR, LF or NUL, with which a value could inject another
 /// field or request (RFC 9110 section 5.5).
-pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageReason> {
+pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageErrorReason> {
     match is_value(bytes) {
         true => Ok(()),
-        false => Err(UsageReason::bad_use("the value holds CR, LF or NUL")),
+        false => Err(UsageErrorReason::bad_use("the value holds CR, LF or NUL")),
     }
 }
 
 /// Parses `Name: value`, `Name:` or `Name;`. Returns `None` for a text of any other form.
-pub(crate) fn parse(text: &[u8]) -> Result<Option<FieldArg>, UsageReason> {
+pub(crate) fn parse(text: &[u8]) -> Result<Option<HeaderArg>, UsageErrorReason> {
     refuse_controls(text)?;
     let text = text.trim_ascii();
     let Some(at) = text.iter().position(|byte| matches!(byte, b':' | b';')) else {
@@ -32,13 +32,13 @@ pub(crate) fn parse(text: &[u8]) -> Result<Option<FieldArg>, UsageReason> {
     }
     let (name, value) = (&text[..at], text[at + 1..].trim_ascii());
     if !is_token(name) {
-        return Err(UsageReason::bad_use("a header's name is a token, RFC 9110 section 5.1"));
+        return Err(UsageErrorReason::bad_use("a header's name is a token, RFC 9110 section 5.1"));
     }
     let name = String::from_utf8_lossy(name).into_owned();
     Ok(match (text[at], value.is_empty()) {
-        (b':', true) => Some(FieldArg::Remove { name }),
-        (b':', false) => Some(FieldArg::Set { name, value: value.to_vec() }),
-        (_, true) => Some(FieldArg::Empty { name }),
+        (b':', true) => Some(HeaderArg::Remove { name }),
+        (b':', false) => Some(HeaderArg::Set { name, value: value.to_vec() }),
+        (_, true) => Some(HeaderArg::Empty { name }),
         (_, false) => None,
     })
 }
@@ -50,10 +50,10 @@ mod tests {
     #[test]
     fn header_sets_removes_or_empties_a_field() {
         let name = || "X-A".to_owned();
-        let set = FieldArg::Set { name: name(), value: b"b: c;".to_vec() };
+        let set = HeaderArg::Set { name: name(), value: b"b: c;".to_vec() };
         assert_eq!(parse(b"X-A:  b: c; "), Ok(Some(set)));
-        assert_eq!(parse(b"X-A: \t"), Ok(Some(FieldArg::Remove { name: name() })));
-        assert_eq!(parse(b"X-A;"), Ok(Some(FieldArg::Empty { name: name() })));
+        assert_eq!(parse(b"X-A: \t"), Ok(Some(HeaderArg::Remove { name: name() })));
+        assert_eq!(parse(b"X-A;"), Ok(Some(HeaderArg::Empty { name: name() })));
         assert_eq!(parse(b"X-A; b"), Ok(None));
         assert_eq!(parse(b"X-A"), Ok(None));
         for none in [&b""[..], b":", b": c", b";", b" : c"] {
@@ -64,10 +64,10 @@ mod tests {
     #[test]
     fn header_with_line_breaks_is_refused() {
         for bad in [&b"A: b\r\nEvil: 1"[..], b"A: b\n", b"A: b\rc", b"A: b\0"] {
-            assert!(matches!(parse(bad), Err(UsageReason::BadUse(_))), "{bad:?}");
+            assert!(matches!(parse(bad), Err(UsageErrorReason::BadUse(_))), "{bad:?}");
         }
         for bad in [&b"A b: c"[..], b"A\x7f: c", b"\xc3\xa4: c"] {
-            assert!(matches!(parse(bad), Err(UsageReason::BadUse(_))), "{bad:?}");
+            assert!(matches!(parse(bad), Err(UsageErrorReason::BadUse(_))), "{bad:?}");
         }
     }
 }

@@ -21,7 +21,7 @@ impl Flag for HelpFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let subject = value.text()?;
         let subject = (!subject.is_empty()).then(|| subject.to_owned());
         args.info = Some(InfoOption::Help(subject));

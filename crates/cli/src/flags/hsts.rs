@@ -22,7 +22,7 @@ impl Flag for HstsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().hsts = store(value)?;
         Ok(())
     }
@@ -30,7 +30,7 @@ impl Flag for HstsFlag {
 
 /// Parses the value of `--hsts` or `--alt-svc`: a file name, or an empty text, which stands for
 /// memory.
-pub(super) fn store(value: FlagValue<'_>) -> Result<StateFileArg, UsageReason> {
+pub(super) fn store(value: FlagValue<'_>) -> Result<StateFileArg, UsageErrorReason> {
     match value.bytes() {
         b"" => Ok(StateFileArg::Memory),
         _ => value.path().map(StateFileArg::File),

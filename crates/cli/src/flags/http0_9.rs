@@ -20,7 +20,7 @@ impl Flag for Http09Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.deviations.http09 = value.on();
         Ok(())
     }

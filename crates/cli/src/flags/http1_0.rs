@@ -20,7 +20,7 @@ impl Flag for Http10Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = value;
         args.transfer().http_version = HttpVersion::Http10;
         Ok(())

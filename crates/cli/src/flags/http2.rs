@@ -21,7 +21,7 @@ impl Flag for Http2Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = value;
         args.transfer().http_version = HttpVersion::Any;
         Ok(())

@@ -21,7 +21,7 @@ impl Flag for IgnoreContentLengthFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.deviations.ignore_length = value.on();
         Ok(())
     }

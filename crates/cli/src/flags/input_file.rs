@@ -20,7 +20,7 @@ impl Flag for InputFileFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let file = value.content()?;
         args.group().urls.push_input_file(file);
         Ok(())

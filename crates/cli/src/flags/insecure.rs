@@ -20,7 +20,7 @@ impl Flag for InsecureFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().tls.options.verify = !value.on();
         Ok(())
     }

@@ -20,12 +20,12 @@ impl Flag for InterfaceFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().interface = match value.text()? {
-            "" if args.global.persona.is_curl() => return Err(UsageReason::Blank),
+            "" if args.global.persona.is_curl() => return Err(UsageErrorReason::Blank),
             "" => None,
             text if is_interface(text) => Some(text.to_owned()),
-            _ => return Err(UsageReason::bad_use("expected NAME, if!NAME, host!NAME or ifhost!DEVICE!HOST")),
+            _ => return Err(UsageErrorReason::bad_use("expected NAME, if!NAME, host!NAME or ifhost!DEVICE!HOST")),
         };
         Ok(())
     }

@@ -58,7 +58,7 @@ impl Flag for IpTosFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let name = value.content()?;
         let service = match NAMES.binary_search_by(|(known, _)| (*known).cmp(name)) {
             Ok(at) => NAMES[at].1,

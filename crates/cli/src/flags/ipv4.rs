@@ -20,7 +20,7 @@ impl Flag for Ipv4Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = value;
         args.transfer().options.family = AddressFamily::V4;
         Ok(())

@@ -1,7 +1,7 @@
 //! The option `--json`: sends this JSON text as the content of a POST.
 
 use super::prelude::*;
-use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
+use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct JsonFlag;
 
@@ -21,9 +21,9 @@ impl Flag for JsonFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(ParsedData { kind: DataKind::Json, name: None, text });
+        args.request().data.push(ParsedDataOption { kind: DataOptionKind::Json, name: None, text });
         Ok(())
     }
 }

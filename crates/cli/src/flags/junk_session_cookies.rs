@@ -20,7 +20,7 @@ impl Flag for JunkSessionCookiesFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().cookies.junk_session = value.on();
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Flag for KeepaliveFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().keepalive = value.on().then(KeepaliveArgs::default);
         Ok(())
     }

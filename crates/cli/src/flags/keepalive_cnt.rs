@@ -25,7 +25,7 @@ impl Flag for KeepaliveCntFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let count = value.number_in(0, MAX)?;
         if let Some(keepalive) = &mut args.transfer().keepalive {
             keepalive.count = match count {

@@ -20,7 +20,7 @@ impl Flag for KeepaliveIntvlFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let interval = seconds(value)?;
         if let Some(keepalive) = &mut args.transfer().keepalive {
             keepalive.interval = interval;

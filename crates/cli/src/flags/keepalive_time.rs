@@ -25,7 +25,7 @@ impl Flag for KeepaliveTimeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let time = seconds(value)?;
         if let Some(keepalive) = &mut args.transfer().keepalive {
             keepalive.time = time.unwrap_or(KeepaliveArgs::default().time);
@@ -35,7 +35,7 @@ impl Flag for KeepaliveTimeFlag {
 }
 
 /// Parses a keepalive time in seconds. Returns `None` for 0, which stands for the default.
-pub(super) fn seconds(value: FlagValue<'_>) -> Result<Option<Duration>, UsageReason> {
+pub(super) fn seconds(value: FlagValue<'_>) -> Result<Option<Duration>, UsageErrorReason> {
     let seconds = value.number_in(0, MAX)?;
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }

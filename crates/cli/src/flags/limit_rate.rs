@@ -20,7 +20,7 @@ impl Flag for LimitRateFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let limit = value.size()?;
         args.transfer().options.limit_rate = (limit > 0).then_some(limit);
         Ok(())

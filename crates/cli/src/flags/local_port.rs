@@ -21,9 +21,9 @@ impl Flag for LocalPortFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.connect.local_ports =
-            Some(parse(value.text()?).ok_or(UsageReason::bad_use("expected PORT or FIRST-LAST"))?);
+            Some(parse(value.text()?).ok_or(UsageErrorReason::bad_use("expected PORT or FIRST-LAST"))?);
         Ok(())
     }
 }

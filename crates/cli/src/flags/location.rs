@@ -20,7 +20,7 @@ impl Flag for LocationFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         override_follow(args);
         args.transfer().options.redirects.follow = value.on();
         Ok(())

@@ -22,7 +22,7 @@ impl Flag for LocationTrustedFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         override_follow(args);
         let redirects = &mut args.transfer().options.redirects;
         redirects.location_trusted = value.on();

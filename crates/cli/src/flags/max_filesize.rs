@@ -20,7 +20,7 @@ impl Flag for MaxFilesizeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let limit = value.size()?;
         args.transfer().options.max_size = (limit > 0).then_some(limit);
         Ok(())

@@ -22,7 +22,7 @@ impl Flag for MaxMemoryFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.max_memory = value.size()?;
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Flag for MaxRedirsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.redirects.max = match value.bytes() {
             b"-1" => u32::MAX,
             _ => u32::try_from(value.number()?).unwrap_or(u32::MAX),

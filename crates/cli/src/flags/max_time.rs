@@ -23,7 +23,7 @@ impl Flag for MaxTimeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let limit = value.seconds_for(args.global.persona)?;
         args.transfer().max_time = (!limit.is_zero()).then_some(limit);
         Ok(())

@@ -239,7 +239,7 @@ mod prelude {
     pub(super) use super::{Flag, FlagSpec, FlagSyntax, HelpCategory};
     pub(super) use crate::flag_value::FlagValue;
     pub(super) use crate::parsed_args::ParsedArgs;
-    pub(super) use crate::usage_error::UsageReason;
+    pub(super) use crate::usage_error::UsageErrorReason;
 }
 
 /// Every flag, sorted by long name.

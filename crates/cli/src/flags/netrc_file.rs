@@ -19,7 +19,7 @@ impl Flag for NetrcFileFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().netrc_file = Some(value.path()?);
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for NetrcOptionalFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().netrc_optional = value.on();
         Ok(())
     }

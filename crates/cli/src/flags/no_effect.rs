@@ -11,7 +11,7 @@ impl Flag for NoEffectFlag {
         self.0
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = (value, args);
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Flag for NoproxyFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().no_proxy = Some(value.text()?.to_owned());
         Ok(())
     }

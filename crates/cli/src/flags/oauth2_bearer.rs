@@ -22,9 +22,9 @@ impl Flag for Oauth2BearerFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let token = value.content()?.as_bytes();
-        bearer(token).map_err(|_| UsageReason::bad_use("a token is visible ASCII"))?;
+        bearer(token).map_err(|_| UsageErrorReason::bad_use("a token is visible ASCII"))?;
         args.request().bearer = Some(Secret::new(token));
         Ok(())
     }

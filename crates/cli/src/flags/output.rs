@@ -28,10 +28,10 @@ impl Flag for OutputFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let output = match value.bytes() {
             b"-" => plan::OutputArg::Stdout,
-            name if !name.is_empty() && names_directory(name) => return Err(UsageReason::Directory),
+            name if !name.is_empty() && names_directory(name) => return Err(UsageErrorReason::Directory),
             _ => plan::OutputArg::File(value.path()?.into_os_string()),
         };
         args.push_output(output);

@@ -19,7 +19,7 @@ impl Flag for OutputDirFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.group().output_dir = Some(value.path()?);
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Flag for ParallelMaxHostFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.parallel_max_host = match value.number() {
             // To curl that is no limit.
             Ok(0 | 65_536..) if args.global.persona.is_curl() => usize::MAX,

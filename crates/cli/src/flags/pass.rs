@@ -21,9 +21,9 @@ impl Flag for PassFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         if value.bytes().is_empty() && args.global.persona.is_curl() {
-            return Err(UsageReason::Blank);
+            return Err(UsageErrorReason::Blank);
         }
         args.transfer().tls.client.passphrase = Some(Secret::new(value.bytes()));
         Ok(())

@@ -20,7 +20,7 @@ impl Flag for PinnedpubkeyFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().tls.pins = Some(value.content()?.to_owned());
         Ok(())
     }

@@ -24,7 +24,7 @@ impl Flag for PipelineFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let most = value.number_in(1, 1000)?;
         args.global.pipeline = most as usize;
         Ok(())

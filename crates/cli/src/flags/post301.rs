@@ -20,7 +20,7 @@ impl Flag for Post301Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.redirects.post301 = value.on();
         Ok(())
     }

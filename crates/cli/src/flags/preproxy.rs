@@ -1,7 +1,7 @@
 //! The option `--preproxy`: connects to the proxy through this SOCKS proxy.
 
 use super::prelude::*;
-use crate::resolve::credentials::refuse_proxy;
+use crate::build_plan::credentials::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct PreproxyFlag;
@@ -23,10 +23,10 @@ impl Flag for PreproxyFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4).map_err(refuse_proxy)?;
         if !proxy.kind().is_socks() {
-            return Err(UsageReason::bad_use("a SOCKS proxy is expected"));
+            return Err(UsageErrorReason::bad_use("a SOCKS proxy is expected"));
         }
         args.proxy().preproxy = Some(proxy);
         Ok(())

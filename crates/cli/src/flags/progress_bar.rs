@@ -20,7 +20,7 @@ impl Flag for ProgressBarFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.progress_bar = value.on();
         Ok(())
     }

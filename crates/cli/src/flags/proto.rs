@@ -24,21 +24,21 @@ impl Flag for ProtoFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().redirect.protocols = read(value, args)?;
         Ok(())
     }
 }
 
 /// Parses a list of schemes, such as `=https` or `-http`.
-pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<ProtocolSet, UsageReason> {
+pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<ProtocolSet, UsageErrorReason> {
     if value.bytes().is_empty() && args.global.persona.is_curl() {
         return Ok(ProtocolSet::default());
     }
     ProtocolSet::default().with(value.content()?).map_err(|error| match error {
         ProtocolListError::Unknown(word) => {
-            UsageReason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes())))
+            UsageErrorReason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes())))
         }
-        ProtocolListError::Nothing => UsageReason::bad_use("no protocol is left"),
+        ProtocolListError::Nothing => UsageErrorReason::bad_use("no protocol is left"),
     })
 }

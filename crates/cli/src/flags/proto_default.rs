@@ -20,7 +20,7 @@ impl Flag for ProtoDefaultFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let is_curl = args.global.persona.is_curl();
         let redirect = &mut args.transfer().redirect;
         redirect.default_file = false;
@@ -28,7 +28,7 @@ impl Flag for ProtoDefaultFlag {
             "http" => redirect.default_scheme = Scheme::Http,
             "https" => redirect.default_scheme = Scheme::Https,
             "file" if is_curl => redirect.default_file = true,
-            _ => return Err(UsageReason::Protocol),
+            _ => return Err(UsageErrorReason::Protocol),
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Flag for ProtoRedirFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().redirect.redirected = read(value, args)?;
         Ok(())
     }

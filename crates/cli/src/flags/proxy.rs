@@ -1,7 +1,7 @@
 //! The option `--proxy` (`-x`): uses this proxy.
 
 use super::prelude::*;
-use crate::resolve::credentials::refuse_proxy;
+use crate::build_plan::credentials::refuse_proxy;
 use haul_policy::proxy;
 
 pub(super) struct ProxyFlag;
@@ -24,7 +24,7 @@ impl Flag for ProxyFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().proxy = Some(match value.text()? {
             "" => None,
             text => Some(proxy::Proxy::parse(text).map_err(refuse_proxy)?),

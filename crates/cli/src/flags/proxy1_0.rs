@@ -1,7 +1,7 @@
 //! The option `--proxy1.0`: uses this HTTP proxy, and sends it `CONNECT` as HTTP/1.0.
 
 use super::prelude::*;
-use crate::resolve::credentials::refuse_proxy;
+use crate::build_plan::credentials::refuse_proxy;
 use haul_policy::proxy::Proxy;
 
 pub(super) struct Proxy10Flag;
@@ -21,7 +21,7 @@ impl Flag for Proxy10Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().http10 = true;
         args.proxy().proxy = Some(Some(Proxy::parse(value.content()?).map_err(refuse_proxy)?));
         Ok(())

@@ -21,7 +21,7 @@ impl Flag for ProxyAnyauthFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().allowed = value.on().then_some(AllowedAuthSchemes::ANY);
         Ok(())
     }

@@ -20,12 +20,12 @@ impl Flag for ProxyCaNativeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         // curl with OpenSSL trusts them only where this is on.
         if !value.on() && !args.global.persona.is_curl() {
             let text =
                 "the system's certificates are trusted unless --proxy-cacert or --proxy-capath takes their place";
-            return Err(UsageReason::bad_use(text));
+            return Err(UsageErrorReason::bad_use(text));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Flag for ProxyCacertFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.options.ca_file = Some(value.path()?);
         Ok(())
     }

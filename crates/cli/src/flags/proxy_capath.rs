@@ -19,7 +19,7 @@ impl Flag for ProxyCapathFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.options.ca_path = Some(value.path()?);
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Flag for ProxyCertFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let (path, passphrase) = super::cert::split(value.bytes())?;
         let client = &mut args.proxy().tls.client;
         client.certificate = Some(path);

@@ -20,7 +20,7 @@ impl Flag for ProxyCertTypeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.client.format = super::cert_type::format(value)?;
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for ProxyCiphersFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.options.tls12_ciphers = Some(names(value.content()?));
         Ok(())
     }

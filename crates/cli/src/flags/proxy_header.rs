@@ -21,7 +21,7 @@ impl Flag for ProxyHeaderFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         if let Some(header) = read(value, args, "--proxy-header")? {
             args.proxy().fields.push(header);
         }

@@ -20,7 +20,7 @@ impl Flag for ProxyInsecureFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.options.verify = !value.on();
         Ok(())
     }

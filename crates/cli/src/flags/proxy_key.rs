@@ -19,7 +19,7 @@ impl Flag for ProxyKeyFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.client.key = Some(value.path()?);
         Ok(())
     }

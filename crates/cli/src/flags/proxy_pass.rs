@@ -21,7 +21,7 @@ impl Flag for ProxyPassFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.client.passphrase = Some(Secret::new(value.bytes()));
         Ok(())
     }

@@ -19,7 +19,7 @@ impl Flag for ProxyPinnedpubkeyFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.pins = Some(value.content()?.to_owned());
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for ProxyTls13CiphersFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().tls.options.tls13_ciphers = Some(names(value.content()?));
         Ok(())
     }

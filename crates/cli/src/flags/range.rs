@@ -21,7 +21,7 @@ impl Flag for RangeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let mut range = value.content()?.to_owned();
         refuse_controls(range.as_bytes())?;
         if !range.is_empty() && range.bytes().all(|byte| byte.is_ascii_digit()) {

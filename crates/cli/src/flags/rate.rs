@@ -23,7 +23,7 @@ impl Flag for RateFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.pace = Some(pace(value.content()?)?);
         Ok(())
     }
@@ -31,8 +31,8 @@ impl Flag for RateFlag {
 
 /// Parses `N[/[M]UNIT]`, where the default unit is one hour. Returns the shortest time between the
 /// starts of two transfers.
-fn pace(text: &str) -> Result<Duration, UsageReason> {
-    let bad = || UsageReason::bad_use("expected N/UNIT, with s, m, h or d");
+fn pace(text: &str) -> Result<Duration, UsageErrorReason> {
+    let bad = || UsageErrorReason::bad_use("expected N/UNIT, with s, m, h or d");
     let (count, unit) = text.split_once('/').unwrap_or((text, "h"));
     let count: u64 = count.parse().map_err(|_| bad())?;
     let digits = unit.len() - unit.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -44,7 +44,7 @@ fn pace(text: &str) -> Result<Duration, UsageReason> {
         "d" => 86_400,
         _ => return Err(bad()),
     };
-    let millis = times.checked_mul(seconds * 1000).ok_or(UsageReason::TooLarge)?;
+    let millis = times.checked_mul(seconds * 1000).ok_or(UsageErrorReason::TooLarge)?;
     millis.checked_div(count).map(Duration::from_millis).ok_or_else(bad)
 }
 

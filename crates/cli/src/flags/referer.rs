@@ -21,7 +21,7 @@ impl Flag for RefererFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = value.bytes();
         refuse_controls(text)?;
         let (url, auto) = match text.strip_suffix(b";auto") {

@@ -23,7 +23,7 @@ impl Flag for RemoteHeaderNameFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.group().remote_header_name = value.on();
         Ok(())
     }

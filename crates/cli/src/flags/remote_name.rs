@@ -23,7 +23,7 @@ impl Flag for RemoteNameFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let output = match value.on() {
             true => OutputArg::RemoteName,
             // Nothing for curl to undo: the place stays free for an output that follows.

@@ -20,7 +20,7 @@ impl Flag for RemoteTimeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.group().remote_time = value.on();
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for RemoveOnErrorFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.group().remove_on_error = value.on();
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The option `--request` (`-X`): sets the request method.
 
-use haul_policy::field::is_token;
+use haul_policy::field_syntax::is_token;
 
 use super::prelude::*;
 
@@ -22,10 +22,10 @@ impl Flag for RequestFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let method = value.content()?;
         if !is_token(method.as_bytes()) {
-            return Err(UsageReason::bad_use("a method is a token, RFC 9110 section 9.1"));
+            return Err(UsageErrorReason::bad_use("a method is a token, RFC 9110 section 9.1"));
         }
         args.request().method = Some(method.to_owned());
         Ok(())

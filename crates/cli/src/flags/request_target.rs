@@ -21,7 +21,7 @@ impl Flag for RequestTargetFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let target = value.content()?;
         refuse_controls(target.as_bytes())?;
         args.request().request_target = Some(target.to_owned());

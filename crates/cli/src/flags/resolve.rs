@@ -24,13 +24,13 @@ impl Flag for ResolveFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = value.text()?;
         // As by curl: a script's variable may hold nothing.
         if text.is_empty() && args.global.persona.is_curl() {
             return Ok(());
         }
-        let form = UsageReason::BadSyntax("[+]HOST:PORT:ADDRESS[,ADDRESS]... or -HOST:PORT");
+        let form = UsageErrorReason::BadSyntax("[+]HOST:PORT:ADDRESS[,ADDRESS]... or -HOST:PORT");
         args.transfer().resolve.push(parse(text).ok_or(form)?);
         Ok(())
     }

@@ -25,7 +25,7 @@ impl Flag for RetryFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.retry.max = value.number_in(0, u64::from(u32::MAX))? as u32;
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for RetryAllErrorsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.retry.all_errors = value.on();
         Ok(())
     }

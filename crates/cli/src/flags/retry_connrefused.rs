@@ -19,7 +19,7 @@ impl Flag for RetryConnrefusedFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.retry.connrefused = value.on();
         Ok(())
     }

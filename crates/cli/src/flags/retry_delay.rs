@@ -20,7 +20,7 @@ impl Flag for RetryDelayFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let delay = value.seconds_for(args.global.persona)?;
         args.transfer().options.retry.delay = (!delay.is_zero()).then_some(delay);
         Ok(())

@@ -20,7 +20,7 @@ impl Flag for RetryMaxTimeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let limit = value.seconds_for(args.global.persona)?;
         args.transfer().options.retry.max_time = (!limit.is_zero()).then_some(limit);
         Ok(())

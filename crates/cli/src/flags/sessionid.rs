@@ -20,7 +20,7 @@ impl Flag for SessionidFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().tls.options.resume = value.on();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The option `--socks4`: uses this SOCKS4 proxy.
 
 use super::prelude::*;
-use crate::resolve::credentials::refuse_proxy;
+use crate::build_plan::credentials::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks4Flag;
@@ -22,7 +22,7 @@ impl Flag for Socks4Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

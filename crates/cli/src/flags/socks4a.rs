@@ -1,7 +1,7 @@
 //! The option `--socks4a`: uses this SOCKS4a proxy, which resolves host names.
 
 use super::prelude::*;
-use crate::resolve::credentials::refuse_proxy;
+use crate::build_plan::credentials::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks4aFlag;
@@ -21,7 +21,7 @@ impl Flag for Socks4aFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4a).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

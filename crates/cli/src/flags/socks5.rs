@@ -1,7 +1,7 @@
 //! The option `--socks5`: uses this SOCKS5 proxy.
 
 use super::prelude::*;
-use crate::resolve::credentials::refuse_proxy;
+use crate::build_plan::credentials::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks5Flag;
@@ -21,7 +21,7 @@ impl Flag for Socks5Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks5).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

@@ -1,7 +1,7 @@
 //! The option `--socks5-hostname`: uses this SOCKS5 proxy, which resolves host names.
 
 use super::prelude::*;
-use crate::resolve::credentials::refuse_proxy;
+use crate::build_plan::credentials::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks5HostnameFlag;
@@ -22,7 +22,7 @@ impl Flag for Socks5HostnameFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks5h).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::flag_value::FlagValue;
 use crate::parsed_args::ParsedArgs;
-use crate::usage_error::UsageReason;
+use crate::usage_error::UsageErrorReason;
 
 /// An option of the command line.
 pub trait Flag: Sync {
@@ -11,7 +11,7 @@ pub trait Flag: Sync {
     fn spec(&self) -> &'static FlagSpec;
 
     /// Stores the value in `args`, or returns the reason why it is refused.
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason>;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason>;
 }
 
 /// The names and the documentation of a flag.

@@ -25,7 +25,7 @@ impl Flag for SpeedLimitFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let limit = value.number()?;
         let slowest = &mut args.transfer().speed_limit;
         slowest.bytes_per_second = limit;

@@ -23,7 +23,7 @@ impl Flag for SpeedTimeFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let time = value.number_in(0, SECONDS_MAX)?;
         let slowest = &mut args.transfer().speed_limit;
         slowest.time = Duration::from_secs(time);

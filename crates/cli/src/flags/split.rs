@@ -22,7 +22,7 @@ impl Flag for SplitFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let most = value.number_in(1, 256)?;
         args.transfer().split = Some(most as usize);
         Ok(())

@@ -21,11 +21,11 @@ impl Flag for StatsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.stats = Some(match value.bytes() {
             b"" | b"text" => StatsFormat::Text,
             b"json" => StatsFormat::Json,
-            _ => return Err(UsageReason::bad_use("the formats are text and json")),
+            _ => return Err(UsageErrorReason::bad_use("the formats are text and json")),
         });
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for SuppressConnectHeadersFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.proxy().suppress_connect_headers = value.on();
         Ok(())
     }

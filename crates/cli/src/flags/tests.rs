@@ -5,15 +5,15 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::*;
+use crate::build_plan::resolve;
 use crate::file_access::FileAccess;
 use crate::parse::parse;
-use crate::resolve::resolve;
 
 /// A [`FileAccess`] in which every file exists. Each contains a harmless line, which is valid as a
 /// config line, as a header field and as data.
-struct AnyFile;
+struct AnyFileAccess;
 
-impl FileAccess for AnyFile {
+impl FileAccess for AnyFileAccess {
     fn open(&mut self, _: &Path) -> io::Result<Box<dyn Read>> {
         Ok(Box::new(&b"url: http://example.com/"[..]))
     }
@@ -100,10 +100,10 @@ fn flag_examples_use_their_flag_and_parse() {
         };
         assert!(words.iter().any(|word| long(word) || short(word)), "{}", spec.example);
         let args = words[1..].iter().map(Into::into);
-        let low = parse(args, &mut AnyFile).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
+        let low = parse(args, &mut AnyFileAccess).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
         assert_eq!(low.warnings, [""; 0], "{}", spec.example);
         if low.info.is_none() && low.agent_command.is_none() {
-            let plan = resolve(low, &mut AnyFile);
+            let plan = resolve(low, &mut AnyFileAccess);
             let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", spec.example));
             assert_eq!(plan.warnings, [""; 0], "{}", spec.example);
         }
@@ -116,7 +116,7 @@ fn flag_examples_use_their_flag_and_parse() {
 fn write_out_manual_has_every_variable() {
     let doc = find_long(b"write-out").expect("-w").spec().doc;
     let words: Vec<_> = doc.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
-    for (name, _) in crate::write_out::Variable::NAMES {
+    for (name, _) in crate::write_out::WriteOutVariable::NAMES {
         let name = name.strip_prefix("url.").or(name.strip_prefix("urle.")).unwrap_or(name);
         assert!(words.contains(&name), "{name}");
     }

@@ -1,6 +1,6 @@
 //! The option `--then`: fetches a URL for each value that `--extract` found.
 
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
 
 use super::prelude::*;
 
@@ -26,10 +26,11 @@ impl Flag for ThenFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let template = UrlTemplate::parse(value.content()?).map_err(|flaw| UsageReason::bad_use(flaw.to_string()))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        let template =
+            UrlTemplate::parse(value.content()?).map_err(|flaw| UsageErrorReason::bad_use(flaw.to_string()))?;
         if args.stage().extract.is_empty() {
-            return Err(UsageReason::bad_use("there is no --extract before it to take matches from"));
+            return Err(UsageErrorReason::bad_use("there is no --extract before it to take matches from"));
         }
         args.next_stage(template);
         Ok(())

@@ -20,7 +20,7 @@ impl Flag for ThreadsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let most = value.number_in(1, 1024)?;
         args.global.threads = Some(most as usize);
         Ok(())

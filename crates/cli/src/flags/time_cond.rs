@@ -21,7 +21,7 @@ impl Flag for TimeCondFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         if value.bytes().is_empty() && args.global.persona.is_curl() {
             args.request().time_cond = None;
             return Ok(());

@@ -21,11 +21,11 @@ impl Flag for TlsMaxFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().tls.options.max_version = match value.content()? {
             "default" | "1.3" => TlsVersion::V1_3,
             "1.2" => TlsVersion::V1_2,
-            _ => return Err(UsageReason::bad_use("expected default, 1.2 or 1.3")),
+            _ => return Err(UsageErrorReason::bad_use("expected default, 1.2 or 1.3")),
         };
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Flag for Tlsv1Flag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = value;
         args.transfer().tls.options.min_version = TlsVersion::V1_2;
         Ok(())

@@ -1,7 +1,7 @@
 //! The option `--trace`: writes all traffic to this file, as hexadecimal digits and text.
 
 use super::prelude::*;
-use crate::plan::TraceForm;
+use crate::plan::TraceFormat;
 
 pub(super) struct TraceFlag;
 
@@ -21,9 +21,9 @@ impl Flag for TraceFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let file = value.path()?;
-        args.global.trace.form = TraceForm::Hex;
+        args.global.trace.form = TraceFormat::Hex;
         args.global.trace.file = Some(file);
         Ok(())
     }

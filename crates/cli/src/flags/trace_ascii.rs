@@ -1,7 +1,7 @@
 //! The option `--trace-ascii`: writes all traffic to this file, as text.
 
 use super::prelude::*;
-use crate::plan::TraceForm;
+use crate::plan::TraceFormat;
 
 pub(super) struct TraceAsciiFlag;
 
@@ -20,9 +20,9 @@ impl Flag for TraceAsciiFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let file = value.path()?;
-        args.global.trace.form = TraceForm::Ascii;
+        args.global.trace.form = TraceFormat::Ascii;
         args.global.trace.file = Some(file);
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for TraceConfigFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let trace = &mut args.global.trace;
         for word in value.content()?.split([',', ' ']).filter(|word| !word.is_empty()) {
             let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));

@@ -21,7 +21,7 @@ impl Flag for TraceIdsFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.global.trace.ids = value.on();
         Ok(())
     }

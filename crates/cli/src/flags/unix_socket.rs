@@ -21,7 +21,7 @@ impl Flag for UnixSocketFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.connect.unix_socket = Some(UnixSocketAddress::Path(value.path()?));
         Ok(())
     }

@@ -23,7 +23,7 @@ impl Flag for UploadFileFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let upload = match value.bytes() {
             b"" => UploadArg::Nothing,
             b"-" => UploadArg::Stdin { interleave: false },

@@ -21,10 +21,10 @@ impl Flag for UrlFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = url_list::as_text(value.bytes());
         match text.strip_prefix('@') {
-            Some("") => return Err(UsageReason::Blank),
+            Some("") => return Err(UsageErrorReason::Blank),
             Some(file) => {
                 // In curl, each URL of the file pairs with its own -o and -T.
                 if args.global.persona.is_curl() {
@@ -33,7 +33,7 @@ impl Flag for UrlFlag {
                     args.group().urls.push_input_file(file);
                 }
             }
-            None if text.is_empty() && args.global.persona.is_curl() => return Err(UsageReason::Blank),
+            None if text.is_empty() && args.global.persona.is_curl() => return Err(UsageErrorReason::Blank),
             None => args.group().urls.push_url(&text),
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The option `--url-query`: adds data to the query of the URL.
 
 use super::prelude::*;
-use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
+use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct UrlQueryFlag;
 
@@ -21,11 +21,11 @@ impl Flag for UrlQueryFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let text = value.bytes();
         let data = match text.strip_prefix(b"+") {
-            Some(raw) => ParsedData { kind: DataKind::Raw, name: None, text: TextOrFile::Text(raw.into()) },
-            None => ParsedData::url_encode(text)?,
+            Some(raw) => ParsedDataOption { kind: DataOptionKind::Raw, name: None, text: TextOrFile::Text(raw.into()) },
+            None => ParsedDataOption::url_encode(text)?,
         };
         args.request().query.push(data);
         Ok(())

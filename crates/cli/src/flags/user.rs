@@ -2,7 +2,7 @@
 
 use super::header_field::refuse_controls;
 use super::prelude::*;
-use crate::parsed_args::ParsedUser;
+use crate::parsed_args::ParsedUserOption;
 use haul_policy::auth::Credentials;
 
 pub(super) struct UserFlag;
@@ -25,15 +25,15 @@ impl Flag for UserFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.request().user = Some(user(value)?);
         Ok(())
     }
 }
 
 /// Parses `USER` or `USER:PASSWORD`, the value of `-u` or `-U`.
-pub(super) fn user(value: FlagValue<'_>) -> Result<ParsedUser, UsageReason> {
+pub(super) fn user(value: FlagValue<'_>) -> Result<ParsedUserOption, UsageErrorReason> {
     refuse_controls(value.bytes())?;
     let (user, password) = Credentials::split(value.bytes());
-    Ok(ParsedUser { user: user.to_vec(), password: password.map(<[u8]>::to_vec) })
+    Ok(ParsedUserOption { user: user.to_vec(), password: password.map(<[u8]>::to_vec) })
 }

@@ -20,7 +20,7 @@ impl Flag for UserAgentFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         refuse_controls(value.bytes())?;
         args.request().user_agent = Some(value.bytes().to_vec());
         Ok(())

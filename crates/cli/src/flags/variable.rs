@@ -22,7 +22,7 @@ impl Flag for VariableFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.variable = Some(value.bytes().to_vec());
         Ok(())
     }

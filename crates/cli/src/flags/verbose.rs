@@ -1,7 +1,7 @@
 //! The option `--verbose` (`-v`): prints the heads of requests and responses.
 
 use super::prelude::*;
-use crate::plan::TraceForm;
+use crate::plan::TraceFormat;
 
 pub(super) struct VerboseFlag;
 
@@ -21,8 +21,8 @@ impl Flag for VerboseFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.global.trace.form = if value.on() { TraceForm::Lines } else { TraceForm::Off };
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        args.global.trace.form = if value.on() { TraceFormat::Lines } else { TraceFormat::Off };
         args.global.trace.file = None;
         Ok(())
     }

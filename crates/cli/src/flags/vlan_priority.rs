@@ -20,7 +20,7 @@ impl Flag for VlanPriorityFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.transfer().options.connect.priority = Some(value.number_in(0, 7)? as u8);
         Ok(())
     }

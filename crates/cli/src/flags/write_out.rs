@@ -34,7 +34,7 @@ impl Flag for WriteOutFlag {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         args.stage().write_out = Some(TextOrFile::new(value.bytes())?);
         Ok(())
     }

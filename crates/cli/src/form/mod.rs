@@ -10,24 +10,24 @@
 //! quotes ends at `;`, and a file name also at `,`.
 //!
 //! ```
-//! use haul_cli::form::{ParsedContent, FormItem, parse};
+//! use haul_cli::form::{ParsedPartContent, ParsedFormOption, parse};
 //!
 //! let (item, warnings) = parse(b"doc=@a.txt;type=text/x-log").unwrap();
-//! let FormItem::Part(part) = item else { panic!("a file") };
+//! let ParsedFormOption::Part(part) = item else { panic!("a file") };
 //! assert_eq!(part.content_type.as_deref(), Some("text/x-log"));
-//! assert!(matches!(part.content, ParsedContent::File { .. }) && warnings.is_empty());
+//! assert!(matches!(part.content, ParsedPartContent::File { .. }) && warnings.is_empty());
 //! assert!(parse(b"no equals sign").is_err());
 //! ```
 
-mod encoder;
+mod part_encoder;
 mod value_scanner;
 
 use std::path::PathBuf;
 
 use crate::flags::header_field::refuse_controls;
-use crate::usage_error::UsageReason;
-pub use encoder::PartEncoder;
-use value_scanner::ValueScanner;
+use crate::usage_error::UsageErrorReason;
+pub use part_encoder::FormPartEncoder;
+use value_scanner::FormValueScanner;
 
 /// The greatest depth of nested lists (`=(`), which bounds recursion.
 const DEPTH_MAX: usize = 16;
@@ -35,54 +35,54 @@ const DEPTH_MAX: usize = 16;
 /// The form that the `-F` options describe, whose files have not been read yet. `Debug` shows only
 /// the number of parts, because their contents may be secrets.
 #[derive(Clone, Default)]
-pub struct ParsedForm {
+pub struct ParsedFormOptions {
     /// `--form-escape`: escapes quotes in field and file names with backslashes instead of
     /// percent-encoding.
     pub backslash: bool,
-    parts: Vec<ParsedPart>,
+    parts: Vec<ParsedFormPart>,
     /// The lists that `=(` has opened and `=)` has not closed yet, the outermost first.
-    open: Vec<ParsedPart>,
+    open: Vec<ParsedFormPart>,
 }
 
-impl std::fmt::Debug for ParsedForm {
+impl std::fmt::Debug for ParsedFormOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ParsedForm({} parts)", self.parts.len() + self.open.len())
+        write!(f, "ParsedFormOptions({} parts)", self.parts.len() + self.open.len())
     }
 }
 
-impl ParsedForm {
+impl ParsedFormOptions {
     /// Returns true if no `-F` was given.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.open.is_empty()
     }
 
     /// Adds the value of one `-F`: a part, or the beginning or end of a list.
-    pub fn push(&mut self, item: FormItem) -> Result<(), UsageReason> {
+    pub fn push(&mut self, item: ParsedFormOption) -> Result<(), UsageErrorReason> {
         match item {
-            FormItem::Part(part) => self.list().push(part),
-            FormItem::Open(_) if self.open.len() == DEPTH_MAX => {
-                return Err(UsageReason::bad_use("lists are nested too deeply"));
+            ParsedFormOption::Part(part) => self.list().push(part),
+            ParsedFormOption::Open(_) if self.open.len() == DEPTH_MAX => {
+                return Err(UsageErrorReason::bad_use("lists are nested too deeply"));
             }
-            FormItem::Open(part) => self.open.push(part),
-            FormItem::Close => match self.open.pop() {
+            ParsedFormOption::Open(part) => self.open.push(part),
+            ParsedFormOption::Close => match self.open.pop() {
                 Some(part) => self.list().push(part),
-                None => return Err(UsageReason::bad_use("\"=)\" without a \"=(\" before it")),
+                None => return Err(UsageErrorReason::bad_use("\"=)\" without a \"=(\" before it")),
             },
         }
         Ok(())
     }
 
     /// Returns the parts. Lists that are still open end here, as in curl.
-    pub fn into_parts(mut self) -> Vec<ParsedPart> {
+    pub fn into_parts(mut self) -> Vec<ParsedFormPart> {
         while let Some(part) = self.open.pop() {
             self.list().push(part);
         }
         self.parts
     }
 
-    fn list(&mut self) -> &mut Vec<ParsedPart> {
+    fn list(&mut self) -> &mut Vec<ParsedFormPart> {
         match self.open.last_mut() {
-            Some(ParsedPart { content: ParsedContent::List(parts), .. }) => parts,
+            Some(ParsedFormPart { content: ParsedPartContent::List(parts), .. }) => parts,
             _ => &mut self.parts,
         }
     }
@@ -90,18 +90,18 @@ impl ParsedForm {
 
 /// The parsed value of one `-F`. It does not implement `Debug`, because contents may be secrets.
 #[derive(Clone, PartialEq, Eq)]
-pub enum FormItem {
+pub enum ParsedFormOption {
     /// A part of the form: a field, or files under one field name.
-    Part(ParsedPart),
+    Part(ParsedFormPart),
     /// `=(`: begins a nested list. The parts of the next `-F` options belong to it.
-    Open(ParsedPart),
+    Open(ParsedFormPart),
     /// `=)`: ends the innermost open list.
     Close,
 }
 
 /// One part of a form. Its file has not been read yet.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ParsedPart {
+pub struct ParsedFormPart {
     /// The name of the field; `None` if it is empty.
     pub name: Option<Vec<u8>>,
     /// `;filename=`: the file name that is sent to the server.
@@ -109,28 +109,28 @@ pub struct ParsedPart {
     /// `;type=`: the media type.
     pub content_type: Option<String>,
     /// `;headers=`: further header lines, in order.
-    pub headers: Vec<ParsedHeaderLine>,
+    pub headers: Vec<ParsedPartHeaders>,
     /// `;encoder=`: the transfer encoding. It is ignored for a list.
-    pub encoder: Option<PartEncoder>,
+    pub encoder: Option<FormPartEncoder>,
     /// The content of the part.
-    pub content: ParsedContent,
+    pub content: ParsedPartContent,
 }
 
-impl ParsedPart {
+impl ParsedFormPart {
     /// Returns the part for `--form-string NAME=VALUE`, whose value is sent as it is.
     pub fn literal(name: &[u8], value: &[u8]) -> Self {
-        ParsedPart::new(name, ParsedContent::Bytes(value.to_vec()))
+        ParsedFormPart::new(name, ParsedPartContent::Bytes(value.to_vec()))
     }
 
-    fn new(name: &[u8], content: ParsedContent) -> Self {
+    fn new(name: &[u8], content: ParsedPartContent) -> Self {
         let name = (!name.is_empty()).then(|| name.to_vec());
-        ParsedPart { name, filename: None, content_type: None, headers: Vec::new(), encoder: None, content }
+        ParsedFormPart { name, filename: None, content_type: None, headers: Vec::new(), encoder: None, content }
     }
 }
 
 /// A value of `;headers=`: header lines that are added to a part.
 #[derive(Clone, PartialEq, Eq)]
-pub enum ParsedHeaderLine {
+pub enum ParsedPartHeaders {
     /// The header line itself.
     Text(Vec<u8>),
     /// `@file`: a file with one header line per line. A line that begins with a blank continues the
@@ -140,7 +140,7 @@ pub enum ParsedHeaderLine {
 
 /// The content of a part of a form. Its files have not been read yet.
 #[derive(Clone, PartialEq, Eq)]
-pub enum ParsedContent {
+pub enum ParsedPartContent {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// The content of a file.
@@ -152,71 +152,75 @@ pub enum ParsedContent {
         named: bool,
     },
     /// A nested list of parts.
-    List(Vec<ParsedPart>),
+    List(Vec<ParsedFormPart>),
 }
 
 /// Splits the value of `-F` at the first `=` into the field's name and the rest.
-pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageReason> {
+pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageErrorReason> {
     match text.iter().position(|&byte| byte == b'=') {
         Some(at) => Ok((&text[..at], &text[at + 1..])),
-        None => Err(UsageReason::bad_use("expected NAME=CONTENT")),
+        None => Err(UsageErrorReason::bad_use("expected NAME=CONTENT")),
     }
 }
 
 /// Parses the value of one `-F`. Returns it together with warnings about ignored text.
-pub fn parse(text: &[u8]) -> Result<(FormItem, Vec<String>), UsageReason> {
+pub fn parse(text: &[u8]) -> Result<(ParsedFormOption, Vec<String>), UsageErrorReason> {
     let (name, content) = split(text)?;
-    let mut reader = FormReader { words: ValueScanner::new(content), warnings: Vec::new() };
+    let mut reader = FormOptionParser { words: FormValueScanner::new(content), warnings: Vec::new() };
     let item = match content {
-        b")" if name.is_empty() => FormItem::Close,
+        b")" if name.is_empty() => ParsedFormOption::Close,
         [b'(', rest @ ..] => {
-            reader.words = ValueScanner::new(rest);
+            reader.words = FormValueScanner::new(rest);
             let (_, part) = reader.part(false)?;
-            FormItem::Open(ParsedPart { content: ParsedContent::List(Vec::new()), filename: None, ..named(part, name) })
+            ParsedFormOption::Open(ParsedFormPart {
+                content: ParsedPartContent::List(Vec::new()),
+                filename: None,
+                ..named(part, name)
+            })
         }
         [b'@', rest @ ..] => {
-            reader.words = ValueScanner::new(rest);
-            FormItem::Part(reader.files(name)?)
+            reader.words = FormValueScanner::new(rest);
+            ParsedFormOption::Part(reader.files(name)?)
         }
         [b'<', rest @ ..] => {
-            reader.words = ValueScanner::new(rest);
+            reader.words = FormValueScanner::new(rest);
             let (path, part) = reader.part(false)?;
-            let content = ParsedContent::File { path: file(&path)?, named: false };
+            let content = ParsedPartContent::File { path: file(&path)?, named: false };
             // As in curl, a value has no file name.
-            FormItem::Part(ParsedPart { content, filename: None, ..named(part, name) })
+            ParsedFormOption::Part(ParsedFormPart { content, filename: None, ..named(part, name) })
         }
         _ => {
             let (bytes, part) = reader.part(false)?;
-            FormItem::Part(ParsedPart { content: ParsedContent::Bytes(bytes), ..named(part, name) })
+            ParsedFormOption::Part(ParsedFormPart { content: ParsedPartContent::Bytes(bytes), ..named(part, name) })
         }
     };
     Ok((item, reader.warnings))
 }
 
-fn named(part: ParsedPart, name: &[u8]) -> ParsedPart {
-    ParsedPart { name: (!name.is_empty()).then(|| name.to_vec()), ..part }
+fn named(part: ParsedFormPart, name: &[u8]) -> ParsedFormPart {
+    ParsedFormPart { name: (!name.is_empty()).then(|| name.to_vec()), ..part }
 }
 
-fn file(name: &[u8]) -> Result<PathBuf, UsageReason> {
+fn file(name: &[u8]) -> Result<PathBuf, UsageErrorReason> {
     match name {
-        b"" => Err(UsageReason::Blank),
+        b"" => Err(UsageErrorReason::Blank),
         name => crate::flag_value::path(name),
     }
 }
 
-struct FormReader<'t> {
-    words: ValueScanner<'t>,
+struct FormOptionParser<'t> {
+    words: FormValueScanner<'t>,
     warnings: Vec<String>,
 }
 
-impl FormReader<'_> {
+impl FormOptionParser<'_> {
     /// Parses the file names after `@`, with their parameters. Several files become a list under
     /// one field name.
-    fn files(&mut self, name: &[u8]) -> Result<ParsedPart, UsageReason> {
+    fn files(&mut self, name: &[u8]) -> Result<ParsedFormPart, UsageErrorReason> {
         let mut files = Vec::new();
         loop {
             let (path, part) = self.part(true)?;
-            files.push(ParsedPart { content: ParsedContent::File { path: file(&path)?, named: true }, ..part });
+            files.push(ParsedFormPart { content: ParsedPartContent::File { path: file(&path)?, named: true }, ..part });
             if !self.words.take(b',') {
                 break;
             }
@@ -225,16 +229,16 @@ impl FormReader<'_> {
             Some(only) if files.is_empty() => Ok(named(only, name)),
             last => {
                 files.extend(last);
-                Ok(ParsedPart::new(name, ParsedContent::List(files)))
+                Ok(ParsedFormPart::new(name, ParsedPartContent::List(files)))
             }
         }
     }
 
     /// Parses one file name or content, and its parameters. If `listed` is true, a comma ends it.
     /// Returns the word and a part with the parameters.
-    fn part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedPart), UsageReason> {
+    fn part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedFormPart), UsageErrorReason> {
         let content = self.words.word(listed, &mut self.warnings);
-        let mut part = ParsedPart::new(b"", ParsedContent::Bytes(Vec::new()));
+        let mut part = ParsedFormPart::new(b"", ParsedPartContent::Bytes(Vec::new()));
         while self.words.take(b';') {
             if self.words.take_prefix(b"type=") {
                 part.content_type = Some(self.content_type(listed)?);
@@ -244,15 +248,15 @@ impl FormReader<'_> {
                 let is_file = self.words.take(b'@') || self.words.take(b'<');
                 let word = self.words.word(listed, &mut self.warnings);
                 part.headers.push(match is_file {
-                    true => ParsedHeaderLine::File(file(&word)?),
+                    true => ParsedPartHeaders::File(file(&word)?),
                     false => {
                         refuse_controls(&word)?;
-                        ParsedHeaderLine::Text(word)
+                        ParsedPartHeaders::Text(word)
                     }
                 });
             } else if self.words.take_prefix(b"encoder=") {
                 let name = self.words.word(listed, &mut self.warnings);
-                part.encoder = Some(PartEncoder::of(&name).ok_or(UsageReason::Encoder)?);
+                part.encoder = Some(FormPartEncoder::of(&name).ok_or(UsageErrorReason::Encoder)?);
             } else {
                 self.words.word(listed, &mut self.warnings);
                 self.warnings.push("an unknown part of a form field is left out".to_owned());
@@ -262,16 +266,16 @@ impl FormReader<'_> {
     }
 
     /// Parses a media type with its own parameters. It ends at the next parameter of `-F`.
-    fn content_type(&mut self, listed: bool) -> Result<String, UsageReason> {
+    fn content_type(&mut self, listed: bool) -> Result<String, UsageErrorReason> {
         let text = self.words.media_type(listed);
         refuse_controls(text)?;
-        let text = std::str::from_utf8(text).map_err(|_| UsageReason::NotUtf8)?;
+        let text = std::str::from_utf8(text).map_err(|_| UsageErrorReason::NotUtf8)?;
         let essence = text.split(';').next().unwrap_or_default();
         match essence.split_once('/') {
             Some((kind, subtype)) if !kind.is_empty() && !subtype.is_empty() && !kind.contains(' ') => {
                 Ok(text.to_owned())
             }
-            _ => Err(UsageReason::bad_use("\";type=\" expects TYPE/SUBTYPE")),
+            _ => Err(UsageErrorReason::bad_use("\";type=\" expects TYPE/SUBTYPE")),
         }
     }
 }

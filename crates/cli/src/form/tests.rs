@@ -1,22 +1,22 @@
 use super::*;
 
-fn part(text: &str) -> ParsedPart {
+fn part(text: &str) -> ParsedFormPart {
     match parse(text.as_bytes()) {
-        Ok((FormItem::Part(part), warnings)) if warnings.is_empty() => part,
+        Ok((ParsedFormOption::Part(part), warnings)) if warnings.is_empty() => part,
         Ok(_) => panic!("{text}: warnings, or no part"),
         Err(reason) => panic!("{text}: {reason}"),
     }
 }
 
-fn bytes(part: &ParsedPart) -> &str {
+fn bytes(part: &ParsedFormPart) -> &str {
     match &part.content {
-        ParsedContent::Bytes(bytes) => std::str::from_utf8(bytes).expect("text"),
+        ParsedPartContent::Bytes(bytes) => std::str::from_utf8(bytes).expect("text"),
         _ => panic!("no bytes"),
     }
 }
 
-fn is_file(part: &ParsedPart, file: &str, told: bool) -> bool {
-    matches!(&part.content, ParsedContent::File { path, named } if path == std::path::Path::new(file) && *named == told)
+fn is_file(part: &ParsedFormPart, file: &str, told: bool) -> bool {
+    matches!(&part.content, ParsedPartContent::File { path, named } if path == std::path::Path::new(file) && *named == told)
 }
 
 #[test]
@@ -44,17 +44,17 @@ fn form_parameters_follow_the_value() {
     let all = part(r#"e=v; type=text/x; charset="u" ; FILENAME="a;b";headers="X: y";headers=@h"#);
     assert_eq!(all.content_type.as_deref(), Some(r#"text/x; charset="u""#));
     assert_eq!(all.filename.as_deref(), Some(&b"a;b"[..]));
-    assert!(all.headers == [ParsedHeaderLine::Text(b"X: y".to_vec()), ParsedHeaderLine::File("h".into())]);
+    assert!(all.headers == [ParsedPartHeaders::Text(b"X: y".to_vec()), ParsedPartHeaders::File("h".into())]);
     for bad in ["a=b;type=xx", "a=b;type=/x", "a=b;type=x/", "a=b;type=", "a=b;type=x/y\nz", "a"] {
-        assert!(matches!(parse(bad.as_bytes()), Err(UsageReason::BadUse(_))), "{bad}");
+        assert!(matches!(parse(bad.as_bytes()), Err(UsageErrorReason::BadUse(_))), "{bad}");
     }
-    assert_eq!(part("a=b;encoder=Base64;type=a/b").encoder, Some(PartEncoder::Base64));
+    assert_eq!(part("a=b;encoder=Base64;type=a/b").encoder, Some(FormPartEncoder::Base64));
     for odd in ["a=b;encoder=rot13", "a=b;encoder="] {
-        assert_eq!(parse(odd.as_bytes()).err(), Some(UsageReason::Encoder), "{odd}");
+        assert_eq!(parse(odd.as_bytes()).err(), Some(UsageErrorReason::Encoder), "{odd}");
     }
     for odd in ["a=b;foo=bar", r#"a="x"y"#] {
         let (item, warnings) = parse(odd.as_bytes()).unwrap_or_else(|reason| panic!("{odd}: {reason}"));
-        assert!(matches!(item, FormItem::Part(_)) && warnings.len() == 1, "{odd}");
+        assert!(matches!(item, ParsedFormOption::Part(_)) && warnings.len() == 1, "{odd}");
     }
 }
 
@@ -65,18 +65,18 @@ fn form_files_are_single_or_listed() {
     assert!(is_file(&part("a=@-"), "-", true));
     assert!(is_file(&part(r#"a=@"f,g";filename=z"#), "f,g", true));
     assert_eq!(part("a=<f;filename=q").filename, None);
-    let ParsedContent::List(files) = part("a=@f;type=a/b,g;filename=z , h").content else { panic!("a list") };
+    let ParsedPartContent::List(files) = part("a=@f;type=a/b,g;filename=z , h").content else { panic!("a list") };
     assert!(is_file(&files[0], "f", true) && is_file(&files[1], "g", true) && is_file(&files[2], "h", true));
     assert_eq!(files[0].content_type.as_deref(), Some("a/b"));
     assert_eq!(files[1].filename.as_deref(), Some(&b"z"[..]));
     assert!(files.iter().all(|file| file.name.is_none()));
     for bad in ["a=@", "a=@f,", "a=@,f", "a=<", "a=b;headers=@"] {
-        assert_eq!(parse(bad.as_bytes()).err(), Some(UsageReason::Blank), "{bad}");
+        assert_eq!(parse(bad.as_bytes()).err(), Some(UsageErrorReason::Blank), "{bad}");
     }
 }
 
-fn form(items: &[&str]) -> Result<Vec<ParsedPart>, UsageReason> {
-    let mut form = ParsedForm::default();
+fn form(items: &[&str]) -> Result<Vec<ParsedFormPart>, UsageErrorReason> {
+    let mut form = ParsedFormOptions::default();
     for text in items {
         form.push(parse(text.as_bytes())?.0)?;
     }
@@ -89,11 +89,11 @@ fn nested_form_lists_open_and_close() {
     let parts = parts.expect("a form");
     assert_eq!(parts.len(), 3);
     assert_eq!(parts[1].content_type.as_deref(), Some("multipart/alternative"));
-    let ParsedContent::List(inner) = &parts[1].content else { panic!("a list") };
+    let ParsedPartContent::List(inner) = &parts[1].content else { panic!("a list") };
     assert!(bytes(&inner[0]) == "2" && bytes(&inner[2]) == "4");
-    assert!(matches!(&inner[1].content, ParsedContent::List(inner) if inner.len() == 1));
+    assert!(matches!(&inner[1].content, ParsedPartContent::List(inner) if inner.len() == 1));
     let open = form(&["b=(", "c=(", "=1"]).expect("lists close by themselves");
-    assert!(matches!(&open[..], [ParsedPart { content: ParsedContent::List(inner), .. }] if inner.len() == 1));
+    assert!(matches!(&open[..], [ParsedFormPart { content: ParsedPartContent::List(inner), .. }] if inner.len() == 1));
     assert!(form(&["a=1", "=)"]).is_err());
     assert!(form(&["a=("; DEPTH_MAX]).is_ok() && form(&["a=("; DEPTH_MAX + 1]).is_err());
 }
@@ -106,9 +106,9 @@ fn form_parser_survives_truncated_and_changed_input() {
         for byte in [0, b'"', b'\\', b';', b',', b'=', b'@', b'(', b'\n', 0xff] {
             let mut text = seed.to_vec();
             text[end] = byte;
-            if let Ok((FormItem::Part(part), _)) = parse(&text) {
-                let clean = |part: &ParsedPart| !part.content_type.iter().any(|text| text.contains(['\n', '\0']));
-                let ParsedContent::List(parts) = &part.content else {
+            if let Ok((ParsedFormOption::Part(part), _)) = parse(&text) {
+                let clean = |part: &ParsedFormPart| !part.content_type.iter().any(|text| text.contains(['\n', '\0']));
+                let ParsedPartContent::List(parts) = &part.content else {
                     assert!(clean(&part));
                     continue;
                 };

@@ -1,13 +1,13 @@
 //! Splits the value of `-F` into words.
 
 /// Reads words from the unread rest of a `-F` value.
-pub(super) struct ValueScanner<'t> {
+pub(super) struct FormValueScanner<'t> {
     rest: &'t [u8],
 }
 
-impl<'t> ValueScanner<'t> {
+impl<'t> FormValueScanner<'t> {
     pub(super) fn new(rest: &'t [u8]) -> Self {
-        ValueScanner { rest }
+        FormValueScanner { rest }
     }
 
     /// Skips this byte if it is the next one. Returns true if it was skipped.
@@ -89,7 +89,7 @@ fn trim_blanks_end(text: &[u8]) -> &[u8] {
 /// Returns true if the text begins with a parameter of `-F`, such as `filename=`. Other parameters
 /// belong to the media type.
 fn is_parameter_of_option(text: &[u8]) -> bool {
-    let mut words = ValueScanner::new(text);
+    let mut words = FormValueScanner::new(text);
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
 }
 

@@ -54,12 +54,12 @@ pub struct FtpArgs {
     /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`.
     pub agent: Option<AgentArgs>,
     /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
-    pub fetch: Option<FetchArgs>,
+    pub fetch: Option<FetchProgramArgs>,
 }
 
 /// The arguments that fetch(1) has and ftp(1) has not ([`fetch_args`](super::fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FetchArgs {
+pub struct FetchProgramArgs {
     /// `-S`: the length in bytes that the content must have.
     pub length: Option<u64>,
     /// `-A`: does not follow redirects.

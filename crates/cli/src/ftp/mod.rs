@@ -39,7 +39,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use haul::net::dns::AddressFamily;
 use haul::net::local_address::LocalInterface;
 use haul::net::proxy::{ProxyEnvironment, ProxyOptions};
-use haul::request::{RequestOptions, SplitOptions};
+use haul::request::{RequestOptions, SplitDownloadOptions};
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::transfer::TransferOutcome;
@@ -53,7 +53,7 @@ use crate::agent::local_fetch_sinks::NOT_MODIFIED;
 use crate::file_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
-use args::{FetchArgs, FtpArgs, FtpOutput};
+use args::{FetchProgramArgs, FtpArgs, FtpOutput};
 
 /// The longest `Retry-After` that is respected. A longer wait would surprise the user, who does not
 /// see the reason.
@@ -110,7 +110,7 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
             return 1;
         }
     };
-    args.agent = args.agent.or_else(|| crate::resolve::agent_of(std::env::var_os("HAUL_AGENT")));
+    args.agent = args.agent.or_else(|| crate::build_plan::agent_of(std::env::var_os("HAUL_AGENT")));
     let fetcher = FtpClient { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
@@ -152,7 +152,7 @@ impl FtpClient {
             fail: true,
             redirects: RedirectRules::default(),
             retry: RetryRules { cap: PATIENCE, ..RetryRules::default() },
-            split: SplitOptions { connections: 1, ..SplitOptions::default() },
+            split: SplitDownloadOptions { connections: 1, ..SplitDownloadOptions::default() },
             family: match args.family {
                 Some(4) => AddressFamily::V4,
                 Some(6) => AddressFamily::V6,
@@ -301,7 +301,7 @@ impl FtpClient {
 
     /// Checks that a fetched file has the length that fetch(1)'s `-S` requires, and sets its
     /// modification time. Returns the exit code.
-    fn check(&self, fetch: &FetchArgs, url: &str, path: &Path, outcome: &TransferOutcome) -> Result<u8> {
+    fn check(&self, fetch: &FetchProgramArgs, url: &str, path: &Path, outcome: &TransferOutcome) -> Result<u8> {
         let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
         let actual = path.metadata().map_err(failed)?.len();
         if let Some(expected) = fetch.length.filter(|expected| *expected != actual) {
@@ -415,7 +415,12 @@ fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<
 
 /// Returns the message of fetch(1) for a failed transfer, which begins with the URL. Returns `None`
 /// if the reader closed the output early.
-fn fetch_message(fetch: &FetchArgs, target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
+fn fetch_message(
+    fetch: &FetchProgramArgs,
+    target: &Target,
+    outcome: &TransferOutcome,
+    error: &Error,
+) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
         ErrorKind::Write if is_left(error) => return None,

@@ -6,10 +6,10 @@
 //! made them ambiguous. A config file (`-K`) is read as if its lines stood on the command line.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFiles, parse::parse};
+//! use haul_cli::{file_access::SystemFileAccess, parse::parse};
 //!
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
-//! let parsed = parse(args, &mut SystemFiles).unwrap();
+//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
 //! assert!(parsed.global.silent && parsed.global.show_error);
 //! assert!(!parsed.groups[0].stages[0].transfer.options.redirects.follow);
 //! ```
@@ -22,16 +22,16 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::config_file::{ConfigEntry, ConfigError, ConfigReader, DEPTH_MAX};
-use crate::expand_variables::{self, VariableAssignment, VariableSource, Variables};
+use crate::config_file::{ConfigFileEntry, ConfigFileError, ConfigFileReader, DEPTH_MAX};
+use crate::expand_variables::{self, OptionVariables, VariableAssignment, VariableSource};
 use crate::file_access::FileAccess;
 use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
 use crate::parsed_args::{InfoOption, ParsedArgs};
-use crate::persona::Persona;
-use crate::secret_arguments::{self, SecretTail};
+use crate::program_persona::ProgramPersona;
+use crate::secret_arguments::{self, SecretArgumentPart};
 use crate::url_list;
-use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
+use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
 mod stdin_config;
 
@@ -40,21 +40,21 @@ pub fn parse<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, Usage
 where
     I: IntoIterator<Item = OsString>,
 {
-    parse_as(Persona::Haul, args, files)
+    parse_as(ProgramPersona::Haul, args, files)
 }
 
 /// Parses the default config file of the persona, and then the arguments, given without the
 /// program's name.
-pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
+pub fn parse_as<I>(persona: ProgramPersona, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
-    let mut parser = Parser {
+    let mut parser = CommandLineParser {
         args: ParsedArgs::of(persona),
         files,
         depth: 0,
         opened_by: None,
-        variables: Variables::default(),
+        variables: OptionVariables::default(),
         secret: None,
     };
     let mut args = args.into_iter().peekable();
@@ -81,7 +81,7 @@ where
                 number += 1;
             }
             if let Some(length) = parser.secret.take() {
-                parser.args.secrets.push(SecretTail { argument: number, length });
+                parser.args.secrets.push(SecretArgumentPart { argument: number, length });
             }
             if parser.args.info.is_some() {
                 break;
@@ -105,14 +105,14 @@ fn is_session_option(word: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-struct Parser<'f> {
+struct CommandLineParser<'f> {
     args: ParsedArgs,
     files: &'f mut dyn FileAccess,
     /// The number of open config files, which include each other.
     depth: usize,
     /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,
-    variables: Variables,
+    variables: OptionVariables,
     /// The length in bytes of the last value, if it is a secret that stands on the command line.
     secret: Option<usize>,
 }
@@ -121,7 +121,7 @@ struct Parser<'f> {
 enum OptionError {
     Here {
         shown: Vec<u8>,
-        reason: UsageReason,
+        reason: UsageErrorReason,
     },
     /// An error in the config file that the option names.
     Deeper(UsageError),
@@ -136,14 +136,14 @@ impl OptionError {
     }
 }
 
-impl Parser<'_> {
+impl CommandLineParser<'_> {
     fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
         let place = || ArgPosition::Option("--url".to_owned());
         let url = &*url_list::as_text(written);
         if url.is_empty() && self.args.global.persona.is_curl() {
-            return Err(UsageError::new(place(), UsageReason::Blank));
+            return Err(UsageError::new(place(), UsageErrorReason::Blank));
         }
-        if self.args.global.persona == Persona::Haul && is_session_option(url) {
+        if self.args.global.persona == ProgramPersona::Haul && is_session_option(url) {
             return Ok(());
         }
         // To curl an argument is the value of a --url.
@@ -156,8 +156,8 @@ impl Parser<'_> {
 
     /// Reads a list of URLs as curl does: immediately, with one URL per line, in which brackets and
     /// braces are literal.
-    fn list(&mut self, path: &Path) -> Result<(), UsageReason> {
-        let unreadable = |error: &std::io::Error| UsageReason::read(path, error);
+    fn list(&mut self, path: &Path) -> Result<(), UsageErrorReason> {
+        let unreadable = |error: &std::io::Error| UsageErrorReason::read(path, error);
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
         let mut line = Vec::new();
         while source.read_until(b'\n', &mut line).map_err(|error| unreadable(&error))? > 0 {
@@ -190,9 +190,9 @@ impl Parser<'_> {
         if let Some(name) = name.strip_prefix(b"expand-") {
             let (flag, _) = find(name).map_err(here)?;
             if !matches!(flag.spec().syntax, FlagSyntax::Value(_)) {
-                return Err(here(UsageReason::bad_use("only an option with a value can be expanded")));
+                return Err(here(UsageErrorReason::bad_use("only an option with a value can be expanded")));
             }
-            let Some(text) = attached.or(next) else { return Err(here(UsageReason::RequiresParameter)) };
+            let Some(text) = attached.or(next) else { return Err(here(UsageErrorReason::RequiresParameter)) };
             let text = self.variables.expand(text).map_err(here)?;
             self.apply(flag, true, Some(&text), None, shown)?;
             // The command line has but the names of variables.
@@ -204,10 +204,10 @@ impl Parser<'_> {
     }
 
     /// Sets the variable that the value of `--variable` defines.
-    fn assign(&mut self, text: &[u8]) -> Result<(), UsageReason> {
+    fn assign(&mut self, text: &[u8]) -> Result<(), UsageErrorReason> {
         let Some(assignment) = VariableAssignment::parse(text)? else {
             if !self.args.global.persona.is_curl() {
-                return Err(UsageReason::bad_use("expected NAME=text, NAME@file or %NAME"));
+                return Err(UsageErrorReason::bad_use("expected NAME=text, NAME@file or %NAME"));
             }
             self.args.warn(format!("Bad --variable syntax, skipping: {}", String::from_utf8_lossy(text)));
             return Ok(());
@@ -223,12 +223,12 @@ impl Parser<'_> {
                 let mut bytes = Vec::new();
                 let path = Path::new(file);
                 let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-                read.map_err(|error| UsageReason::read(path, &error))?;
+                read.map_err(|error| UsageErrorReason::read(path, &error))?;
                 bytes
             }
             (None, None) => {
                 let name = assignment.name;
-                return Err(UsageReason::bad_use(format!("the environment has no variable {name}")));
+                return Err(UsageErrorReason::bad_use(format!("the environment has no variable {name}")));
             }
         };
         self.variables.set(assignment.name, expand_variables::part(value, assignment.range));
@@ -245,7 +245,7 @@ impl Parser<'_> {
             let Some(flag) = flags::find_short(letter) else {
                 let name = unsupported::of_letter(letter);
                 let why = name.and_then(|name| unsupported::why(name.as_bytes()));
-                let reason = why.map_or(UsageReason::Unknown, UsageReason::Refused);
+                let reason = why.map_or(UsageErrorReason::Unknown, UsageErrorReason::Refused);
                 return Err(OptionError::Here { shown: shown.to_vec(), reason });
             };
             let rest = &written[(at + 1).min(written.len())..];
@@ -271,7 +271,7 @@ impl Parser<'_> {
         let value = match (takes, attached, next) {
             // curl passes over a value that a switch does not take.
             (FlagSyntax::Switch | FlagSyntax::Once, Some(_), _) if !self.args.global.persona.is_curl() => {
-                return Err(here(UsageReason::TrailingGarbage));
+                return Err(here(UsageErrorReason::TrailingGarbage));
             }
             (FlagSyntax::Switch | FlagSyntax::Once, ..) => FlagValue::Switch(on),
             (_, Some(text), _) => FlagValue::Text(text),
@@ -283,7 +283,7 @@ impl Parser<'_> {
                 FlagValue::Text(text)
             }
             (FlagSyntax::Trailing(_), None, Some(text)) => FlagValue::Text(text),
-            (FlagSyntax::Value(_), None, None) => return Err(here(UsageReason::RequiresParameter)),
+            (FlagSyntax::Value(_), None, None) => return Err(here(UsageErrorReason::RequiresParameter)),
             (FlagSyntax::Optional(_) | FlagSyntax::Trailing(_), None, _) => FlagValue::Absent,
         };
         if let FlagValue::Text(text) = value
@@ -323,7 +323,8 @@ impl Parser<'_> {
             if self.files.open(&path).is_ok() {
                 let read = self.config(&path, b"");
                 let fault = read.map_err(|refusal| refusal.at(|shown| ArgPosition::Option(printable(shown)))).err();
-                if let Some(refused) = fault.as_ref().filter(|fault| matches!(fault.reason(), UsageReason::Refused(_)))
+                if let Some(refused) =
+                    fault.as_ref().filter(|fault| matches!(fault.reason(), UsageErrorReason::Refused(_)))
                 {
                     return Err(refused.clone());
                 }
@@ -340,9 +341,9 @@ impl Parser<'_> {
     fn config(&mut self, path: &Path, shown: &[u8]) -> Result<(), OptionError> {
         let here = |reason| OptionError::Here { shown: shown.to_vec(), reason };
         if self.depth == DEPTH_MAX {
-            return Err(here(UsageReason::TooDeep));
+            return Err(here(UsageErrorReason::TooDeep));
         }
-        let source = self.files.open_config(path).map_err(|error| here(UsageReason::read(path, &error)))?;
+        let source = self.files.open_config(path).map_err(|error| here(UsageErrorReason::read(path, &error)))?;
         let is_stdin = path == Path::new("-");
         let file = match is_stdin {
             true => "<stdin>".to_owned(),
@@ -358,19 +359,19 @@ impl Parser<'_> {
             line,
             option: printable(option),
         };
-        let mut reader = ConfigReader::new(source);
+        let mut reader = ConfigFileReader::new(source);
         self.depth += 1;
         loop {
             let entry = match reader.next_entry() {
                 Ok(Some(entry)) => entry,
                 Ok(None) => break,
-                Err(ConfigError::Io(error)) => return Err(here(UsageReason::read(path, &error))),
-                Err(ConfigError::LineTooLong(line)) => {
-                    let reason = UsageReason::bad_use("the line is too long");
+                Err(ConfigFileError::Io(error)) => return Err(here(UsageErrorReason::read(path, &error))),
+                Err(ConfigFileError::LineTooLong(line)) => {
+                    let reason = UsageErrorReason::bad_use("the line is too long");
                     return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
                 }
-                Err(ConfigError::Nul(line)) => {
-                    let reason = UsageReason::bad_use("the line holds a NUL byte");
+                Err(ConfigFileError::Nul(line)) => {
+                    let reason = UsageErrorReason::bad_use("the line holds a NUL byte");
                     return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
                 }
             };
@@ -394,7 +395,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &ConfigEntry<'_>) -> Result<(), OptionError> {
+    fn entry(&mut self, entry: &ConfigFileEntry<'_>) -> Result<(), OptionError> {
         let written = entry.option;
         let outcome = match written.first() {
             Some(b'-') => self.option(written, entry.value),
@@ -402,11 +403,11 @@ impl Parser<'_> {
         };
         match outcome {
             // curl passes over an empty group in a config file and refuses it on the command line.
-            Err(OptionError::Here { reason: UsageReason::MissingUrlBeforeNext, .. }) => Ok(()),
+            Err(OptionError::Here { reason: UsageErrorReason::MissingUrlBeforeNext, .. }) => Ok(()),
             Err(refusal) => Err(refusal),
             Ok(used) if used || entry.value.is_none_or(<[u8]>::is_empty) => Ok(()),
             Ok(_) => {
-                let reason = UsageReason::TrailingGarbage;
+                let reason = UsageErrorReason::TrailingGarbage;
                 Err(OptionError::Here { shown: written.to_vec(), reason })
             }
         }
@@ -415,7 +416,7 @@ impl Parser<'_> {
 
 /// Returns the flag with this long name. The second value is false if the name begins with `no-`
 /// and turns the flag off.
-fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageReason> {
+fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageErrorReason> {
     if let Some(flag) = flags::find_long(name) {
         return Ok((flag, true));
     }
@@ -423,11 +424,11 @@ fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageReason> {
     match positive.and_then(flags::find_long) {
         Some(flag) => match flag.spec().syntax {
             FlagSyntax::Switch => Ok((flag, false)),
-            _ => Err(UsageReason::NotReversible),
+            _ => Err(UsageErrorReason::NotReversible),
         },
         None => {
             let why = unsupported::why(name).or_else(|| positive.and_then(unsupported::why));
-            Err(why.map_or(UsageReason::Unknown, UsageReason::Refused))
+            Err(why.map_or(UsageErrorReason::Unknown, UsageErrorReason::Refused))
         }
     }
 }

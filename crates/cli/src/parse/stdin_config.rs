@@ -2,12 +2,12 @@
 //! of standard input is content: curl reads a file as soon as it meets the option, and programs
 //! write options and content into one pipe.
 
-use crate::config_file::ConfigEntry;
+use crate::config_file::ConfigFileEntry;
 use crate::flags;
 
 /// Returns true if the option of this entry reads the rest of standard input as content. No more
 /// options can follow then.
-pub(super) fn is_taken_by(entry: &ConfigEntry<'_>) -> bool {
+pub(super) fn is_taken_by(entry: &ConfigFileEntry<'_>) -> bool {
     let Some(value) = entry.value else { return false };
     // Nearly every line, and there may be millions.
     if memchr::memmem::find(value, b"@-").is_none() && memchr::memmem::find(value, b"<-").is_none() {
@@ -35,7 +35,7 @@ pub(super) fn is_taken_by(entry: &ConfigEntry<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config_file::ConfigReader;
+    use crate::config_file::ConfigFileReader;
 
     #[test]
     fn stdin_options_are_recognized() {
@@ -55,7 +55,7 @@ mod tests {
             ("form-string = \"f=@-\"", false),
             ("upload-file = \"-\"", false),
         ] {
-            let mut reader = ConfigReader::new(line.as_bytes());
+            let mut reader = ConfigFileReader::new(line.as_bytes());
             let entry = reader.next_entry().unwrap().unwrap();
             assert_eq!(is_taken_by(&entry), is_taken, "{line}");
         }

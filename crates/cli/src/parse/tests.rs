@@ -10,33 +10,33 @@ use crate::url_list::UrlSource;
 use haul::net::tls::TlsVersion;
 
 #[derive(Default)]
-struct MemoryFiles(HashMap<PathBuf, String>);
+struct MemoryFileAccess(HashMap<PathBuf, String>);
 
-impl MemoryFiles {
+impl MemoryFileAccess {
     fn with(mut self, path: &str, text: &str) -> Self {
         self.0.insert(path.into(), text.to_owned());
         self
     }
 }
 
-impl FileAccess for MemoryFiles {
+impl FileAccess for MemoryFileAccess {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         let text = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
         Ok(Box::new(io::Cursor::new(text.clone())))
     }
 }
 
-fn read(args: &[&str], files: MemoryFiles) -> Result<ParsedArgs, UsageError> {
+fn read(args: &[&str], files: MemoryFileAccess) -> Result<ParsedArgs, UsageError> {
     let mut files = files;
     parse(args.iter().map(Into::into), &mut files)
 }
 
 fn ok(args: &[&str]) -> ParsedArgs {
-    read(args, MemoryFiles::default()).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+    read(args, MemoryFileAccess::default()).unwrap_or_else(|error| panic!("{args:?}: {error}"))
 }
 
 fn first_line(args: &[&str]) -> String {
-    let error = read(args, MemoryFiles::default()).expect_err("the command line is wrong");
+    let error = read(args, MemoryFileAccess::default()).expect_err("the command line is wrong");
     error.to_string().lines().next().expect("an error has a line").to_owned()
 }
 
@@ -135,7 +135,7 @@ fn parse_errors_use_messages_of_curl() {
 
 #[test]
 fn unsupported_curl_options_are_refused_with_reason() {
-    let version = crate::persona::VERSION;
+    let version = crate::program_persona::VERSION;
     for (option, why) in [
         ("--http3", "HTTP/3 is not implemented yet"),
         ("--no-epsv", "it belongs to FTP, and haul speaks only HTTP"),
@@ -159,10 +159,10 @@ fn parse_errors_do_not_repeat_values() {
         &["--socks5=secret:x"],
         &["-Fsecret"],
     ] {
-        let error = read(args, MemoryFiles::default()).expect_err("the value is refused");
+        let error = read(args, MemoryFileAccess::default()).expect_err("the value is refused");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
-    let files = MemoryFiles::default().with("c", "user = \"secret\\n\"\n");
+    let files = MemoryFileAccess::default().with("c", "user = \"secret\\n\"\n");
     let error = read(&["-Kc"], files).expect_err("the value is refused");
     assert!(error.to_string().starts_with("haul: c:1: error: 'user' is badly used"), "{error}");
     assert!(!error.to_string().contains("secret"), "{error}");
@@ -255,7 +255,8 @@ fn then_requires_extract() {
 fn config_files_are_read_in_place() {
     let text =
         "# list\nurl = \"http://h/1\"\n-o one\n\nurl=http://h/2\noutput: \"two\"\nno-location\n--max-time 4\n-sS\n";
-    let parsed = read(&["-o", "zero", "http://h/0", "-K", "c", "http://h/3"], MemoryFiles::default().with("c", text));
+    let parsed =
+        read(&["-o", "zero", "http://h/0", "-K", "c", "http://h/3"], MemoryFileAccess::default().with("c", text));
     let parsed = parsed.expect("the file is right");
     assert_eq!(urls(&parsed, 0), ["http://h/0", "http://h/1", "http://h/2", "http://h/3"].map(UrlSource::Argument));
     let names = ["zero", "one", "two"].map(|name| OutputArg::File(name.into()));
@@ -269,7 +270,7 @@ fn config_files_are_read_in_place() {
 #[test]
 fn config_files_hold_groups_and_stages() {
     let text = "next\nurl = a\nnext\nurl = b\nextract = \"x+\"\nthen = \"http://h/{}\"\n--next\nurl = c\n";
-    let parsed = read(&["-K-"], MemoryFiles::default().with("-", text)).expect("the file is right");
+    let parsed = read(&["-K-"], MemoryFileAccess::default().with("-", text)).expect("the file is right");
     assert_eq!(parsed.groups.len(), 3);
     assert_eq!(parsed.groups[1].stages.len(), 2);
     assert_eq!(urls(&parsed, 2), [UrlSource::Argument("c")]);
@@ -277,20 +278,20 @@ fn config_files_hold_groups_and_stages() {
 
 #[test]
 fn config_files_nest_up_to_a_limit() {
-    let mut files = MemoryFiles::default();
+    let mut files = MemoryFileAccess::default();
     for depth in 0..5 {
         files = files.with(&format!("c{depth}"), &format!("config = c{}\n", depth + 1));
     }
-    let mut deep = MemoryFiles(files.0.clone());
+    let mut deep = MemoryFileAccess(files.0.clone());
     deep = deep.with("c5", "url = u");
     let error = read(&["-K", "c0"], deep).expect_err("six deep");
-    assert_eq!(*error.reason(), UsageReason::TooDeep);
+    assert_eq!(*error.reason(), UsageErrorReason::TooDeep);
     let parsed = read(&["-K", "c0"], files.with("c4", "url = u")).expect("five deep");
     assert_eq!(urls(&parsed, 0), [UrlSource::Argument("u")]);
-    let own = MemoryFiles::default().with("c", "-K c");
-    assert_eq!(*read(&["-K", "c"], own).expect_err("its own").reason(), UsageReason::TooDeep);
+    let own = MemoryFileAccess::default().with("c", "-K c");
+    assert_eq!(*read(&["-K", "c"], own).expect_err("its own").reason(), UsageErrorReason::TooDeep);
     // Depth is not a count: files beside each other are fine.
-    let side = MemoryFiles::default().with("a", "url = a");
+    let side = MemoryFileAccess::default().with("a", "url = a");
     assert_eq!(read(&["-Ka"; 20], side).expect("beside").groups[0].urls.len(), 20);
 }
 
@@ -307,11 +308,11 @@ fn config_errors_name_file_and_line() {
         ("url = a\0b\n", "haul: c:1: error: '' is badly used here (the line holds a NUL byte)"),
     ];
     for (text, expected) in cases {
-        let error = read(&["-K", "c"], MemoryFiles::default().with("c", text)).expect_err(text);
+        let error = read(&["-K", "c"], MemoryFileAccess::default().with("c", text)).expect_err(text);
         assert!(error.to_string().starts_with(expected), "{error}");
         assert_eq!(error.exit_code(), 2);
     }
-    let error = read(&["-K", "none"], MemoryFiles::default()).expect_err("no such file");
+    let error = read(&["-K", "none"], MemoryFileAccess::default()).expect_err("no such file");
     assert_eq!(error.exit_code(), 26);
     let line = error.to_string().lines().nth(1).map(str::to_owned);
     assert_eq!(line.as_deref(), Some("haul: option -K: error encountered when reading a file"));
@@ -320,12 +321,12 @@ fn config_errors_name_file_and_line() {
 #[test]
 fn suspicious_config_lines_warn() {
     let text = "url = http://h/a b\nurl = \"http://h/\n";
-    let parsed = read(&["-K", "c"], MemoryFiles::default().with("c", text)).expect("taken as in curl");
+    let parsed = read(&["-K", "c"], MemoryFileAccess::default().with("c", text)).expect("taken as in curl");
     assert_eq!(parsed.warnings.len(), 2);
     assert!(parsed.warnings[0].starts_with("c:1 Option 'url' uses argument with unquoted whitespace. "));
     assert_eq!(urls(&parsed, 0), ["http://h/a", "http://h/"].map(UrlSource::Argument));
     let many = "url = a b\n".repeat(100_000);
-    let parsed = read(&["-K", "c"], MemoryFiles::default().with("c", &many)).expect("taken as in curl");
+    let parsed = read(&["-K", "c"], MemoryFileAccess::default().with("c", &many)).expect("taken as in curl");
     assert_eq!(parsed.groups[0].urls.len(), 100_000);
     assert_eq!(parsed.warnings.len(), 100);
 }
@@ -397,13 +398,14 @@ fn non_utf8_values_are_accepted_as_bytes() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let arg = |bytes: &'static [u8]| OsStr::from_bytes(bytes).to_owned();
-    let parsed = parse([arg(b"-d\xff"), arg(b"-HA: \xe4"), arg(b"-D\xff")], &mut MemoryFiles::default());
+    let parsed = parse([arg(b"-d\xff"), arg(b"-HA: \xe4"), arg(b"-D\xff")], &mut MemoryFileAccess::default());
     let parsed = parsed.expect("these are bytes");
     let data = &parsed.groups[0].stages[0].request.data[0];
     assert_eq!(data.text, TextOrFile::Text(vec![0xff]));
-    let parsed = parse([arg(b"http://h/\xc3\xa9\xff")], &mut MemoryFiles::default()).expect("a URL has them encoded");
+    let parsed =
+        parse([arg(b"http://h/\xc3\xa9\xff")], &mut MemoryFileAccess::default()).expect("a URL has them encoded");
     assert_eq!(parsed.groups[0].urls.iter().next(), Some(UrlSource::Argument("http://h/\u{e9}%FF")));
     for text in [&b"--extract=\xff"[..], b"--\xff"] {
-        assert!(parse([OsStr::from_bytes(text).to_owned()], &mut MemoryFiles::default()).is_err());
+        assert!(parse([OsStr::from_bytes(text).to_owned()], &mut MemoryFileAccess::default()).is_err());
     }
 }

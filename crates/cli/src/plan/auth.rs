@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4Parameters};
 
 /// A token or passphrase. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct AuthArgs {
     pub allowed: AllowedAuthSchemes,
     /// `--aws-sigv4`: signs the requests with AWS Signature Version 4, in place of any other
     /// scheme.
-    pub signature: Option<Arc<SigV4>>,
+    pub signature: Option<Arc<SigV4Parameters>>,
     /// `-n`, `--netrc-optional` and `--netrc-file`.
     pub netrc: NetrcArg,
 }

@@ -1,22 +1,22 @@
 //! Request bodies: the bytes, or the files from which they are read when they are sent.
 //!
 //! ```
-//! use haul_cli::plan::{FormArg, PartArg, PartContent, PartSource};
+//! use haul_cli::plan::{FormArg, FormPartArg, FormPartArgContent, FormPartSource};
 //! use haul_policy::multipart::{MultipartBoundary, MultipartLayout, MultipartPiece};
 //!
-//! let file = PartContent::Source(PartSource::File("a.txt".into()));
-//! let form = FormArg { parts: vec![PartArg { name: Some(b"a".to_vec()), content: file, ..PartArg::default() }], ..FormArg::default() };
-//! assert_eq!(form.sources(), [&PartSource::File("a.txt".into())]);
+//! let file = FormPartArgContent::Source(FormPartSource::File("a.txt".into()));
+//! let form = FormArg { parts: vec![FormPartArg { name: Some(b"a".to_vec()), content: file, ..FormPartArg::default() }], ..FormArg::default() };
+//! assert_eq!(form.sources(), [&FormPartSource::File("a.txt".into())]);
 //! let layout = MultipartLayout::new(&form.parts_of(&[Some(7)]), &MultipartBoundary::new([0; 16]), form.escape).unwrap();
 //! assert!(matches!(layout.pieces[1], MultipartPiece::Source { index: 0, length: Some(7) }));
 //! ```
 
 use std::path::PathBuf;
 
-use haul_policy::multipart::{FormPart, FormPartContent, NameEscape};
+use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent};
 
 use super::value_template::ValueTemplate;
-use crate::form::PartEncoder;
+use crate::form::FormPartEncoder;
 
 /// A request's body. `Debug` does not show its bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -62,14 +62,14 @@ impl std::fmt::Debug for BodyArg {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct FormArg {
     /// The parts of the form, in order.
-    pub parts: Vec<PartArg>,
+    pub parts: Vec<FormPartArg>,
     /// `--form-escape`: the way in which quotes in field and file names are escaped.
-    pub escape: NameEscape,
+    pub escape: FormNameEscape,
 }
 
 impl FormArg {
     /// Returns the files of the form, in the order of the body. A file may occur twice.
-    pub fn sources(&self) -> Vec<&PartSource> {
+    pub fn sources(&self) -> Vec<&FormPartSource> {
         let mut sources = Vec::new();
         collect(&self.parts, &mut sources);
         sources
@@ -83,30 +83,30 @@ impl FormArg {
     }
 }
 
-fn collect<'p>(parts: &'p [PartArg], sources: &mut Vec<&'p PartSource>) {
+fn collect<'p>(parts: &'p [FormPartArg], sources: &mut Vec<&'p FormPartSource>) {
     for part in parts {
         match &part.content {
-            PartContent::Bytes(_) => {}
-            PartContent::Source(source) => sources.push(source),
-            PartContent::Mixed(parts) => collect(parts, sources),
+            FormPartArgContent::Bytes(_) => {}
+            FormPartArgContent::Source(source) => sources.push(source),
+            FormPartArgContent::Mixed(parts) => collect(parts, sources),
         }
     }
 }
 
-fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<FormPart> {
-    let part = |part: &PartArg| FormPart {
+fn convert(parts: &[FormPartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<FormPart> {
+    let part = |part: &FormPartArg| FormPart {
         name: part.name.clone(),
         filename: part.filename.clone(),
         content_type: part.content_type.clone(),
         headers: part.headers.clone(),
         content: match &part.content {
-            PartContent::Bytes(bytes) => FormPartContent::Bytes(bytes.clone()),
-            PartContent::Source(_) => {
+            FormPartArgContent::Bytes(bytes) => FormPartContent::Bytes(bytes.clone()),
+            FormPartArgContent::Source(_) => {
                 let index = *next;
                 *next += 1;
                 FormPartContent::Source { index, length: lengths.get(index).copied().flatten() }
             }
-            PartContent::Mixed(parts) => FormPartContent::Mixed(convert(parts, lengths, next)),
+            FormPartArgContent::Mixed(parts) => FormPartContent::Mixed(convert(parts, lengths, next)),
         },
     };
     parts.iter().map(part).collect()
@@ -114,7 +114,7 @@ fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<
 
 /// One part of a form: its header fields and its content.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PartArg {
+pub struct FormPartArg {
     /// The name of the field; `None` sends none.
     pub name: Option<Vec<u8>>,
     /// The file name that is sent to the server.
@@ -126,38 +126,38 @@ pub struct PartArg {
     pub headers: Vec<Vec<u8>>,
     /// The encoding that is applied to the content when the body is made. `headers` already
     /// contains its `Content-Transfer-Encoding`.
-    pub encoder: Option<PartEncoder>,
+    pub encoder: Option<FormPartEncoder>,
     /// The content of the part.
-    pub content: PartContent,
+    pub content: FormPartArgContent,
 }
 
-impl Default for PartArg {
+impl Default for FormPartArg {
     fn default() -> Self {
-        PartArg {
+        FormPartArg {
             name: None,
             filename: None,
             content_type: None,
             headers: Vec::new(),
             encoder: None,
-            content: PartContent::Bytes(Vec::new()),
+            content: FormPartArgContent::Bytes(Vec::new()),
         }
     }
 }
 
 /// The content of a part of a form.
 #[derive(Clone, PartialEq, Eq)]
-pub enum PartContent {
+pub enum FormPartArgContent {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// A source that is read when the body is sent.
-    Source(PartSource),
+    Source(FormPartSource),
     /// A nested list of parts, which `=@a,b` or `=(` describes.
-    Mixed(Vec<PartArg>),
+    Mixed(Vec<FormPartArg>),
 }
 
 /// The file or standard input from which the content of a part is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PartSource {
+pub enum FormPartSource {
     /// A file. A file that is not regular, such as a pipe, has no known length and can be read only
     /// once.
     File(PathBuf),

@@ -1,28 +1,28 @@
 //! The plan of a run: the command line with its files read and its defaults filled in, so that only
 //! the network is still needed.
 //!
-//! [`crate::resolve::resolve`] creates it from [`crate::parsed_args::ParsedArgs`]: it reads the
+//! [`crate::build_plan::resolve`] creates it from [`crate::parsed_args::ParsedArgs`]: it reads the
 //! files that options name, assigns outputs to URLs, fills in defaults, and refuses contradictions.
 //! [`crate::run`] uses only the plan.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFiles, parse::parse, plan::OutputArg, resolve::resolve};
+//! use haul_cli::{file_access::SystemFileAccess, parse::parse, build_plan::resolve, plan::OutputArg};
 //!
 //! let args = ["-o", "a", "http://h/1", "http://h/2", "--max-time", "5"].map(Into::into);
-//! let parsed = parse(args, &mut SystemFiles).unwrap();
-//! let plan = resolve(parsed, &mut SystemFiles).unwrap();
+//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
+//! let plan = resolve(parsed, &mut SystemFileAccess).unwrap();
 //! let operation = &plan.operations[0];
 //! assert_eq!(operation.output_of(0), &OutputArg::File("a".into()));
 //! assert_eq!(operation.output_of(1), &OutputArg::Stdout);
 //! assert_eq!(operation.stages[0].transfer.max_time.unwrap().as_secs(), 5);
 //! ```
 
+mod allowed_protocols;
 mod auth;
 mod body;
 mod client_certificate;
 mod keepalive;
 mod proxy;
-mod redirect;
 mod state_files;
 mod trace;
 mod transfer;
@@ -34,31 +34,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
 
-use crate::persona::Persona;
+use crate::program_persona::ProgramPersona;
 
 pub use crate::agent::AgentArgs;
 pub use crate::checksum::ChecksumArg;
 pub use crate::url_list::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
+pub use allowed_protocols::AllowedProtocols;
 pub use auth::{AuthArgs, NetrcArg, Secret};
-pub use body::{BodyArg, FormArg, PartArg, PartContent, PartSource};
+pub use body::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
-pub use redirect::ProtocolArgs;
 pub use state_files::{CookieArgs, StateFileArg};
-pub use trace::{TraceArgs, TraceForm};
+pub use trace::{TraceArgs, TraceFormat};
 pub use transfer::{HttpVersion, ResolveArg, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};
-pub use value_template::{ValueEncoding, ValueTemplate};
+pub use value_template::{PlaceholderEncoding, ValueTemplate};
 
 /// The plan of one run: its operations and settings, with defaults filled in and files read.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     /// The groups of options that `--next` separates; they run one after the other. Never empty.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<UrlGroup>,
     /// The settings that apply to all operations.
     pub global: GlobalArgs,
     /// The warnings, which are printed before the first transfer, one line each. `-s` suppresses
@@ -75,7 +75,7 @@ pub struct RunPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobalArgs {
     /// The program whose defaults and messages the run has.
-    pub persona: Persona,
+    pub persona: ProgramPersona,
     /// `-s`: prints neither progress nor messages.
     pub silent: bool,
     /// `-S`: prints error messages even with `-s`.
@@ -124,7 +124,7 @@ pub struct GlobalArgs {
 impl Default for GlobalArgs {
     fn default() -> Self {
         GlobalArgs {
-            persona: Persona::Haul,
+            persona: ProgramPersona::Haul,
             silent: false,
             show_error: false,
             stderr: None,
@@ -149,11 +149,11 @@ impl Default for GlobalArgs {
 
 impl GlobalArgs {
     /// Returns the default settings of a persona.
-    pub fn of(persona: Persona) -> Self {
+    pub fn of(persona: ProgramPersona) -> Self {
         match persona {
-            Persona::Haul => GlobalArgs::default(),
+            ProgramPersona::Haul => GlobalArgs::default(),
             // curl has no limit for one host unless an option sets one.
-            Persona::Curl => GlobalArgs {
+            ProgramPersona::Curl => GlobalArgs {
                 persona,
                 parallel: false,
                 parallel_max: 50,
@@ -166,7 +166,7 @@ impl GlobalArgs {
     /// Returns true if notes are printed: only for the curl persona, with `-v` or a trace, without
     /// `-s`.
     pub fn shows_notes(&self) -> bool {
-        self.persona.is_curl() && !self.silent && self.trace.form != TraceForm::Off
+        self.persona.is_curl() && !self.silent && self.trace.form != TraceFormat::Off
     }
 
     /// Returns true if error messages are printed: without `-s`, or with `-S`.
@@ -186,18 +186,18 @@ pub enum StatsFormat {
 
 /// The URLs of one `--next` group and the settings for them.
 #[derive(Clone, Debug)]
-pub struct Operation {
+pub struct UrlGroup {
     /// The sources of the first stage's URLs (arguments and lists), in order. Never empty.
     pub urls: UrlList,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
     /// The outputs of the sources in `urls`: the first belongs to the first source, and so on.
-    /// [`Operation::output_of`] also handles sources without one.
+    /// [`UrlGroup::output_of`] also handles sources without one.
     pub outputs: Vec<OutputArg>,
     /// The output of the sources that have none in `outputs`.
     pub output_default: OutputArg,
     /// `-T`: the uploads to the sources in `urls`. The first belongs to the first source, and so
-    /// on. See [`Operation::upload_of`].
+    /// on. See [`UrlGroup::upload_of`].
     pub uploads: Vec<UploadArg>,
     /// `--output-dir`: the directory of relative file names.
     pub output_dir: Option<PathBuf>,
@@ -206,7 +206,7 @@ pub struct Operation {
     /// `-J`: the name in `Content-Disposition` replaces that of [`OutputArg::RemoteName`].
     pub remote_header_name: bool,
     /// The treatment of an output file that already exists.
-    pub existing: ExistingFile,
+    pub existing: ExistingFilePolicy,
     /// `--remove-on-error`: removes the file of a failed transfer.
     pub remove_on_error: bool,
     /// `--fsync`: a transfer ends only when its file is on the disk.
@@ -228,7 +228,7 @@ pub struct Operation {
     pub stages: Vec<StageArgs>,
 }
 
-impl Operation {
+impl UrlGroup {
     /// Returns the output of the source at this index, in the first stage.
     ///
     /// For a later stage, see [`StageArgs::output`].
@@ -242,9 +242,9 @@ impl Operation {
 
     /// Returns the treatment of an existing file of an output. The null device of
     /// [`OutputArg::Null`] is always written.
-    pub fn existing_of(&self, output: &OutputArg) -> ExistingFile {
+    pub fn existing_of(&self, output: &OutputArg) -> ExistingFilePolicy {
         match output {
-            OutputArg::Null => ExistingFile::Replace,
+            OutputArg::Null => ExistingFilePolicy::Replace,
             _ => self.existing,
         }
     }
@@ -315,7 +315,7 @@ fn has_placeholder(name: &[u8], by_value: bool) -> bool {
 
 /// The treatment of an output file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExistingFile {
+pub enum ExistingFilePolicy {
     /// Replaces the file. But if the response chose the file name (`-J`), the transfer fails with
     /// exit code 23. The default.
     #[default]
@@ -354,7 +354,7 @@ pub struct StageArgs {
     /// The output other than bodies. It is not inherited.
     pub report: ReportArgs,
     /// The destination of the responses of a stage after `--then`. The first stage uses
-    /// [`Operation::outputs`] instead.
+    /// [`UrlGroup::outputs`] instead.
     pub output: OutputArg,
     /// `--extract`: regular expressions. Their matches are printed or passed to the next stage, in
     /// place of the bodies.
@@ -395,7 +395,7 @@ pub struct RequestArgs {
     pub head: bool,
     /// `-H`: the fields to send, to leave out, or to send without a value. Names are tokens; values
     /// contain no CR, LF or NUL.
-    pub fields: Vec<FieldArg>,
+    pub fields: Vec<HeaderArg>,
     /// The value of `User-Agent`. `None` sends none, unless `fields` contains one.
     pub user_agent: Option<Vec<u8>>,
     /// `-e`: the value of `Referer` in the first request.
@@ -436,7 +436,7 @@ pub struct RequestArgs {
 
 impl std::fmt::Debug for RequestArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.fields.iter().map(FieldArg::name).collect();
+        let names: Vec<_> = self.fields.iter().map(HeaderArg::name).collect();
         f.debug_struct("RequestArgs")
             .field("method", &self.method)
             .field("head", &self.head)
@@ -473,7 +473,7 @@ pub enum TimeCond {
 
 /// The value of one `-H` or `--proxy-header`. `Debug` does not show the field's value.
 #[derive(Clone, PartialEq, Eq)]
-pub enum FieldArg {
+pub enum HeaderArg {
     /// `Name: value`: adds the field, or replaces the one that haul would send.
     Set {
         /// The name of the header field.
@@ -493,21 +493,21 @@ pub enum FieldArg {
     },
 }
 
-impl FieldArg {
+impl HeaderArg {
     /// Returns the name of the header field.
     pub fn name(&self) -> &str {
         match self {
-            FieldArg::Set { name, .. } | FieldArg::Remove { name } | FieldArg::Empty { name } => name,
+            HeaderArg::Set { name, .. } | HeaderArg::Remove { name } | HeaderArg::Empty { name } => name,
         }
     }
 }
 
-impl std::fmt::Debug for FieldArg {
+impl std::fmt::Debug for HeaderArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let form = match self {
-            FieldArg::Set { .. } => "Set",
-            FieldArg::Remove { .. } => "Remove",
-            FieldArg::Empty { .. } => "Empty",
+            HeaderArg::Set { .. } => "Set",
+            HeaderArg::Remove { .. } => "Remove",
+            HeaderArg::Empty { .. } => "Empty",
         };
         write!(f, "{form}({})", self.name())
     }

@@ -15,7 +15,7 @@ use haul_policy::Target;
 use haul_policy::auth::{AllowedAuthSchemes, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyError};
 
-use super::{FieldArg, TlsArgs};
+use super::{HeaderArg, TlsArgs};
 
 /// The proxy settings of a stage. They are inherited from the previous stage. `Debug` shows no
 /// secret.
@@ -40,7 +40,7 @@ pub struct ProxyArgs {
     /// `CONNECT`.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields that are sent only to the proxy.
-    pub fields: Vec<FieldArg>,
+    pub fields: Vec<HeaderArg>,
     /// `--noproxy`: the hosts that are reached without a proxy, in place of those in the
     /// environment variable `no_proxy`.
     pub no_proxy: Option<NoProxy>,
@@ -122,7 +122,7 @@ impl ProxyArgs {
 
 impl std::fmt::Debug for ProxyArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.fields.iter().map(FieldArg::name).collect();
+        let names: Vec<_> = self.fields.iter().map(HeaderArg::name).collect();
         f.debug_struct("ProxyArgs")
             .field("choice", &self.choice)
             .field("preproxy", &self.preproxy)

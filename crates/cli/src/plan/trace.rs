@@ -1,9 +1,9 @@
 //! The settings of traces, which print the events of transfers.
 //!
 //! ```
-//! use haul_cli::plan::{TraceArgs, TraceForm};
+//! use haul_cli::plan::{TraceArgs, TraceFormat};
 //!
-//! assert_eq!(TraceArgs::default().form, TraceForm::Off);
+//! assert_eq!(TraceArgs::default().form, TraceFormat::Off);
 //! ```
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceArgs {
     /// The format of the trace.
-    pub form: TraceForm,
+    pub form: TraceFormat,
     /// The file to which the trace is written; `-` is standard output, `%` and `None` are standard
     /// error.
     pub file: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub struct TraceArgs {
 
 /// The format of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TraceForm {
+pub enum TraceFormat {
     /// No trace.
     #[default]
     Off,

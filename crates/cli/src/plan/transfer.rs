@@ -17,8 +17,8 @@ use haul::net::dns::DnsServers;
 use haul::net::tls::TlsOptions;
 use haul::request::{RedirectRules, RetryRules, SpeedLimit};
 
-use super::{ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, ProtocolArgs, StateFileArg};
-use crate::persona::Persona;
+use super::{AllowedProtocols, ClientCert, CookieArgs, GlobalArgs, KeepaliveArgs, StateFileArg};
+use crate::program_persona::ProgramPersona;
 
 /// The transfer settings of a stage: limits, retries, connections and TLS.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct TransferArgs {
     /// their defaults and are ignored.
     pub options: RequestOptions,
     /// `--proto` and similar options: the schemes that URLs and redirects may have.
-    pub redirect: ProtocolArgs,
+    pub redirect: AllowedProtocols,
     /// The cookie files and jar. (The cookies of `-b TEXT` are part of the request.)
     pub cookies: CookieArgs,
     /// `--hsts`: the storage of the hosts that must be reached by https (RFC 6797).
@@ -78,7 +78,7 @@ impl Default for TransferArgs {
                 retry: RetryRules::default(),
                 ..RequestOptions::default()
             },
-            redirect: ProtocolArgs::default(),
+            redirect: AllowedProtocols::default(),
             cookies: CookieArgs::default(),
             hsts: StateFileArg::Off,
             alt_svc: StateFileArg::Off,
@@ -100,7 +100,7 @@ impl Default for TransferArgs {
 
 impl TransferArgs {
     /// Returns the default transfer settings of a persona.
-    pub fn of(persona: Persona) -> Self {
+    pub fn of(persona: ProgramPersona) -> Self {
         let mut transfer = TransferArgs::default();
         if persona.is_curl() {
             let options = &mut transfer.options;

@@ -1,9 +1,9 @@
 //! Texts of a stage after `--then`, in which `{}` is the placeholder of the extracted value.
 //!
 //! ```
-//! use haul_cli::plan::{ValueTemplate, ValueEncoding};
+//! use haul_cli::plan::{ValueTemplate, PlaceholderEncoding};
 //!
-//! let body = ValueTemplate::of(br#"{"name": "{}", "id": {}}"#, ValueEncoding::Json);
+//! let body = ValueTemplate::of(br#"{"name": "{}", "id": {}}"#, PlaceholderEncoding::Json);
 //! assert_eq!(body.filled(b"7"), br#"{"name": "7", "id": 7}"#);
 //! assert_eq!(body.filled(b"a\"b"), br#"{"name": "a\"b", "id": "a\"b"}"#);
 //! ```
@@ -15,7 +15,7 @@ const PLACEHOLDER: &[u8] = b"{}";
 
 /// The encoding of a value that replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueEncoding {
+pub enum PlaceholderEncoding {
     /// Percent-encoding, with `+` for a blank: for a field of a URL-encoded form.
     Form,
     /// JSON. Inside a string the value is escaped. Outside a string, a number, `true`, `false` and
@@ -28,15 +28,15 @@ pub enum ValueEncoding {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum TemplatePart {
+enum ValueTemplatePart {
     Text(Vec<u8>),
-    Value(ValueEncoding),
+    Value(PlaceholderEncoding),
 }
 
 /// A text that contains placeholders for an extracted value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ValueTemplate {
-    parts: Vec<TemplatePart>,
+    parts: Vec<ValueTemplatePart>,
 }
 
 /// Shows only the number of parts, because the texts may be secret.
@@ -49,12 +49,12 @@ impl std::fmt::Debug for ValueTemplate {
 impl ValueTemplate {
     /// Parses a text in which each `{}` is a placeholder. `form` is the encoding of the values that
     /// replace them.
-    pub fn of(text: &[u8], form: ValueEncoding) -> Self {
+    pub fn of(text: &[u8], form: PlaceholderEncoding) -> Self {
         let mut made = Self::default();
         let mut rest = text;
         while let Some(at) = rest.windows(PLACEHOLDER.len()).position(|bytes| bytes == PLACEHOLDER) {
             made.push_text(&rest[..at]);
-            made.parts.push(TemplatePart::Value(form));
+            made.parts.push(ValueTemplatePart::Value(form));
             rest = &rest[at + PLACEHOLDER.len()..];
         }
         made.push_text(rest);
@@ -72,8 +72,8 @@ impl ValueTemplate {
     pub fn push_text(&mut self, text: &[u8]) {
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
-            Some(TemplatePart::Text(last)) => last.extend_from_slice(text),
-            _ => self.parts.push(TemplatePart::Text(text.to_vec())),
+            Some(ValueTemplatePart::Text(last)) => last.extend_from_slice(text),
+            _ => self.parts.push(ValueTemplatePart::Text(text.to_vec())),
         }
     }
 
@@ -81,8 +81,8 @@ impl ValueTemplate {
     pub fn append(&mut self, other: ValueTemplate) {
         for part in other.parts {
             match part {
-                TemplatePart::Text(text) => self.push_text(&text),
-                value @ TemplatePart::Value(_) => self.parts.push(value),
+                ValueTemplatePart::Text(text) => self.push_text(&text),
+                value @ ValueTemplatePart::Value(_) => self.parts.push(value),
             }
         }
     }
@@ -92,7 +92,7 @@ impl ValueTemplate {
     #[must_use]
     pub fn map_texts(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         for part in &mut self.parts {
-            if let TemplatePart::Text(text) = part {
+            if let ValueTemplatePart::Text(text) = part {
                 *text = change(text);
             }
         }
@@ -108,7 +108,7 @@ impl ValueTemplate {
     pub fn text(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {
             [] => Some(b""),
-            [TemplatePart::Text(text)] => Some(text),
+            [ValueTemplatePart::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -116,8 +116,8 @@ impl ValueTemplate {
     /// Returns the text with `{}` for each placeholder.
     pub fn template(&self) -> Vec<u8> {
         let parts = self.parts.iter().map(|part| match part {
-            TemplatePart::Text(text) => text.as_slice(),
-            TemplatePart::Value(_) => PLACEHOLDER,
+            ValueTemplatePart::Text(text) => text.as_slice(),
+            ValueTemplatePart::Value(_) => PLACEHOLDER,
         });
         parts.collect::<Vec<_>>().concat()
     }
@@ -125,17 +125,21 @@ impl ValueTemplate {
     /// Returns the text with each placeholder replaced by this value in its encoding.
     pub fn filled(&self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut json = JsonPosition::default();
+        let mut json = JsonStringTracker::default();
         for part in &self.parts {
             match part {
-                TemplatePart::Text(text) => {
+                ValueTemplatePart::Text(text) => {
                     json.pass(text);
                     out.extend_from_slice(text);
                 }
-                TemplatePart::Value(ValueEncoding::Form) => out.extend_from_slice(urlencode::form(value).as_bytes()),
-                TemplatePart::Value(ValueEncoding::Json) => out.extend_from_slice(json.encoded(value).as_bytes()),
-                TemplatePart::Value(ValueEncoding::Markup) => push_markup(&mut out, value),
-                TemplatePart::Value(ValueEncoding::Plain) => out.extend_from_slice(value),
+                ValueTemplatePart::Value(PlaceholderEncoding::Form) => {
+                    out.extend_from_slice(urlencode::form(value).as_bytes())
+                }
+                ValueTemplatePart::Value(PlaceholderEncoding::Json) => {
+                    out.extend_from_slice(json.encoded(value).as_bytes())
+                }
+                ValueTemplatePart::Value(PlaceholderEncoding::Markup) => push_markup(&mut out, value),
+                ValueTemplatePart::Value(PlaceholderEncoding::Plain) => out.extend_from_slice(value),
             }
         }
         out
@@ -144,12 +148,12 @@ impl ValueTemplate {
 
 /// Tracks whether a position in a JSON text is inside a string.
 #[derive(Default)]
-struct JsonPosition {
+struct JsonStringTracker {
     in_string: bool,
     is_escaped: bool,
 }
 
-impl JsonPosition {
+impl JsonStringTracker {
     fn pass(&mut self, text: &[u8]) {
         for &byte in text {
             match byte {
@@ -214,13 +218,13 @@ fn push_markup(out: &mut Vec<u8>, value: &[u8]) {
 mod tests {
     use super::*;
 
-    fn filled(text: &str, form: ValueEncoding, value: &str) -> String {
+    fn filled(text: &str, form: PlaceholderEncoding, value: &str) -> String {
         String::from_utf8(ValueTemplate::of(text.as_bytes(), form).filled(value.as_bytes())).unwrap()
     }
 
     #[test]
     fn template_encodes_the_value_for_its_position() {
-        use ValueEncoding::{Form, Json, Markup, Plain};
+        use PlaceholderEncoding::{Form, Json, Markup, Plain};
         for (text, form, value, expected) in [
             ("a={}&b={}", Form, "x y&z=\u{e9}", "a=x+y%26z%3D%C3%A9&b=x+y%26z%3D%C3%A9"),
             ("{}", Json, "12", "12"),
@@ -243,7 +247,7 @@ mod tests {
         let mut all = ValueTemplate::literal(b"{}");
         assert_eq!(all.text(), Some(&b"{}"[..]));
         all.push_text(b"&");
-        all.append(ValueTemplate::of(b"a={}", ValueEncoding::Form));
+        all.append(ValueTemplate::of(b"a={}", PlaceholderEncoding::Form));
         assert_eq!((all.text(), all.template()), (None, b"{}&a={}".to_vec()));
         assert_eq!(all.filled(b"1"), b"{}&a=1");
     }

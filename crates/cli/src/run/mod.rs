@@ -28,7 +28,7 @@ use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
 use crate::file_access::print_error_line;
-use crate::plan::{Operation, OutputArg, RunPlan, StageArgs, TraceForm, UrlSource};
+use crate::plan::{OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use report::progress::ProgressReporter;
 use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
@@ -104,16 +104,16 @@ pub fn run(plan: RunPlan) -> u8 {
 /// Returns true if the run prints something at its end that must appear even after Ctrl-C:
 /// statistics, or sorted values.
 fn prints_at_end(plan: &RunPlan) -> bool {
-    let sorts = |operation: &Operation| operation.stages.last().is_some_and(|stage| stage.sort);
+    let sorts = |operation: &UrlGroup| operation.stages.last().is_some_and(|stage| stage.sort);
     plan.global.stats.is_some() || plan.operations.iter().any(sorts)
 }
 
 /// Returns true if an operation prints to the terminal while it runs, so that a progress line would
 /// disturb its output.
-fn prints(plan: &RunPlan, operation: &Operation) -> bool {
+fn prints(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
-    let traces = trace.form != TraceForm::Off && trace.file.as_deref().is_none_or(is_standard);
+    let traces = trace.form != TraceFormat::Off && trace.file.as_deref().is_none_or(is_standard);
     if traces {
         return true;
     }
@@ -146,7 +146,7 @@ fn redirect_stderr(path: &Path) -> std::io::Result<()> {
 fn carry_out(
     client: &Client,
     plan: &RunPlan,
-    operation: &Operation,
+    operation: &UrlGroup,
     progress: &Arc<ProgressReporter>,
     stores: &mut StateStores,
     before: RunState,
@@ -183,7 +183,7 @@ fn carry_out(
 /// Replaces `-D -` by `-i` if transfers run in parallel and all send their bodies to standard
 /// output. Each head is then written just before its body. With `-D -`, it would be written as it
 /// arrives, possibly inside another body.
-fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, Operation> {
+fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, UrlGroup> {
     let one_by_one = only_url(operation).is_some() || sequential::is_sequential(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
     let to_stdout = match operation.shared_output() {
@@ -228,7 +228,7 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
 
 /// Returns the URL if the operation has exactly one and extracts nothing. Returns `None` for a glob
 /// or a list.
-fn only_url(operation: &Operation) -> Option<&str> {
+fn only_url(operation: &UrlGroup) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
         UrlSource::Argument(url)

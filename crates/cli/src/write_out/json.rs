@@ -3,16 +3,16 @@
 
 use haul::ResponseHead;
 
-use super::{TransferFacts, Variable};
+use super::{WriteOutValues, WriteOutVariable};
 use crate::expand_variables::json as escaped;
-use crate::persona::VERSION;
-use crate::persona::{CURL_VERSION, Persona};
+use crate::program_persona::VERSION;
+use crate::program_persona::{CURL_VERSION, ProgramPersona};
 
 /// Appends a JSON object with all variables. Unknown values are `null`, or an empty string where
 /// curl writes one.
-pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<u8>) {
+pub(super) fn facts(facts: &WriteOutValues<'_>, persona: ProgramPersona, into: &mut Vec<u8>) {
     into.push(b'{');
-    for &(name, variable) in Variable::NAMES {
+    for &(name, variable) in WriteOutVariable::NAMES {
         quoted(name.as_bytes(), into);
         into.push(b':');
         let mut text = Vec::new();
@@ -28,8 +28,8 @@ pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<
     }
     into.extend_from_slice(b"\"curl_version\":");
     let version = match persona {
-        Persona::Haul => format!("haul/{VERSION}"),
-        Persona::Curl => format!("libcurl/{CURL_VERSION} haul/{VERSION}"),
+        ProgramPersona::Haul => format!("haul/{VERSION}"),
+        ProgramPersona::Curl => format!("libcurl/{CURL_VERSION} haul/{VERSION}"),
     };
     quoted(version.as_bytes(), into);
     into.push(b'}');
@@ -82,11 +82,12 @@ mod tests {
 
     #[test]
     fn json_output_has_every_variable() {
-        let given = TransferFacts { url: "http://h/\"q\"", response_code: 7, exit_code: 3, ..TransferFacts::default() };
+        let given =
+            WriteOutValues { url: "http://h/\"q\"", response_code: 7, exit_code: 3, ..WriteOutValues::default() };
         let mut text = Vec::new();
-        facts(&given, Persona::Curl, &mut text);
+        facts(&given, ProgramPersona::Curl, &mut text);
         let value: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
-        assert_eq!(value.as_object().expect("an object").len(), Variable::NAMES.len() + 1);
+        assert_eq!(value.as_object().expect("an object").len(), WriteOutVariable::NAMES.len() + 1);
         assert_eq!(value["url"], "http://h/\"q\"");
         assert_eq!((value["http_code"].as_u64(), value["exitcode"].as_u64()), (Some(7), Some(3)));
         assert_eq!(value["time_total"], 0.0);

@@ -5,13 +5,13 @@
 //! `%{onerror}` is printed only if the transfer failed.
 //!
 //! ```
-//! use haul_cli::persona::Persona;
-//! use haul_cli::write_out::{TransferFacts, WriteOut};
+//! use haul_cli::program_persona::ProgramPersona;
+//! use haul_cli::write_out::{WriteOutValues, WriteOut};
 //!
 //! let (format, warnings) = WriteOut::parse(br"%{http_code} %{url}\n");
 //! assert!(warnings.is_empty());
-//! let facts = TransferFacts { response_code: 200, url: "http://h/", ..Default::default() };
-//! let printed = format.render(&facts, Persona::Haul);
+//! let facts = WriteOutValues { response_code: 200, url: "http://h/", ..Default::default() };
+//! let printed = format.render(&facts, ProgramPersona::Haul);
 //! assert_eq!(printed.stdout, b"200 http://h/\n");
 //! ```
 
@@ -22,27 +22,27 @@ mod time;
 pub(crate) mod url_spelling;
 mod variable;
 
-pub use render::TransferFacts;
-pub use variable::Variable;
+pub use render::WriteOutValues;
+pub use variable::WriteOutVariable;
 
 use std::path::PathBuf;
 
-use crate::persona::Persona;
+use crate::program_persona::ProgramPersona;
 use crate::usage_error::printable;
 
 /// The parsed format of `-w`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOut {
-    tokens: Vec<FormatToken>,
+    tokens: Vec<WriteOutToken>,
 }
 
 /// One element of a format: a text, a variable, or a directive such as `%{stderr}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FormatToken {
+pub enum WriteOutToken {
     /// Literal text.
     Text(Vec<u8>),
     /// `%{name}`: a variable of the transfer.
-    Variable(Variable),
+    Variable(WriteOutVariable),
     /// `%{json}`: all variables.
     Json,
     /// `%{header_json}`: all header fields of the last response.
@@ -56,14 +56,14 @@ pub enum FormatToken {
     /// strftime(3).
     Time(String),
     /// `%{stdout}`, `%{stderr}` or `%output{file}`: the destination of the text after it.
-    Stream(OutputStream),
+    Stream(WriteOutStream),
     /// `%{onerror}`: the rest of the format is printed only if the transfer failed.
     OnError,
 }
 
 /// The destination of a part of the printed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutputStream {
+pub enum WriteOutStream {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -75,7 +75,7 @@ pub enum OutputStream {
 
 /// The printed text of a format, separated by destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RenderedOutput {
+pub struct RenderedWriteOut {
     /// The text for standard output.
     pub stdout: Vec<u8>,
     /// The text for standard error.
@@ -85,12 +85,12 @@ pub struct RenderedOutput {
     pub files: Vec<(PathBuf, bool, Vec<u8>)>,
 }
 
-impl RenderedOutput {
-    fn of(&mut self, stream: &OutputStream) -> &mut Vec<u8> {
+impl RenderedWriteOut {
+    fn of(&mut self, stream: &WriteOutStream) -> &mut Vec<u8> {
         match stream {
-            OutputStream::Stdout => &mut self.stdout,
-            OutputStream::Stderr => &mut self.stderr,
-            OutputStream::File(path, adds) => {
+            WriteOutStream::Stdout => &mut self.stdout,
+            WriteOutStream::Stderr => &mut self.stderr,
+            WriteOutStream::File(path, adds) => {
                 if self.files.last().is_none_or(|(other, ..)| other != path) {
                     self.files.push((path.clone(), *adds, Vec::new()));
                 }
@@ -106,13 +106,16 @@ impl WriteOut {
     pub fn prints_verify_result(&self) -> bool {
         self.tokens
             .iter()
-            .any(|token| matches!(token, FormatToken::Json | FormatToken::Variable(Variable::VerifyResult)))
+            .any(|token| matches!(token, WriteOutToken::Json | WriteOutToken::Variable(WriteOutVariable::VerifyResult)))
     }
 
     /// Returns true if the format prints the server's certificates or their number.
     pub fn shows_certificates(&self) -> bool {
-        let shows = |token: &FormatToken| {
-            matches!(token, FormatToken::Json | FormatToken::Variable(Variable::Certs | Variable::NumCerts))
+        let shows = |token: &WriteOutToken| {
+            matches!(
+                token,
+                WriteOutToken::Json | WriteOutToken::Variable(WriteOutVariable::Certs | WriteOutVariable::NumCerts)
+            )
         };
         self.tokens.iter().any(shows)
     }
@@ -120,7 +123,7 @@ impl WriteOut {
     /// Parses a format. Returns it with warnings about unknown variables, for which nothing is
     /// printed.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
-        let mut tokens = FormatTokens::default();
+        let mut tokens = WriteOutTokens::default();
         let mut warnings = Vec::new();
         let mut rest = format;
         while let Some((&byte, after)) = rest.split_first() {
@@ -173,37 +176,37 @@ impl WriteOut {
 
     /// Returns true if the format prints header fields of redirects that were followed.
     pub fn prints_redirect_fields(&self) -> bool {
-        self.tokens.iter().any(|token| matches!(token, FormatToken::Fields(..)))
+        self.tokens.iter().any(|token| matches!(token, WriteOutToken::Fields(..)))
     }
 
     /// Returns the elements in order.
-    pub fn tokens(&self) -> &[FormatToken] {
+    pub fn tokens(&self) -> &[WriteOutToken] {
         &self.tokens
     }
 
     /// Returns the text of the format for one transfer.
-    pub fn render(&self, facts: &TransferFacts<'_>, persona: Persona) -> RenderedOutput {
-        let mut printed = RenderedOutput::default();
-        let mut stream = &OutputStream::Stdout;
+    pub fn render(&self, facts: &WriteOutValues<'_>, persona: ProgramPersona) -> RenderedWriteOut {
+        let mut printed = RenderedWriteOut::default();
+        let mut stream = &WriteOutStream::Stdout;
         for token in &self.tokens {
             let into = printed.of(stream);
             match token {
-                FormatToken::Text(text) => into.extend_from_slice(text),
-                FormatToken::Variable(variable) => facts.append(*variable, into),
-                FormatToken::Json => json::facts(facts, persona, into),
-                FormatToken::HeaderJson => json::fields(facts.head, into),
-                FormatToken::Field(name) => {
+                WriteOutToken::Text(text) => into.extend_from_slice(text),
+                WriteOutToken::Variable(variable) => facts.append(*variable, into),
+                WriteOutToken::Json => json::facts(facts, persona, into),
+                WriteOutToken::HeaderJson => json::fields(facts.head, into),
+                WriteOutToken::Field(name) => {
                     into.extend_from_slice(facts.head.and_then(|head| head.get(name)).unwrap_or_default());
                 }
-                FormatToken::Fields(name, separator) => facts.append_all(name, separator, into),
-                FormatToken::Time(format) => into.extend_from_slice(time::format(format, facts.now).as_bytes()),
-                FormatToken::Stream(other) => {
+                WriteOutToken::Fields(name, separator) => facts.append_all(name, separator, into),
+                WriteOutToken::Time(format) => into.extend_from_slice(time::format(format, facts.now).as_bytes()),
+                WriteOutToken::Stream(other) => {
                     stream = other;
                     // The file is made even if nothing follows.
                     printed.of(stream);
                 }
-                FormatToken::OnError if facts.exit_code == 0 => return printed,
-                FormatToken::OnError => {}
+                WriteOutToken::OnError if facts.exit_code == 0 => return printed,
+                WriteOutToken::OnError => {}
             }
         }
         printed
@@ -212,7 +215,7 @@ impl WriteOut {
 
 /// Parses `%header{name}`, `%output{file}` or `%time{format}`, without its `%`, at the beginning of
 /// a text. Returns it with the rest of the text.
-fn with_argument(text: &[u8]) -> Option<(FormatToken, &[u8])> {
+fn with_argument(text: &[u8]) -> Option<(WriteOutToken, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.
         let is_end = |at: &usize| rest[*at] == b'}' && !rest[..*at].ends_with(b"\\");
@@ -225,9 +228,9 @@ fn with_argument(text: &[u8]) -> Option<(FormatToken, &[u8])> {
     };
     let (name, rest) = split(rest, rest.iter().position(|&byte| byte == b'}')?)?;
     let token = match (is_time, name.strip_prefix(">>")) {
-        (true, _) => FormatToken::Time(name.to_owned()),
-        (false, Some(name)) => FormatToken::Stream(OutputStream::File(name.into(), true)),
-        (false, None) => FormatToken::Stream(OutputStream::File(name.into(), false)),
+        (true, _) => WriteOutToken::Time(name.to_owned()),
+        (false, Some(name)) => WriteOutToken::Stream(WriteOutStream::File(name.into(), true)),
+        (false, None) => WriteOutToken::Stream(WriteOutStream::File(name.into(), false)),
     };
     Some((token, rest))
 }
@@ -236,10 +239,10 @@ fn split(text: &[u8], close: usize) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(&text[..close]).ok()?, &text[close + 1..]))
 }
 
-fn field(text: &str) -> FormatToken {
+fn field(text: &str) -> WriteOutToken {
     match text.split_once(':') {
-        Some((name, what)) if what.starts_with("all:") => FormatToken::Fields(name.to_owned(), unescaped(&what[4..])),
-        _ => FormatToken::Field(text.to_owned()),
+        Some((name, what)) if what.starts_with("all:") => WriteOutToken::Fields(name.to_owned(), unescaped(&what[4..])),
+        _ => WriteOutToken::Field(text.to_owned()),
     }
 }
 
@@ -265,32 +268,32 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-fn named(name: &[u8]) -> Option<FormatToken> {
+fn named(name: &[u8]) -> Option<WriteOutToken> {
     Some(match name {
-        b"stdout" => FormatToken::Stream(OutputStream::Stdout),
-        b"stderr" => FormatToken::Stream(OutputStream::Stderr),
-        b"onerror" => FormatToken::OnError,
-        b"json" => FormatToken::Json,
-        b"header_json" => FormatToken::HeaderJson,
-        name => FormatToken::Variable(Variable::named(name)?),
+        b"stdout" => WriteOutToken::Stream(WriteOutStream::Stdout),
+        b"stderr" => WriteOutToken::Stream(WriteOutStream::Stderr),
+        b"onerror" => WriteOutToken::OnError,
+        b"json" => WriteOutToken::Json,
+        b"header_json" => WriteOutToken::HeaderJson,
+        name => WriteOutToken::Variable(WriteOutVariable::named(name)?),
     })
 }
 
 /// Collects the elements of a format, and joins adjacent texts to one element.
 #[derive(Default)]
-struct FormatTokens {
-    all: Vec<FormatToken>,
+struct WriteOutTokens {
+    all: Vec<WriteOutToken>,
 }
 
-impl FormatTokens {
+impl WriteOutTokens {
     fn text(&mut self, text: &[u8]) {
         match self.all.last_mut() {
-            Some(FormatToken::Text(last)) => last.extend_from_slice(text),
-            _ => self.all.push(FormatToken::Text(text.to_vec())),
+            Some(WriteOutToken::Text(last)) => last.extend_from_slice(text),
+            _ => self.all.push(WriteOutToken::Text(text.to_vec())),
         }
     }
 
-    fn push(&mut self, token: FormatToken) {
+    fn push(&mut self, token: WriteOutToken) {
         self.all.push(token);
     }
 }
@@ -300,15 +303,15 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn printed(format: &str, facts: &TransferFacts<'_>) -> (String, String) {
+    fn printed(format: &str, facts: &WriteOutValues<'_>) -> (String, String) {
         let (format, _) = WriteOut::parse(format.as_bytes());
-        let printed = format.render(facts, Persona::Haul);
+        let printed = format.render(facts, ProgramPersona::Haul);
         let text = |bytes| String::from_utf8(bytes).expect("test text is UTF-8");
         (text(printed.stdout), text(printed.stderr))
     }
 
-    fn facts() -> TransferFacts<'static> {
-        TransferFacts {
+    fn facts() -> WriteOutValues<'static> {
+        WriteOutValues {
             response_code: 404,
             url: "http://h/a",
             url_effective: "http://h/b",
@@ -348,8 +351,8 @@ mod tests {
     fn missing_values_print_like_curl() {
         let format = "[%{http_code}|%{content_type}|%{errormsg}|%{filename_effective}|\
                       %{http_version}|%{local_ip}|%{local_port}|%{remote_port}|%{speed_download}]";
-        assert_eq!(printed(format, &TransferFacts::default()).0, "[000||||0||-1|-1|0]");
-        let all = printed("%{json}", &TransferFacts::default()).0;
+        assert_eq!(printed(format, &WriteOutValues::default()).0, "[000||||0||-1|-1|0]");
+        let all = printed("%{json}", &WriteOutValues::default()).0;
         assert!(all.contains("\"local_port\":-1,") && all.contains("\"remote_port\":-1,"), "{all}");
     }
 
@@ -370,29 +373,29 @@ mod tests {
         let failed = facts();
         let expected = "acd The requested URL returned error: 404".to_owned();
         assert_eq!(printed(format, &failed), (expected, "b".to_owned()));
-        let good = TransferFacts { exit_code: 0, ..failed };
+        let good = WriteOutValues { exit_code: 0, ..failed };
         assert_eq!(printed(format, &good), ("ac".to_owned(), "b".to_owned()));
     }
 
     #[test]
     fn write_out_arguments_end_at_the_brace() {
         let tokens = |format: &str| WriteOut::parse(format.as_bytes()).0.tokens().to_vec();
-        let all = |name: &str, separator: &str| vec![FormatToken::Fields(name.to_owned(), separator.to_owned())];
-        assert_eq!(tokens("%header{x}"), [FormatToken::Field("x".to_owned())]);
+        let all = |name: &str, separator: &str| vec![WriteOutToken::Fields(name.to_owned(), separator.to_owned())];
+        assert_eq!(tokens("%header{x}"), [WriteOutToken::Field("x".to_owned())]);
         assert_eq!(tokens("%header{x:all:, }"), all("x", ", "));
         assert_eq!(tokens(r"%header{x:all:\}\n\q}"), all("x", "}\n\\q"));
         assert_eq!(tokens("%header{x:all:}"), all("x", ""));
-        assert_eq!(tokens("%header{x:any:,}"), [FormatToken::Field("x:any:,".to_owned())]);
-        assert_eq!(tokens("%time{%H:%M}"), [FormatToken::Time("%H:%M".to_owned())]);
-        assert_eq!(tokens("%time{%H"), [FormatToken::Text(b"%time{%H".to_vec())]);
-        assert_eq!(tokens(r"%header{x\}"), [FormatToken::Text(br"%header{x\}".to_vec())]);
+        assert_eq!(tokens("%header{x:any:,}"), [WriteOutToken::Field("x:any:,".to_owned())]);
+        assert_eq!(tokens("%time{%H:%M}"), [WriteOutToken::Time("%H:%M".to_owned())]);
+        assert_eq!(tokens("%time{%H"), [WriteOutToken::Text(b"%time{%H".to_vec())]);
+        assert_eq!(tokens(r"%header{x\}"), [WriteOutToken::Text(br"%header{x\}".to_vec())]);
     }
 
     #[test]
     fn url_variables_split_ipv6_zone_from_host() {
         let urls = ["http://[fe80::1%25eth0]:8080/", "http://[0:0::1]/", "http://127.1/"];
         let said = urls.map(|url| {
-            let facts = TransferFacts { url, url_effective: url, ..facts() };
+            let facts = WriteOutValues { url, url_effective: url, ..facts() };
             printed("%{url.host} %{url.port} %{url.zoneid},%{urle.host} %{urle.zoneid}", &facts).0
         });
         assert_eq!(said, ["[fe80::1] 8080 eth0,[fe80::1] eth0", "[::1] 80 ,[::1] ", "127.0.0.1 80 ,127.0.0.1 "]);
@@ -401,7 +404,7 @@ mod tests {
     #[test]
     fn stray_percent_keeps_the_next_character() {
         let (format, warnings) = WriteOut::parse(b"100%\\n%x%%\\n%");
-        assert_eq!(format.tokens(), [FormatToken::Text(b"100%\\n%x%\n%".to_vec())]);
+        assert_eq!(format.tokens(), [WriteOutToken::Text(b"100%\\n%x%\n%".to_vec())]);
         assert!(warnings.is_empty());
     }
 
@@ -409,6 +412,6 @@ mod tests {
     fn unknown_variables_warn_and_print_nothing() {
         let (format, warnings) = WriteOut::parse(b"a%{nope\x1b}b%{}c");
         assert_eq!(warnings, ["unknown --write-out variable: 'nope?'", "unknown --write-out variable: ''",],);
-        assert_eq!(format.tokens(), [FormatToken::Text(b"abc".to_vec())]);
+        assert_eq!(format.tokens(), [WriteOutToken::Text(b"abc".to_vec())]);
     }
 }

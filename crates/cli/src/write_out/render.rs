@@ -8,12 +8,12 @@ use haul::transfer::FollowedRedirect;
 use haul::{ResponseHead, Target};
 use haul_policy::Host;
 
-use super::{Variable, certificates, url_spelling};
+use super::{WriteOutVariable, certificates, url_spelling};
 
 /// The values that `-w` can print about one transfer. The `Default` value is that of a transfer
 /// that failed before it connected.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TransferFacts<'a> {
+pub struct WriteOutValues<'a> {
     /// The status code of the last response; 0 if there was none.
     pub response_code: u16,
     /// The URL as given. In a stage after `--then`, it is the one made from an extracted value.
@@ -104,7 +104,7 @@ pub struct TransferFacts<'a> {
     pub now: Duration,
 }
 
-impl TransferFacts<'_> {
+impl WriteOutValues<'_> {
     /// Appends the values of all fields with this name, joined by the separator. They are taken
     /// from the responses in order, up to the first response without such a field, as in curl.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
@@ -114,63 +114,65 @@ impl TransferFacts<'_> {
         into.extend_from_slice(&values.concat().join(separator.as_bytes()));
     }
 
-    pub(super) fn append(&self, variable: Variable, into: &mut Vec<u8>) {
+    pub(super) fn append(&self, variable: WriteOutVariable, into: &mut Vec<u8>) {
         let written = match variable {
-            Variable::Certs => certificates::append(self.certificates, into),
-            Variable::FtpEntryPath => Ok(()),
-            Variable::ConnId => match self.connection {
+            WriteOutVariable::Certs => certificates::append(self.certificates, into),
+            WriteOutVariable::FtpEntryPath => Ok(()),
+            WriteOutVariable::ConnId => match self.connection {
                 Some(number) => write!(into, "{number}"),
                 None => write!(into, "-1"),
             },
-            Variable::NumCerts => write!(into, "{}", self.certificates.len()),
-            Variable::TlsEarlyData => write!(into, "0"),
-            Variable::ProxyVerifyResult => write!(into, "{}", self.proxy_verify_result),
-            Variable::VerifyResult => write!(into, "{}", self.verify_result),
-            Variable::TimeQueue => seconds(into, Duration::ZERO),
-            Variable::HttpConnect => write!(into, "{:03}", self.connect_code),
-            Variable::NumHeaders => write!(into, "{}", self.head.map_or(0, |head| head.fields().count())),
-            Variable::NumRetries => write!(into, "{}", self.num_retries),
-            Variable::ProxyUsed => write!(into, "{}", u8::from(self.proxy_used)),
-            Variable::RedirectUrl => write!(into, "{}", self.redirect_url.unwrap_or_default()),
-            Variable::Referer => write!(into, "{}", self.referer.unwrap_or_default()),
-            Variable::SizeHeader => write!(into, "{}", self.size_header),
-            Variable::SizeRequest => write!(into, "{}", self.size_request),
-            Variable::SizeUpload => write!(into, "{}", self.size_upload),
-            Variable::SpeedUpload => write!(into, "{}", self.speed(self.size_upload)),
-            Variable::TimePreTransfer | Variable::TimePostTransfer => seconds(into, self.time_pretransfer),
-            Variable::TimeRedirect => seconds(into, self.time_redirect),
-            Variable::XferId => write!(into, "{}", self.transfer_number),
-            Variable::ContentType => write!(into, "{}", self.content_type.unwrap_or_default()),
-            Variable::ErrorMessage => write!(into, "{}", self.error.unwrap_or_default()),
-            Variable::ExitCode => write!(into, "{}", self.exit_code),
-            Variable::FilenameEffective => write!(into, "{}", self.filename.unwrap_or_default()),
-            Variable::HttpVersion => match self.http_version {
+            WriteOutVariable::NumCerts => write!(into, "{}", self.certificates.len()),
+            WriteOutVariable::TlsEarlyData => write!(into, "0"),
+            WriteOutVariable::ProxyVerifyResult => write!(into, "{}", self.proxy_verify_result),
+            WriteOutVariable::VerifyResult => write!(into, "{}", self.verify_result),
+            WriteOutVariable::TimeQueue => seconds(into, Duration::ZERO),
+            WriteOutVariable::HttpConnect => write!(into, "{:03}", self.connect_code),
+            WriteOutVariable::NumHeaders => write!(into, "{}", self.head.map_or(0, |head| head.fields().count())),
+            WriteOutVariable::NumRetries => write!(into, "{}", self.num_retries),
+            WriteOutVariable::ProxyUsed => write!(into, "{}", u8::from(self.proxy_used)),
+            WriteOutVariable::RedirectUrl => write!(into, "{}", self.redirect_url.unwrap_or_default()),
+            WriteOutVariable::Referer => write!(into, "{}", self.referer.unwrap_or_default()),
+            WriteOutVariable::SizeHeader => write!(into, "{}", self.size_header),
+            WriteOutVariable::SizeRequest => write!(into, "{}", self.size_request),
+            WriteOutVariable::SizeUpload => write!(into, "{}", self.size_upload),
+            WriteOutVariable::SpeedUpload => write!(into, "{}", self.speed(self.size_upload)),
+            WriteOutVariable::TimePreTransfer | WriteOutVariable::TimePostTransfer => {
+                seconds(into, self.time_pretransfer)
+            }
+            WriteOutVariable::TimeRedirect => seconds(into, self.time_redirect),
+            WriteOutVariable::XferId => write!(into, "{}", self.transfer_number),
+            WriteOutVariable::ContentType => write!(into, "{}", self.content_type.unwrap_or_default()),
+            WriteOutVariable::ErrorMessage => write!(into, "{}", self.error.unwrap_or_default()),
+            WriteOutVariable::ExitCode => write!(into, "{}", self.exit_code),
+            WriteOutVariable::FilenameEffective => write!(into, "{}", self.filename.unwrap_or_default()),
+            WriteOutVariable::HttpVersion => match self.http_version {
                 "" => write!(into, "0"),
                 version => write!(into, "{version}"),
             },
-            Variable::LocalIp => address(into, self.local_ip),
-            Variable::LocalPort => port(into, self.local_port),
-            Variable::Method => write!(into, "{}", self.method),
-            Variable::NumConnects => write!(into, "{}", self.num_connects),
-            Variable::NumRedirects => write!(into, "{}", self.num_redirects),
-            Variable::RemoteIp => match self.remote_socket {
+            WriteOutVariable::LocalIp => address(into, self.local_ip),
+            WriteOutVariable::LocalPort => port(into, self.local_port),
+            WriteOutVariable::Method => write!(into, "{}", self.method),
+            WriteOutVariable::NumConnects => write!(into, "{}", self.num_connects),
+            WriteOutVariable::NumRedirects => write!(into, "{}", self.num_redirects),
+            WriteOutVariable::RemoteIp => match self.remote_socket {
                 Some(socket) => write!(into, "{socket}"),
                 None => address(into, self.remote_ip),
             },
-            Variable::RemotePort => port(into, self.remote_port),
-            Variable::HttpCode | Variable::ResponseCode => write!(into, "{:03}", self.response_code),
-            Variable::Scheme => write!(into, "{}", self.scheme),
-            Variable::SizeDelivered => write!(into, "{}", self.size_delivered),
-            Variable::SizeDownload => write!(into, "{}", self.size_download),
-            Variable::SpeedDownload => write!(into, "{}", self.speed(self.size_download)),
-            Variable::TimeAppConnect => seconds(into, self.time_appconnect),
-            Variable::TimeConnect => seconds(into, self.time_connect),
-            Variable::TimeNameLookup => seconds(into, self.time_namelookup),
-            Variable::TimeStartTransfer => seconds(into, self.time_starttransfer),
-            Variable::TimeTotal => seconds(into, self.time_total),
-            Variable::Url => write!(into, "{}", self.url),
-            Variable::UrlEffective => write!(into, "{}", self.url_effective),
-            Variable::UrlNumber => write!(into, "{}", self.url_number),
+            WriteOutVariable::RemotePort => port(into, self.remote_port),
+            WriteOutVariable::HttpCode | WriteOutVariable::ResponseCode => write!(into, "{:03}", self.response_code),
+            WriteOutVariable::Scheme => write!(into, "{}", self.scheme),
+            WriteOutVariable::SizeDelivered => write!(into, "{}", self.size_delivered),
+            WriteOutVariable::SizeDownload => write!(into, "{}", self.size_download),
+            WriteOutVariable::SpeedDownload => write!(into, "{}", self.speed(self.size_download)),
+            WriteOutVariable::TimeAppConnect => seconds(into, self.time_appconnect),
+            WriteOutVariable::TimeConnect => seconds(into, self.time_connect),
+            WriteOutVariable::TimeNameLookup => seconds(into, self.time_namelookup),
+            WriteOutVariable::TimeStartTransfer => seconds(into, self.time_starttransfer),
+            WriteOutVariable::TimeTotal => seconds(into, self.time_total),
+            WriteOutVariable::Url => write!(into, "{}", self.url),
+            WriteOutVariable::UrlEffective => write!(into, "{}", self.url_effective),
+            WriteOutVariable::UrlNumber => write!(into, "{}", self.url_number),
             other => match url_part(other) {
                 Some((part, false)) => write!(into, "{}", parts(self.url, part)),
                 Some((part, true)) => write!(into, "{}", parts(self.url_effective, part)),
@@ -222,24 +224,24 @@ enum UrlComponent {
 
 /// Returns the component of the URL that a variable such as `%{url.host}` prints; `None` for other
 /// variables. The flag is true for the URL of the last request, as in `%{urle.host}`.
-fn url_part(variable: Variable) -> Option<(UrlComponent, bool)> {
+fn url_part(variable: WriteOutVariable) -> Option<(UrlComponent, bool)> {
     Some(match variable {
-        Variable::UrlFragment => (UrlComponent::Fragment, false),
-        Variable::UrlHost => (UrlComponent::Host, false),
-        Variable::UrlPath => (UrlComponent::Path, false),
-        Variable::UrlPort => (UrlComponent::Port, false),
-        Variable::UrlQuery => (UrlComponent::Query, false),
-        Variable::UrlScheme => (UrlComponent::Scheme, false),
-        Variable::UrlUser => (UrlComponent::User, false),
-        Variable::UrlZoneId => (UrlComponent::ZoneId, false),
-        Variable::UrleFragment => (UrlComponent::Fragment, true),
-        Variable::UrleHost => (UrlComponent::Host, true),
-        Variable::UrlePath => (UrlComponent::Path, true),
-        Variable::UrlePort => (UrlComponent::Port, true),
-        Variable::UrleQuery => (UrlComponent::Query, true),
-        Variable::UrleScheme => (UrlComponent::Scheme, true),
-        Variable::UrleUser => (UrlComponent::User, true),
-        Variable::UrleZoneId => (UrlComponent::ZoneId, true),
+        WriteOutVariable::UrlFragment => (UrlComponent::Fragment, false),
+        WriteOutVariable::UrlHost => (UrlComponent::Host, false),
+        WriteOutVariable::UrlPath => (UrlComponent::Path, false),
+        WriteOutVariable::UrlPort => (UrlComponent::Port, false),
+        WriteOutVariable::UrlQuery => (UrlComponent::Query, false),
+        WriteOutVariable::UrlScheme => (UrlComponent::Scheme, false),
+        WriteOutVariable::UrlUser => (UrlComponent::User, false),
+        WriteOutVariable::UrlZoneId => (UrlComponent::ZoneId, false),
+        WriteOutVariable::UrleFragment => (UrlComponent::Fragment, true),
+        WriteOutVariable::UrleHost => (UrlComponent::Host, true),
+        WriteOutVariable::UrlePath => (UrlComponent::Path, true),
+        WriteOutVariable::UrlePort => (UrlComponent::Port, true),
+        WriteOutVariable::UrleQuery => (UrlComponent::Query, true),
+        WriteOutVariable::UrleScheme => (UrlComponent::Scheme, true),
+        WriteOutVariable::UrleUser => (UrlComponent::User, true),
+        WriteOutVariable::UrleZoneId => (UrlComponent::ZoneId, true),
         _ => return None,
     })
 }

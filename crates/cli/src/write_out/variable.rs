@@ -4,15 +4,15 @@ macro_rules! variables {
     ($($name:literal $variant:ident $doc:literal;)*) => {
         /// A variable of `-w`, such as `%{http_code}`. `Self::NAMES` lists curl's names for them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Variable {
+        pub enum WriteOutVariable {
             $(#[doc = $doc] $variant,)*
         }
 
-        impl Variable {
+        impl WriteOutVariable {
             /// Every name with its variable, sorted. `http_code` and `response_code` are the same
             /// variable.
-            pub const NAMES: &[(&str, Variable)] = &[
-                $(($name, Variable::$variant),)*
+            pub const NAMES: &[(&str, WriteOutVariable)] = &[
+                $(($name, WriteOutVariable::$variant),)*
             ];
         }
     };
@@ -89,10 +89,10 @@ variables! {
     "xfer_id" XferId "Number of the transfer, from 0.";
 }
 
-impl Variable {
+impl WriteOutVariable {
     /// Returns true if the value of the variable is a number in the output of `%{json}`.
     pub fn is_number(self) -> bool {
-        let named = Variable::NAMES.iter().find(|(_, variable)| *variable == self);
+        let named = WriteOutVariable::NAMES.iter().find(|(_, variable)| *variable == self);
         let name = named.map_or("", |&(name, _)| name);
         ["size_", "speed_", "time_", "num_", "http_co"].iter().any(|start| name.starts_with(start))
             || matches!(
@@ -112,8 +112,8 @@ impl Variable {
     }
 
     /// Returns the variable with this name, such as `http_code`.
-    pub fn named(name: &[u8]) -> Option<Variable> {
-        let found = Variable::NAMES.iter().find(|(known, _)| known.as_bytes() == name);
+    pub fn named(name: &[u8]) -> Option<WriteOutVariable> {
+        let found = WriteOutVariable::NAMES.iter().find(|(known, _)| known.as_bytes() == name);
         found.map(|&(_, variable)| variable)
     }
 }
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn write_out_variable_names_are_unique() {
-        for (at, (name, _)) in Variable::NAMES.iter().enumerate() {
-            assert!(Variable::NAMES[..at].iter().all(|(other, _)| other != name), "{name}");
+        for (at, (name, _)) in WriteOutVariable::NAMES.iter().enumerate() {
+            assert!(WriteOutVariable::NAMES[..at].iter().all(|(other, _)| other != name), "{name}");
         }
     }
 }

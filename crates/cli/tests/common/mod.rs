@@ -17,10 +17,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::FaultPlan;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::pattern::Pattern;
-use testkit::raw::{RawPeer, Step};
 
 /// The time limit of every wait, after which the test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -185,13 +185,13 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 /// Starts a server that answers each connection with this body, and closes it.
 pub fn page(body: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-    RawPeer::always(vec![Step::ReadHead, Step::send(head + body)])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + body)])
 }
 
 /// Starts a server whose response announces ten bytes of body, and which closes the connection
 /// after three.
 pub fn short_body() -> RawPeer {
-    RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
 }
 
 /// Writes the lines to a file and returns its path.
@@ -214,7 +214,7 @@ pub fn can_trace(what: &str) -> bool {
 
 /// Returns the first `size` bytes of the content that `testkit::faulty` serves by default.
 pub fn content(size: u64) -> Vec<u8> {
-    Pattern::new(FaultPlan::default().seed).slice(0, usize::try_from(size).unwrap())
+    BytePattern::new(FaultPlan::default().seed).slice(0, usize::try_from(size).unwrap())
 }
 
 /// Returns the names of the files in a directory, including hidden ones, sorted.
@@ -256,7 +256,7 @@ pub fn received(peer: &RawPeer, connection: usize) -> String {
 
 /// Starts a server that answers each connection with these bytes, and closes it.
 pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
-    RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
 /// Runs `haul curl -q -sS` with these arguments, which write no file.
@@ -266,8 +266,8 @@ pub fn curl_quiet(args: &[&str]) -> CommandOutput {
 
 /// Returns the steps of a server for one connection: it reads the head of a request, sends a
 /// response, and closes. `head` is the status code, the reason phrase and any header fields.
-pub fn reply_steps(head: &str, body: &str) -> Vec<Step> {
+pub fn reply_steps(head: &str, body: &str) -> Vec<ScriptStep> {
     let length = body.len();
     let text = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
-    vec![Step::ReadHead, Step::send(text)]
+    vec![ScriptStep::ReadHead, ScriptStep::send(text)]
 }

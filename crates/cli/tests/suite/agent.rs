@@ -11,8 +11,8 @@ use std::process::Stdio;
 use common::agent::{TestAgent, is_zombie};
 use common::{HAUL, REFUSED, RunningCommand, eventually, haul, origin, program, run, skipped};
 use rustix::process::{Signal, kill_process};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 #[test]
 fn agent_calls_share_one_connection_per_scheme() {
@@ -62,7 +62,7 @@ fn agent_bodies_arrive_whole_at_every_output() {
         }
     }
     let coded = agent.run(&["-s", "--compressed", &origin.url("/gzip/300000")]).ok();
-    assert!(coded == testkit::pattern::text(origin.site().seed(), 300_000), "decoded by the agent");
+    assert!(coded == testkit::byte_pattern::text(origin.site().seed(), 300_000), "decoded by the agent");
 }
 
 /// Tomcat sends weak validators, and closes a connection with ENHANCE_YOUR_CALM after a few
@@ -325,8 +325,11 @@ fn downloads_complete_when_the_agent_is_killed() {
         let ran = call.wait();
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "call {number}: {url}");
         let got = if number % 3 == 0 { fs::read(&file).unwrap() } else { ran.stdout };
-        let whole =
-            if coded { testkit::pattern::text(origin.site().seed(), bytes) } else { origin.pattern().slice(0, bytes) };
+        let whole = if coded {
+            testkit::byte_pattern::text(origin.site().seed(), bytes)
+        } else {
+            origin.pattern().slice(0, bytes)
+        };
         assert!(got == whole, "call {number}: {url}: {} bytes", got.len());
         if let Some(pid) = pid {
             eventually("the killed one is gone", || is_zombie(pid) || kill_process(pid, Signal::KILL).is_err());
@@ -399,9 +402,9 @@ fn reader_stopping_within_first_part_keeps_the_connection() {
         "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 0-{}/200000\r\nContent-Length: {OPENING}\r\n\r\n",
         OPENING - 1
     );
-    let opening = [Step::ReadHead, Step::send(head), Step::send(vec![b'x'; 70_000])];
-    let rest = [Step::Await(1), Step::send(vec![b'x'; OPENING - 70_000])];
-    let next = [Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
+    let opening = [ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::send(vec![b'x'; 70_000])];
+    let rest = [ScriptStep::Await(1), ScriptStep::send(vec![b'x'; OPENING - 70_000])];
+    let next = [ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
     let agent = TestAgent::new();
     let stop_early = |peer: &RawPeer| {
         let script = "\"$GET\" \"$1\" -s -q -N \"$2\" | head -c 70000 | wc -c";
@@ -418,12 +421,17 @@ fn reader_stopping_within_first_part_keeps_the_connection() {
     assert_eq!(agent.status("connections"), Some(1));
 
     // A rest that does not come is not waited for, and of a long response nothing more is read.
-    let peer = RawPeer::start(vec![[&opening[..], &[Step::ReadToEnd]].concat()]);
+    let peer = RawPeer::start(vec![[&opening[..], &[ScriptStep::ReadToEnd]].concat()]);
     stop_early(&peer);
     eventually("the agent lets go of it", || agent.status("running") == Some(0));
     assert!(peer.finished(1));
-    let long = Step::send("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1000000\r\n\r\n");
-    let peer = RawPeer::start(vec![vec![Step::ReadHead, long, Step::send(vec![b'x'; 70_000]), Step::ReadToEnd]]);
+    let long = ScriptStep::send("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1000000\r\n\r\n");
+    let peer = RawPeer::start(vec![vec![
+        ScriptStep::ReadHead,
+        long,
+        ScriptStep::send(vec![b'x'; 70_000]),
+        ScriptStep::ReadToEnd,
+    ]]);
     stop_early(&peer);
     assert!(peer.finished(1));
 }

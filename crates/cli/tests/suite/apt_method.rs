@@ -12,9 +12,9 @@ use common::{REFUSED, content, haul, skipped};
 use haul_cli::apt::message::AptMessage;
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
-use testkit::identity::Identity;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
+use testkit::test_certificates::TestCertificates;
 
 /// The `Last-Modified` of the content that `testkit::faulty` serves.
 const LAST_MODIFIED: &str = "Wed, 01 May 2024 08:00:00 GMT";
@@ -98,9 +98,9 @@ fn last(said: &[AptMessage]) -> &AptMessage {
     said.last().unwrap()
 }
 
-fn ok(content: &str) -> Vec<Step> {
+fn ok(content: &str) -> Vec<ScriptStep> {
     let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{content}", content.len());
-    vec![Step::ReadHead, Step::send(head), Step::Close]
+    vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Close]
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn redirects_are_reported_to_apt_not_followed() {
 fn answer(head: &str, content: &str) -> RawPeer {
     let length = content.len();
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");
-    RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Close])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Close])
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn partial_file_is_resumed_only_for_same_content() {
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 3-5/6\r\nLast-Modified: {date}\r\n\
              Connection: close\r\nContent-Length: 3\r\n\r\ndef"
         );
-        vec![Step::ReadHead, Step::send(head), Step::Close]
+        vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Close]
     };
     let mut method = AptMethodProcess::with(&[]);
     old(&method);
@@ -318,9 +318,9 @@ fn scheme_prefix_selects_options_and_tor_needs_proxy() {
 
 #[test]
 fn tls_proxy_is_verified_with_https_cainfo() {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
-    let script = || vec![Step::ReadHead, Step::send(reply), Step::Close];
+    let script = || vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close];
     let proxy = RawPeer::start_tls(vec![script(), script()], &identity, &[]);
     let (_keep, ca) = written("ca.pem", identity.ca_pem());
     let by = format!("Acquire::http::Proxy=https://localhost:{}", proxy.addr().port());
@@ -333,7 +333,7 @@ fn tls_proxy_is_verified_with_https_cainfo() {
 
 #[test]
 fn common_name_certificate_is_accepted_with_cainfo() {
-    let origin = Origin::builder().identity(Identity::by_subject("localhost")).start().unwrap();
+    let origin = Origin::builder().identity(TestCertificates::by_subject("localhost")).start().unwrap();
     let (_keep, ca) = written("ca.pem", origin.ca_pem());
     let mut method = AptMethodProcess::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
     assert_eq!(numbers(&method.acquire(&origin.https_url("/small"), &[])), [200, 201]);
@@ -350,7 +350,12 @@ fn files_download_in_parallel_and_report_in_order() {
         (&["Acquire::http::Pipeline-Depth=0"], 1),
         (&["Acquire::http::Dl-Limit=1000"], 1),
     ] {
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(reply), Step::ReadToEnd]);
+        let peer = RawPeer::always(vec![
+            ScriptStep::ReadHead,
+            ScriptStep::Await(1),
+            ScriptStep::send(reply),
+            ScriptStep::ReadToEnd,
+        ]);
         let mut method = AptMethodProcess::with(items);
         let names: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
         for (number, url) in names.iter().enumerate() {
@@ -402,7 +407,9 @@ fn logins_come_from_auth_conf() {
 
 #[test]
 fn apt_https_uses_the_http_proxy() {
-    let refuses = || vec![Step::ReadHead, Step::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), Step::Close];
+    let refuses = || {
+        vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), ScriptStep::Close]
+    };
     let proxy = RawPeer::always(refuses());
     let url = proxy.url("");
     let configured = format!("Acquire::http::Proxy={url}");
@@ -441,7 +448,7 @@ fn cache_headers_and_path_encoding_follow_apt() {
 
 #[test]
 fn untrusted_certificate_is_a_transient_failure() {
-    let peer = RawPeer::start_tls(vec![ok("x")], &Identity::generate(), &[b"http/1.1"]);
+    let peer = RawPeer::start_tls(vec![ok("x")], &TestCertificates::generate(), &[b"http/1.1"]);
     let url = peer.url("/x").replace("http://", "https://");
     let said = AptMethodProcess::with(&[]).acquire(&url, &[]);
     assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![400], Some("true")));
@@ -450,7 +457,7 @@ fn untrusted_certificate_is_a_transient_failure() {
 #[test]
 fn method_exits_when_apt_closes_stdin() {
     let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(beginning), Step::ReadToEnd]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(beginning), ScriptStep::ReadToEnd]);
     let mut method = AptMethodProcess::with(&[]);
     let file = method.file();
     let asked =

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use common::{haul, installed, program, run};
 use servers::apache::{ApacheServer, LOGIN};
-use servers::compare::{both, both_with, text};
+use servers::compare_with_curl::{both, both_with, text};
 use servers::nginx::NginxServer;
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
@@ -147,7 +147,7 @@ fn credentials_come_from_token_netrc_or_url() {
 #[test]
 fn nginx_accepts_basic_credentials() {
     let made = |dir: &std::path::Path| {
-        let identity = Identity::generate();
+        let identity = TestCertificates::generate();
         fs::write(dir.join("ca"), identity.ca_pem()).unwrap();
         fs::write(dir.join("clients"), identity.ca_pem()).unwrap();
         fs::write(dir.join("leaf"), identity.chain_pem()).unwrap();

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{run_haul, skipped};
-use servers::compare::{both, text};
+use servers::compare_with_curl::{both, text};
 use servers::nginx::NginxServer;
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 /// The algorithms of the keys.
 const KINDS: [&str; 4] = ["rsa", "p256", "p384", "ed25519"];
@@ -31,7 +31,7 @@ fn openssl(dir: &Path, words: &str) {
 
 /// Creates a CA, and for each algorithm a certificate and its key in many formats.
 fn prepare(dir: &Path, kinds: &[&str]) {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     fs::write(dir.join("ca"), identity.ca_pem()).unwrap();
     fs::write(dir.join("leaf"), identity.chain_pem()).unwrap();
     fs::write(dir.join("key"), identity.key_pem()).unwrap();

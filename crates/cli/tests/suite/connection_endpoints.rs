@@ -10,9 +10,9 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use common::{run_haul, servers::free_port};
-use servers::compare::{both, both_with, text};
+use servers::compare_with_curl::{both, both_with, text};
 use servers::nginx::NginxServer;
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 /// Runs haul and curl, and checks that nginx echoes the same request for both, except for the
 /// client's port. Returns haul's output.
@@ -24,7 +24,7 @@ fn echoed(args: &[&str]) -> common::CommandOutput {
 
 fn start() -> Option<NginxServer> {
     NginxServer::start("addresses", |dir| {
-        let identity = Identity::generate();
+        let identity = TestCertificates::generate();
         fs::write(dir.join("ca"), identity.ca_pem()).unwrap();
         fs::write(dir.join("clients"), identity.ca_pem()).unwrap();
         fs::write(dir.join("leaf"), identity.chain_pem()).unwrap();

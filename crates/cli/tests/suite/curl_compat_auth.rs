@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, curl, curl_in, list, page, program, received, reply_steps, run};
-use testkit::raw::RawPeer;
+use testkit::h1_peer::RawPeer;
 
 /// The expected signatures are those of curl's own test cases, which sign at the start of 1970.
 /// `X-Amz-Date` sets this time.

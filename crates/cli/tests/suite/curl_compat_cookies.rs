@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, answering, curl, curl_quiet, program, received, reply_steps, run};
-use testkit::raw::RawPeer;
+use testkit::h1_peer::RawPeer;
 
 #[test]
 fn cookie_jar_on_stdout_follows_each_transfer() {

@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
-use testkit::raw::RawPeer;
+use testkit::h1_peer::RawPeer;
 
 /// Runs `-F` with this value. Returns the request, with `BOUNDARY` in place of the boundary.
 fn form(dir: &std::path::Path, part: &str) -> String {

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, curl, curl_in, list, names, page, program, reply_steps, run};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn progress_meter_prints_titles_for_each_connected_transfer() {
@@ -22,7 +22,7 @@ fn progress_meter_prints_titles_for_each_connected_transfer() {
     assert!(last.starts_with("100      8 100      5 100      3 "), "{last:?}");
 
     let rest = "HTTP/1.1 206 Rest\r\nContent-Range: bytes 5-6/7\r\nContent-Length: 2\r\n\r\n67";
-    let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(rest)]]);
+    let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(rest)]]);
     let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
     let said = format!("** Resuming transfer from byte position 5\n{titles}\r");
     assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
@@ -44,7 +44,7 @@ fn progress_meter_prints_titles_for_each_connected_transfer() {
 
 #[test]
 fn stalled_handshake_is_a_connection_timeout() {
-    let silent = RawPeer::always(vec![Step::ReadToEnd]);
+    let silent = RawPeer::always(vec![ScriptStep::ReadToEnd]);
     let (tls, proxy) = (silent.url("/").replacen("http", "https", 1), silent.url(""));
     for args in [
         &["-m", "0.2", &tls][..],

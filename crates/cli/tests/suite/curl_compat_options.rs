@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::{HAUL, curl, curl_in, list, page, program, received, reply_steps, run};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn curl_without_arguments_prints_a_help_hint() {
@@ -181,7 +181,7 @@ fn text_after_seconds_is_ignored() {
         assert_eq!(curl(&["-sS", "-m", limit, &peer.url("/")]).code, 2, "{limit:?}");
     }
     assert_eq!(run(program(HAUL).args(["-m", "5m", &peer.url("/")])).code, 2);
-    let silent = RawPeer::always(vec![Step::ReadToEnd]);
+    let silent = RawPeer::always(vec![ScriptStep::ReadToEnd]);
     assert_eq!(curl(&["-sS", "-m", "0.2m", &silent.url("/")]).code, 28);
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::{HAUL, answering, curl_in, curl_quiet, names, page, program, received, reply_steps, run};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn remote_name_all_applies_to_following_urls_only() {
@@ -82,7 +82,7 @@ fn file_names_may_be_any_bytes() {
 fn remote_header_name_falls_back_to_redirect_url() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let to = |place: &str, last: Vec<Step>| {
+    let to = |place: &str, last: Vec<ScriptStep>| {
         RawPeer::start(vec![reply_steps(&format!("302 Found\r\nLocation: {place}"), ""), last])
     };
     for (place, last, name) in [
@@ -109,7 +109,7 @@ fn unfollowed_location_names_the_output_file() {
     let named = |location: &str| {
         let dir = tempfile::tempdir().unwrap();
         let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 1\r\n\r\nx");
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
         curl_in(dir.path(), &["-s", "-O", "-J", &peer.url("/from")]).ok();
         names(dir.path()).join(" ")
     };

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{HAUL, answering, curl, curl_quiet, page, program, received, reply_steps, run};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn proxy_url_credentials_override_proxy_user() {
@@ -45,7 +45,7 @@ fn proxy_pin_matters_only_for_tls_proxies() {
 #[test]
 fn preproxy_alone_is_used_as_proxy() {
     // SOCKS 4: version, CONNECT, port, address, no user.
-    let peer = RawPeer::start(vec![vec![Step::ReadBytes(9)]; 2]);
+    let peer = RawPeer::start(vec![vec![ScriptStep::ReadBytes(9)]; 2]);
     let preproxy = peer.addr().to_string();
     for options in [&[][..], &["-x", ""]] {
         let mut haul = program(HAUL);

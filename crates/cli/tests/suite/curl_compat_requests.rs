@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
-use testkit::raw::RawPeer;
+use testkit::h1_peer::RawPeer;
 
 /// Returns the header fields after `Accept` in the request that these options cause.
 fn fields(args: &[&str]) -> String {

@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 
 use common::{curl, curl_in, page, received, reply_steps};
-use testkit::raw::RawPeer;
+use testkit::h1_peer::RawPeer;
 
 #[test]
 fn retry_all_errors_retries_only_reported_errors() {

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
-use testkit::raw::RawPeer;
+use testkit::h1_peer::RawPeer;
 
 #[test]
 fn upload_name_is_appended_to_directory_without_query() {

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
-use testkit::raw::RawPeer;
+use testkit::h1_peer::RawPeer;
 
 #[test]
 fn curl_ignores_failed_write_out_not_failed_body() {

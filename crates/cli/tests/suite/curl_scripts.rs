@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::{CommandOutput, HAUL, installed, page, program, run, skipped};
 use tempfile::TempDir;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 /// Creates a directory that contains a link named `curl` to haul.
 fn with_curl() -> TempDir {
@@ -48,8 +48,8 @@ fn installer_script_is_piped_into_a_shell() {
 #[test]
 fn missing_installer_script_runs_nothing() {
     let peer = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send("HTTP/1.1 404 Not Found\r\nContent-Length: 12\r\nConnection: close\r\n\r\necho BROKEN\n"),
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 404 Not Found\r\nContent-Length: 12\r\nConnection: close\r\n\r\necho BROKEN\n"),
     ]);
     let ran = sh(&format!("curl -fsSL http://{}/ | sh", peer.addr()));
     assert_eq!(

@@ -27,7 +27,7 @@ const LEAST: usize = 400;
 
 /// The results of one run of a case.
 #[derive(Debug, PartialEq, Eq)]
-struct CaseResult {
+struct DifferentialResult {
     requests: Vec<(usize, String)>,
     stdout: String,
     files: BTreeMap<String, String>,
@@ -74,7 +74,7 @@ fn haul_matches_curl_in_every_case() {
     assert!(faults.is_empty(), "{} of {} cases differ:\n{text}", faults.len(), cases.len());
 }
 
-fn run(name: &str, first: &[&str], case: &DifferentialCase, origin: &ScriptedOrigin) -> CaseResult {
+fn run(name: &str, first: &[&str], case: &DifferentialCase, origin: &ScriptedOrigin) -> DifferentialResult {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, content) in &case.files {
         let path = directory.path().join(name);
@@ -98,7 +98,7 @@ fn run(name: &str, first: &[&str], case: &DifferentialCase, origin: &ScriptedOri
     let hide = |text: String| text.replace(&directory.path().display().to_string(), "$D");
     let mut files = BTreeMap::new();
     collect(directory.path(), directory.path(), &mut files);
-    CaseResult {
+    DifferentialResult {
         requests: origin.take().into_iter().map(|request| (request.connection, normal(&request, asks))).collect(),
         stdout: hide(versionless(&String::from_utf8_lossy(&output.stdout))),
         files,
@@ -159,8 +159,8 @@ fn versionless(text: &str) -> String {
 
 /// Returns a description of the differences that the case does not allow. Returns `None` if there
 /// are none.
-fn compared(case: &DifferentialCase, theirs: &CaseResult, ours: &CaseResult) -> Option<String> {
-    let shown = |seen: &CaseResult, part: &str| match part {
+fn compared(case: &DifferentialCase, theirs: &DifferentialResult, ours: &DifferentialResult) -> Option<String> {
+    let shown = |seen: &DifferentialResult, part: &str| match part {
         "request" => seen.requests.iter().map(|(number, text)| format!("[{number}]\n{text}\n")).collect::<String>(),
         "stdout" => seen.stdout.clone(),
         "files" => format!("{:#?}", seen.files),

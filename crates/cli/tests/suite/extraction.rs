@@ -8,15 +8,15 @@ use std::fs;
 
 use common::{HAUL, answering, page, run_haul, run_in};
 use serde_json::Value;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 const NAMES: &str = "AS[0-9]{1,9}";
 const BLOCKS: &str = "[0-9.]{7,15}/[0-9]{1,2}";
 
 fn origin(pages: usize) -> Origin {
-    Origin::builder().site(Site::scaled(3, pages).cached()).start().unwrap()
+    Origin::builder().site(GeneratedSite::scaled(3, pages).cached()).start().unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -339,7 +339,7 @@ fn pages_are_decoded_by_charset_before_matching() {
     let serve = |content_type: &str, body: &[u8]| {
         let head =
             format!("HTTP/1.1 200 OK\r\n{content_type}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-        RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), body].concat())])
+        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), body].concat())])
     };
     for (content_type, body) in [
         ("Content-Type: text/html; charset=iso-8859-1\r\n", &b"<caf\xe9>"[..]),

@@ -8,13 +8,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short_body};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn failure_prints_code_url_and_cause() {
     let (origin, short) = (origin(), short_body());
-    let silent = RawPeer::always(vec![Step::ReadHead]);
-    let babble = RawPeer::always(vec![Step::ReadHead, Step::send("what is this?\r\n\r\n")]);
+    let silent = RawPeer::always(vec![ScriptStep::ReadHead]);
+    let babble = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("what is this?\r\n\r\n")]);
     let url = |path: &str| origin.url(path);
     for (url, code, cause) in [
         (format!("{REFUSED}/x"), 7, "onnection refused"),
@@ -90,10 +90,10 @@ fn max_time_ends_a_waiting_request() {
 
 #[test]
 fn max_time_covers_all_tries_and_pauses() {
-    let closing = || RawPeer::always(vec![Step::ReadHead]);
-    let silent = || RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
+    let closing = || RawPeer::always(vec![ScriptStep::ReadHead]);
+    let silent = || RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
-    let busy = || RawPeer::always(vec![Step::ReadHead, Step::send(busy)]);
+    let busy = || RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
     let cases: [(RawPeer, &[&str], i32); 3] = [
         (closing(), &["-m", "9", "--retry-delay", "30"], 52),
         (silent(), &["-m", "0.2", "--retry-delay", "1"], 28),
@@ -113,13 +113,14 @@ fn max_time_covers_all_tries_and_pauses() {
 
 #[test]
 fn retry_reaches_another_mirror_within_max_time() {
-    let silent = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
-    let good = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
+    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
+    let good =
+        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
     let to = |peer: &RawPeer| {
         let location = peer.url("/f");
         let reply =
             format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        vec![Step::ReadHead, Step::send(reply)]
+        vec![ScriptStep::ReadHead, ScriptStep::send(reply)]
     };
     let args = ["-m", "8", "--retry-delay", "0.1"];
     let first = RawPeer::start(vec![to(&silent), to(&good)]);
@@ -131,7 +132,7 @@ fn retry_reaches_another_mirror_within_max_time() {
 #[test]
 fn long_retry_pause_is_announced() {
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(busy)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
     for times in [1, 2] {
         let urls = vec![peer.url("/x"); times];
         let mut child = haul([""; 0]).args(&urls).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -161,7 +162,7 @@ fn max_time_ends_waiting_for_upload_data() {
     let origin = origin();
     let url = origin.url("/echo");
     let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let refusing = RawPeer::always(vec![Step::ReadHead, Step::send(refusal)]);
+    let refusing = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(refusal)]);
     for sends in [&["-T", "-"][..], &["-F", "a=@-"]] {
         // The pipe stays open, and silent.
         let (silent, _writer) = std::io::pipe().unwrap();
@@ -314,12 +315,14 @@ fn piped_list_starts_before_its_end() {
 fn secrets_never_appear_on_stderr() {
     let origin = origin();
     let cookies = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send("HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\nset-cookie: b=hunter2\r\nContent-Length: 0\r\n\r\n"),
+        ScriptStep::ReadHead,
+        ScriptStep::send(
+            "HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\nset-cookie: b=hunter2\r\nContent-Length: 0\r\n\r\n",
+        ),
     ]);
     let away = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send("HTTP/1.1 302 Found\r\nLocation: ftp://u:hunter2@h/\r\nContent-Length: 0\r\n\r\n"),
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 302 Found\r\nLocation: ftp://u:hunter2@h/\r\nContent-Length: 0\r\n\r\n"),
     ]);
     let away = away.addr().to_string();
     let links = page("<http://u:hunter2@127.0.0.1/> <http://u:hunter2@[> <u:hunter2@x>");
@@ -378,9 +381,9 @@ fn secrets_never_appear_on_stderr() {
 fn refused_tunnel_exits_7_except_curl_with_fail() {
     for (answer, of_curl) in [("302 Found\r\nLocation: http://127.0.0.1/", 7), ("403 Forbidden", 22), ("502 Bad", 22)] {
         let proxy = RawPeer::always(vec![
-            Step::ReadHead,
-            Step::send(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")),
-            Step::Close,
+            ScriptStep::ReadHead,
+            ScriptStep::send(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")),
+            ScriptStep::Close,
         ]);
         let proxy_url = proxy.url("/");
         let through = ["-sS", "-p", "-x", proxy_url.as_str(), "http://127.0.0.1:1/"];

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{CommandOutput, HAUL, eventually, names, program, run, run_haul};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 const TEXT: &str = "hello world\n";
 const HEAD: &str = "Content-Length: 12\r\nAccept-ranges: bytes\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n\r\n";
@@ -151,7 +151,7 @@ fn file_url_errors_name_the_cause() {
 fn redirects_and_haul_refuse_file_urls() {
     let (dir, url) = fixture();
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     let ran = curl(dir.path(), &["-L", &format!("http://{}/", peer.addr())]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (1, &b""[..]), "{}", ran.stderr);
     let ran = run_haul([&url]);

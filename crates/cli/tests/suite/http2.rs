@@ -13,14 +13,14 @@ use testkit::frames::{
 };
 use testkit::origin::Origin;
 use testkit::relay::Relay;
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 const KNOWING: &str = "--http2-prior-knowledge";
 /// The memory in KiB that haul may use in addition to the buffers that `--max-memory` limits.
 const OWN: u64 = 32 << 10;
 
 fn origin() -> Origin {
-    Origin::builder().http2(100).site(Site::scaled(3, 200).cached()).start().unwrap()
+    Origin::builder().http2(100).site(GeneratedSite::scaled(3, 200).cached()).start().unwrap()
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn http2_memory_is_bounded_with_many_connections() {
 const FOREVER: u64 = 200_000;
 
 /// A function that attacks haul from the server's end of an HTTP/2 connection.
-type PeerAttack = fn(&mut FrameConnection) -> io::Result<()>;
+type Http2Attack = fn(&mut FrameConnection) -> io::Result<()>;
 
 /// Sends the same frame again and again, until haul closes the connection.
 fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
@@ -185,7 +185,7 @@ const OK: (&str, &str) = (":status", "200");
 
 /// The attacks. Each has its name, haul's exit code, a part of haul's message, and the function
 /// that attacks.
-const HOSTILE: [(&str, &str, &str, PeerAttack); 20] = [
+const HOSTILE: [(&str, &str, &str, Http2Attack); 20] = [
     ("PING", "16", "PING", |conn| flood(conn, Frame::PING, 0, 0, &[0; 8])),
     ("SETTINGS", "16", "SETTINGS", |conn| flood(conn, Frame::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])),
     ("WINDOW_UPDATE", "16", "WINDOW_UPDATE", |conn| flood(conn, Frame::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])),

@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use common::servers::{ExternalServer, found, free_port, is_root, make_open};
 use common::{CommandOutput, haul, installed, list, program, run, run_haul, skipped};
-use testkit::identity::Identity;
+use testkit::byte_pattern::BytePattern;
 use testkit::origin::Origin;
-use testkit::pattern::Pattern;
+use testkit::test_certificates::TestCertificates;
 
 const KNOWING: &str = "--http2-prior-knowledge";
 /// The format for `-w`. It contains all values that do not depend on time, local ports, the header
@@ -33,13 +33,13 @@ impl ServedFiles {
     fn new() -> ServedFiles {
         // 147,456 is the size of haul's initial windows, so that body uses all of them.
         let files = ServedFiles { dir: tempfile::tempdir().unwrap(), sizes: [0, 1, 300, 100_000, 147_456, 30_000_000] };
-        let identity = Identity::generate();
+        let identity = TestCertificates::generate();
         for name in ["root", "dav"] {
             fs::create_dir(files.path().join(name)).unwrap();
         }
         for size in files.sizes {
             let path = files.path().join(format!("root/{size}"));
-            fs::write(&path, Pattern::new(1).slice(0, size)).unwrap();
+            fs::write(&path, BytePattern::new(1).slice(0, size)).unwrap();
             // Apache calls the validator of a file of this second weak, and a second later strong.
             let old = SystemTime::now() - Duration::from_secs(60);
             fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
@@ -59,7 +59,7 @@ impl ServedFiles {
     /// Checks that uploads arrive unchanged, with and without a known length. `arrived` gets haul's
     /// output, and returns the bytes that the server received.
     fn check_uploads(&self, what: &str, url: &str, args: &[&str], arrived: impl Fn(&[u8]) -> Vec<u8>) {
-        let content = Pattern::new(2).slice(0, upload_size());
+        let content = BytePattern::new(2).slice(0, upload_size());
         let file = self.path().join("upload");
         fs::write(&file, &content).unwrap();
         let (ca, file) = (self.path().join("ca"), file.to_str().unwrap());
@@ -95,7 +95,7 @@ impl ServedFiles {
                 let got = as_curl(&args).ok();
                 let (body, figures) = if more.is_empty() { got.split_at(size) } else { (&[][..], &got[..]) };
                 if more.is_empty() {
-                    assert!(body == Pattern::new(1).slice(0, size), "{what}, {size}");
+                    assert!(body == BytePattern::new(1).slice(0, size), "{what}, {size}");
                     let begin = format!("\n2 200 {size} 0 ");
                     assert!(figures.starts_with(begin.as_bytes()), "{what}: {}", String::from_utf8_lossy(figures));
                 }
@@ -112,7 +112,7 @@ impl ServedFiles {
         }
         // Ten times as many as the servers take at once.
         let many = list(self.path(), "many", (0..1_000).map(|n| format!("{base}/{}", self.sizes[n % 4])));
-        let expected: Vec<u8> = (0..1_000).flat_map(|n| Pattern::new(1).slice(0, self.sizes[n % 4])).collect();
+        let expected: Vec<u8> = (0..1_000).flat_map(|n| BytePattern::new(1).slice(0, self.sizes[n % 4])).collect();
         let all = ["--parallel-max", "1000", "--input-file", many.to_str().unwrap()];
         assert!(run_haul([&common[..], &all].concat()).ok() == expected, "{what}: many");
         let missing = format!("{base}/missing");

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use common::{CommandOutput, HAUL, RunningCommand, eventually, names, program, run, run_haul};
 use rustix::process::{Signal, kill_process};
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::pattern::Pattern;
-use testkit::raw::{RawPeer, Step};
 
 const MIB: u64 = 1 << 20;
 
@@ -25,7 +25,7 @@ fn held(size: u64) -> FaultPlan {
 }
 
 fn content(size: u64) -> Vec<u8> {
-    Pattern::new(1).slice(0, size as usize)
+    BytePattern::new(1).slice(0, size as usize)
 }
 
 fn haul_in(dir: &Path, args: &[&str]) -> CommandOutput {
@@ -105,7 +105,7 @@ fn continue_at_fetches_only_the_missing_bytes() {
 fn suggesting() -> RawPeer {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\
                 Content-Disposition: attachment; filename=\"../named.txt\"\r\n\r\nhello";
-    RawPeer::always(vec![Step::ReadHead, Step::send(head)])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)])
 }
 
 #[test]
@@ -130,7 +130,8 @@ fn remote_header_name_respects_existing_files() {
 fn write_out_and_remote_time_use_final_name() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
                 Content-Disposition: attachment; filename=\"named.txt\"\r\n\r\nhello";
-    let (peer, dir) = (RawPeer::always(vec![Step::ReadHead, Step::send(head)]), tempfile::tempdir().unwrap());
+    let (peer, dir) =
+        (RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]), tempfile::tempdir().unwrap());
     let (dir, url) = (dir.path(), peer.url("/download"));
     let of_1994 = |name: &str| {
         let modified = fs::metadata(dir.join(name)).unwrap().modified().unwrap();
@@ -176,7 +177,7 @@ fn checksum_from_argument_file_or_url_is_verified() {
     let list = format!("{}  other\n{sum}  thing\n", "0".repeat(64));
     fs::write(dir.join("SUMS"), &list).unwrap();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{list}", list.len());
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     let (right, wrong) = (format!("sha256:{sum}"), format!("sha256:{}", "0".repeat(64)));
     for from in [&right, "SUMS", &peer.url("/SUMS")] {
         let ran = haul_in(dir, &["-s", "-S", "-u", "me:secret", "-H", "X-Key: secret", "--checksum", from, "-O", &url]);
@@ -204,8 +205,8 @@ fn checksum_from_argument_file_or_url_is_verified() {
 #[test]
 fn checksum_list_request_carries_no_post_data() {
     let peer = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
     ]);
     let ran = run_haul(["-s", "-S", "-d", "secret", "--checksum", &peer.url("/SUMS"), common::REFUSED]);
     ran.failed(22);

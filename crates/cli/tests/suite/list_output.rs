@@ -11,10 +11,10 @@ use std::time::Duration;
 use common::peak_memory::peak_memory;
 use common::{list, run_haul};
 use tempfile::TempDir;
+use testkit::byte_pattern::BytePattern;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::pattern::Pattern;
-use testkit::raw::{RawPeer, Step};
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 /// The memory in KiB that haul may use in addition to the buffers that `--max-memory` limits.
 const OWN: u64 = 32 << 10;
@@ -89,7 +89,7 @@ fn text(path: PathBuf) -> String {
 
 #[test]
 fn site_pages_come_in_list_order() {
-    let origin = Origin::builder().site(Site::scaled(2, 640).cached()).start().unwrap();
+    let origin = Origin::builder().site(GeneratedSite::scaled(2, 640).cached()).start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     // No order that the server or the client has by itself.
     let mut paths = origin.site().as_paths();
@@ -228,7 +228,7 @@ fn option_groups_run_one_after_another() {
 #[test]
 fn longer_pattern_begins_with_the_shorter_one() {
     // The comparison above depends on this.
-    let pattern = Pattern::new(1);
+    let pattern = BytePattern::new(1);
     assert_eq!(pattern.slice(0, 1000)[..900], pattern.slice(0, 900));
 }
 
@@ -262,7 +262,7 @@ fn windowed() -> Vec<u8> {
 fn many_zstd_bodies_share_their_window_memory() {
     let coded = windowed();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: {}\r\n\r\n", coded.len());
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), &coded].concat())]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), &coded].concat())]);
     let dir = tempfile::tempdir().unwrap();
     let file = |count: usize| text(list(dir.path(), "list", (0..count).map(|n| peer.url(&format!("/{n}")))));
     let args = ["-s", "--compressed", "--parallel-max", "40", "--parallel-max-host", "40", "--max-memory", "32M"];

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use common::agent::TestAgent;
 use common::{HAUL, REFUSED, haul, installed, program, run};
-use testkit::identity::Identity;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::packages::{Catalogue, Package, PackageMirror, PackageReader, ReaderRun};
-use testkit::raw::{RawPeer, Step};
+use testkit::packages::{Package, PackageCatalogue, PackageMirror, PackageReader, PackageReaderCost};
 use testkit::relay::Relay;
+use testkit::test_certificates::TestCertificates;
 
 /// The maximum number of bytes that the server may send beyond those that the reader needs before
 /// it stops.
@@ -23,17 +23,17 @@ const WASTE: u64 = 64 << 10;
 /// A user ID that no user has.
 const OTHER: u32 = 65_533;
 
-struct PackageRun {
-    run: ReaderRun,
+struct PackageReadRun {
+    run: PackageReaderCost,
     mirror: PackageMirror,
-    catalogue: Catalogue,
+    catalogue: PackageCatalogue,
 }
 
 /// Reads the beginning of each of `packages` packages with this command. If `far` is true, the
 /// connection has a round-trip time of 20 ms.
-fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageRun {
-    let identity = tls.then(Identity::generate);
-    let catalogue = Catalogue::new(7, packages);
+fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageReadRun {
+    let identity = tls.then(TestCertificates::generate);
+    let catalogue = PackageCatalogue::new(7, packages);
     let mirror = PackageMirror::start(catalogue.clone(), identity.as_ref()).unwrap();
     let relay = Relay::to(mirror.addr()).rtt(Duration::from_millis(if far { 20 } else { 0 })).start().unwrap();
     let base = mirror.url_by(relay.addr(), "");
@@ -50,10 +50,10 @@ fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageRun {
         }
     }
     let run = PackageReader { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
-    PackageRun { run, mirror, catalogue }
+    PackageReadRun { run, mirror, catalogue }
 }
 
-fn check_waste(pass: &PackageRun) {
+fn check_waste(pass: &PackageReadRun) {
     for package in pass.catalogue.packages() {
         let (sent, floor) = (pass.mirror.sent(&package.name), package.floor() as u64);
         assert!(sent >= floor && sent <= floor + WASTE, "{}: {sent} bytes sent, {floor} needed", package.name);
@@ -93,11 +93,12 @@ fn signify_verifies_streamed_packages_without_waste() {
     script("signify-openbsd -G -n -p key.pub -s key.sec", &[]);
     let sizes = [20_000, 70_000, 200_000, 9_000_000];
     let packages = sizes.iter().map(|size| {
-        fs::write(dir.path().join("body"), testkit::pattern::Pattern::new(*size).slice(0, *size as usize)).unwrap();
+        fs::write(dir.path().join("body"), testkit::byte_pattern::BytePattern::new(*size).slice(0, *size as usize))
+            .unwrap();
         script("gzip -n1 < body > body.gz && signify-openbsd -zS -s key.sec -m body.gz -x signed.tgz", &[]);
         Package::of(&format!("{size}.tgz"), fs::read(dir.path().join("signed.tgz")).unwrap(), 5000)
     });
-    let catalogue = Catalogue::of(packages.collect());
+    let catalogue = PackageCatalogue::of(packages.collect());
     let mirror = PackageMirror::start(catalogue.clone(), None).unwrap();
     let agent = TestAgent::new();
     for option in [agent.option(), "-V".to_owned()] {
@@ -173,8 +174,12 @@ fn broken_connection_is_retried_for_packages() {
     let agent = TestAgent::new();
     for words in [&["ftp"][..], &["ftp", &agent.option()]] {
         let broken = RawPeer::start(vec![
-            vec![Step::ReadHead, Step::Close],
-            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Step::Close],
+            vec![ScriptStep::ReadHead, ScriptStep::Close],
+            vec![
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+                ScriptStep::Close,
+            ],
         ]);
         assert_eq!(run(&mut haul([words, &["-o", "-", &broken.url("/p.tgz")]].concat())).text(), "ok");
     }
@@ -186,16 +191,16 @@ fn package_rest_comes_from_the_same_mirror() {
     let part = |from: usize, to: usize| {
         let range = format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, package.len());
         let head = format!("HTTP/1.1 206 Part\r\nETag: \"one\"\r\n{range}Content-Length: {}\r\n\r\n", to - from);
-        Step::Send([head.as_bytes(), &package[from..to]].concat())
+        ScriptStep::Send([head.as_bytes(), &package[from..to]].concat())
     };
     let opening = 147_456;
     let agent = TestAgent::new();
     for words in [&["ftp"][..], &["ftp", &agent.option()]] {
         let rest = part(opening, package.len());
-        let mirror = RawPeer::start(vec![vec![Step::ReadHead, part(0, opening), Step::ReadHead, rest]]);
+        let mirror = RawPeer::start(vec![vec![ScriptStep::ReadHead, part(0, opening), ScriptStep::ReadHead, rest]]);
         let to = mirror.url("/p.tgz");
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        let first = RawPeer::start(vec![vec![Step::ReadHead, Step::send(reply)]]);
+        let first = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(reply)]]);
         let ran = run(&mut haul([words, &["-V", "-o", "-", &first.url("/p.tgz")]].concat()));
         assert_eq!((ran.code, ran.stdout == package), (0, true), "{}", ran.stderr);
         assert_eq!(first.connections(), 1, "another mirror may have another content");
@@ -298,7 +303,7 @@ fn ftp_copies_local_files() {
 #[test]
 fn ftp_sets_and_compares_file_dates() {
     let date = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 2\r\n\r\nhi";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(date), Step::Close]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(date), ScriptStep::Close]);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a");
     let name = file.to_str().unwrap();
@@ -307,7 +312,11 @@ fn ftp_sets_and_compares_file_dates() {
     assert_eq!(year(), 1994);
     assert_eq!(run(&mut haul(["ftp", "-Vu", "-o", name, &peer.url("/a")])).text(), "");
     assert!(year() > 2000);
-    let unchanged = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 304 Not Modified\r\n\r\n"), Step::Close]);
+    let unchanged = RawPeer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 304 Not Modified\r\n\r\n"),
+        ScriptStep::Close,
+    ]);
     let ran = run(&mut haul(["ftp", "-V", "-T", "-o", name, &unchanged.url("/a")]));
     assert_eq!((ran.code, ran.stderr.as_str()), (1, "ftp: File is not modified on the server\n"));
     assert_eq!(fs::read(&file).unwrap(), b"hi");
@@ -316,7 +325,7 @@ fn ftp_sets_and_compares_file_dates() {
 #[test]
 fn ftp_uses_http_proxy_for_https() {
     let answer = "HTTP/1.1 403 no tunnel\r\nContent-Length: 0\r\n\r\n";
-    let proxy = RawPeer::always(vec![Step::ReadHead, Step::send(answer), Step::Close]);
+    let proxy = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(answer), ScriptStep::Close]);
     let ftp = |names: &[&str]| {
         let mut command = haul(["ftp", "-o", "-", &REFUSED.replace("http:", "https:")]);
         run(command.envs(names.iter().map(|name| (*name, proxy.url("/")))))

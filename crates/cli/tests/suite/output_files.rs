@@ -13,7 +13,7 @@ use common::{
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn output_names_come_from_globs_urls_and_directories() {
@@ -52,7 +52,12 @@ fn output_names_come_from_globs_urls_and_directories() {
 fn time_cond_drops_older_bodies_of_many_urls() {
     let dir = tempfile::tempdir().unwrap();
     let reply = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\n\r\nhello";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadHead, Step::send(reply)]);
+    let peer = RawPeer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send(reply),
+        ScriptStep::ReadHead,
+        ScriptStep::send(reply),
+    ]);
     let (one, other) = (peer.url("/1"), peer.url("/2"));
     let run = |options: &[&str]| {
         let told = ["-s", "-S", "-R", "-w", "%{http_code} %{filename_effective}\n"];
@@ -194,9 +199,9 @@ fn signal_leaves_no_partial_files() {
         return skipped("what a signal leaves: the file system has no O_TMPFILE");
     }
     let peer = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{}", "x".repeat(50_000))),
-        Step::ReadToEnd,
+        ScriptStep::ReadHead,
+        ScriptStep::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{}", "x".repeat(50_000))),
+        ScriptStep::ReadToEnd,
     ]);
     fs::write(dir.path().join("old"), "old\n").unwrap();
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::KILL, 137)] {
@@ -317,8 +322,8 @@ fn secrets_stay_with_their_origin_along_redirects() {
 #[test]
 fn skip_existing_keeps_file_named_by_content_disposition() {
     let peer = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send(
+        ScriptStep::ReadHead,
+        ScriptStep::send(
             "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=taken\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
         ),
     ]);
@@ -341,8 +346,8 @@ fn skip_existing_keeps_file_named_by_content_disposition() {
 #[test]
 fn resume_before_file_end_truncates_the_tail() {
     let peer = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send(
+        ScriptStep::ReadHead,
+        ScriptStep::send(
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-6/7\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
         ),
     ]);
@@ -360,20 +365,22 @@ fn resume_never_mixes_two_responses() {
     const HEAD: &str = "Connection: close\r\n";
     let answer = |status: &str, fields: &str, body: &str| {
         let text = format!("HTTP/1.1 {status}\r\n{HEAD}{fields}Content-Length: {}\r\n\r\n{body}", body.len());
-        vec![Step::ReadHead, Step::send(text)]
+        vec![ScriptStep::ReadHead, ScriptStep::send(text)]
     };
     let busy = answer("503 Busy", "", "busy page");
     let rest = answer("206 Partial Content", "Content-Range: bytes 4-9/10\r\n", "456789");
-    let silent = vec![Step::ReadHead];
+    let silent = vec![ScriptStep::ReadHead];
     let cut = vec![
-        Step::ReadHead,
-        Step::send(format!("HTTP/1.1 206 Part\r\n{HEAD}Content-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n45")),
+        ScriptStep::ReadHead,
+        ScriptStep::send(format!(
+            "HTTP/1.1 206 Part\r\n{HEAD}Content-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n45"
+        )),
     ];
     let behind =
         |fields: &str| answer("206 Partial Content", &format!("Content-Range: bytes 6-9/10\r\n{fields}"), "6789");
     let cut_whole = |fields: &str| {
         let head = format!("HTTP/1.1 200 OK\r\n{HEAD}{fields}Content-Length: 10\r\n\r\n");
-        vec![Step::ReadHead, Step::send(head + "012345")]
+        vec![ScriptStep::ReadHead, ScriptStep::send(head + "012345")]
     };
     let (ranges, tagged) = ("Accept-Ranges: bytes\r\n", "Accept-Ranges: bytes\r\nETag: \"a\"\r\n");
     let same_whole = answer("200 OK", "ETag: \"a\"\r\n", "0123456789");
@@ -564,7 +571,7 @@ fn content_disposition_names_are_used_only_once() {
     let peer = |name: &str| {
         let disposition = format!("Content-Disposition: attachment; filename={name}");
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n{disposition}\r\n\r\n");
-        RawPeer::always(vec![Step::ReadHead, Step::send(head + "x")])
+        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + "x")])
     };
     let (first, second, again) = (peer("a"), peer("b"), peer("a"));
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -12,8 +12,8 @@ use std::process::Command;
 use common::{CommandOutput, HAUL, content, installed, program, run};
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 const SIZE: u64 = 300_000;
 /// The `Last-Modified` of the content that `testkit::faulty` serves, in seconds since 1970.
@@ -236,7 +236,11 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(script("fetch -r $URL", names.path(), dir.path(), &[("URL", &whole)]).text(), "");
     assert!(fs::read(dir.path().join("whole")).unwrap() == content(SIZE));
     // A file as new as the server's is left alone.
-    let unchanged = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 304 Not Modified\r\n\r\n"), Step::Close]);
+    let unchanged = RawPeer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 304 Not Modified\r\n\r\n"),
+        ScriptStep::Close,
+    ]);
     let mirror = [("URL", &*unchanged.url("/ports.tgz"))];
     assert_eq!(script("fetch -m $URL", names.path(), dir.path(), &mirror).text(), "");
     assert!(fs::read(&file).unwrap() == content(SIZE));
@@ -248,12 +252,12 @@ fn freebsd_ports_fetch_checks_the_file_size() {
 #[test]
 fn config_and_data_share_one_stdin_pipe() {
     let content = "{\"a\":1}\nurl = http://127.0.0.1:1/\n";
-    let answer = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
-    let rest = [Step::ReadBytes(content.len()), answer, Step::Close];
+    let answer = ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+    let rest = [ScriptStep::ReadBytes(content.len()), answer, ScriptStep::Close];
     // A form's part has a head of its own.
     for (option, heads) in [("data-binary = \"@-\"", 1), ("form = \"f=@-;filename=a\"", 2)] {
         with_both(|names| {
-            let heads = std::iter::repeat_n(Step::ReadHead, heads);
+            let heads = std::iter::repeat_n(ScriptStep::ReadHead, heads);
             let peer = RawPeer::always(heads.chain(rest.clone()).collect());
             let dir = tempfile::tempdir().unwrap();
             let options = format!("silent\nurl = \"{}\"\n{option}\n", peer.url("/"));

@@ -8,10 +8,10 @@ use std::fs;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use servers::compare::{both, text};
+use servers::compare_with_curl::{both, text};
 use tempfile::TempDir;
-use testkit::identity::Identity;
 use testkit::origin::Origin;
+use testkit::test_certificates::TestCertificates;
 
 struct TlsSite {
     origin: Origin,
@@ -19,7 +19,7 @@ struct TlsSite {
 }
 
 impl TlsSite {
-    fn of(identity: &Identity) -> Self {
+    fn of(identity: &TestCertificates) -> Self {
         let site = Self {
             origin: Origin::builder().identity(identity.clone()).start().unwrap(),
             dir: tempfile::tempdir().unwrap(),
@@ -56,7 +56,7 @@ fn pem(key: &[u8]) -> String {
 
 #[test]
 fn pinned_key_is_checked_besides_the_certificate() {
-    let (identity, other) = (Identity::generate(), Identity::generate());
+    let (identity, other) = (TestCertificates::generate(), TestCertificates::generate());
     let site = TlsSite::of(&identity);
     let (right, wrong) = (pin(identity.public_key()), pin(other.public_key()));
     let either = format!("{wrong};{right}");
@@ -83,7 +83,7 @@ fn pinned_key_is_checked_besides_the_certificate() {
 
 #[test]
 fn revoked_certificate_is_refused() {
-    let (identity, other) = (Identity::generate(), Identity::generate());
+    let (identity, other) = (TestCertificates::generate(), TestCertificates::generate());
     let site = TlsSite::of(&identity);
     let unrevoked = site.write("unrevoked", identity.revocation_list(false));
     let revoked = site.write("revoked", identity.revocation_list(true));

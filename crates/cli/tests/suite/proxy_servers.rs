@@ -8,7 +8,7 @@ use std::fs;
 
 use common::{CommandOutput, HAUL, haul, program, run};
 use servers::apache::ApacheServer;
-use servers::compare::{both, both_with, text};
+use servers::compare_with_curl::{both, both_with, text};
 use servers::proxies::{ProxyServer, SquidAuth};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {

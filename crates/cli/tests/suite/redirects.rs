@@ -5,7 +5,7 @@ use crate::common;
 use crate::servers;
 
 use servers::apache::{ApacheServer, LOGIN};
-use servers::compare::{both, text};
+use servers::compare_with_curl::{both, text};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()

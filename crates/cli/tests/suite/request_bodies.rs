@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::CommandOutput;
 use servers::apache::ApacheServer;
-use servers::compare::{both, both_with, text};
+use servers::compare_with_curl::{both, both_with, text};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()

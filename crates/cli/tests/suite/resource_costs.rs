@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{HAUL, can_trace, list, program, run};
-use testkit::identity::Identity;
 use testkit::origin::Origin;
+use testkit::test_certificates::TestCertificates;
 
 /// The maximum number of system calls for the start and end of the process: the loader, the
 /// allocator, the threads of the standard library.
@@ -116,7 +116,7 @@ fn counted(command: &mut Command) -> Option<u64> {
 /// Writes a file with 151 CA certificates, about as many as a system trusts, and returns its path.
 /// One of them is the server's. All have the same subject, so that haul tries them in order.
 fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
-    let others = (0..150).map(|_| Identity::generate().ca_pem().to_owned());
+    let others = (0..150).map(|_| TestCertificates::generate().ca_pem().to_owned());
     let path = dir.join("bundle.pem");
     std::fs::write(&path, [origin.ca_pem().to_owned()].into_iter().chain(others).collect::<String>()).unwrap();
     path

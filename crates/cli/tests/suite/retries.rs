@@ -6,13 +6,13 @@ use crate::common;
 use std::fs;
 
 use common::{names, origin, run_haul};
-use testkit::raw::{RawPeer, Script, Step};
+use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
 
 /// Returns the steps of a server that announces ten bytes of body, and closes the connection after
 /// `len` of them.
-fn cut_after(len: usize) -> Script {
+fn cut_after(len: usize) -> PeerScript {
     let body = &"0123456789"[..len];
-    vec![Step::ReadHead, Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{body}"))]
+    vec![ScriptStep::ReadHead, ScriptStep::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{body}"))]
 }
 
 #[test]
@@ -39,17 +39,18 @@ fn post_is_not_retried() {
     let origin = origin();
     run_haul(["--retry-delay", "0.01", "-d", "x", &origin.url("/flaky/1/echo")]).failed(22);
     assert_eq!(origin.requests(), 1);
-    let peer = RawPeer::always(vec![Step::ReadHead]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead]);
     run_haul(["--retry-delay", "0.01", "-d", "", &peer.url("/")]).failed(52);
     assert_eq!(peer.connections(), 1);
 }
 
 #[test]
 fn curl_resends_post_lost_on_reused_connection() {
-    let answer = || Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let answer = || ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     for (persona, code, connections) in [("curl", 0, 2), ("--silent", 52, 1)] {
-        let lost = vec![Step::ReadHead, answer(), Step::ReadHead, Step::ReadBytes(3), Step::Close];
-        let peer = RawPeer::start(vec![lost, vec![Step::ReadHead, Step::ReadBytes(3), answer()]]);
+        let lost =
+            vec![ScriptStep::ReadHead, answer(), ScriptStep::ReadHead, ScriptStep::ReadBytes(3), ScriptStep::Close];
+        let peer = RawPeer::start(vec![lost, vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(3), answer()]]);
         let args = [persona, "-s", "--retry", "0", &peer.url("/"), "--next", "-s", "-d", "a=1", &peer.url("/")];
         let ran = run_haul(args);
         assert_eq!((ran.code, peer.connections()), (code, connections), "{persona}: {}", ran.stderr);
@@ -57,7 +58,7 @@ fn curl_resends_post_lost_on_reused_connection() {
         assert!(last.ends_with(b"\r\n\r\na=1"), "{persona}: {}", String::from_utf8_lossy(&last));
     }
     // A fresh connection that does the same is no reason for another.
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadBytes(3), Step::Close]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(3), ScriptStep::Close]);
     run_haul(["curl", "-sS", "-d", "a=1", &peer.url("/")]).failed(52);
     assert_eq!(peer.connections(), 1);
 }

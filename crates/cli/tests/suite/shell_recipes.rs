@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use common::{CommandOutput, HAUL, bash, installed, run_haul};
 use testkit::origin::Origin;
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 const PAGES: usize = 120;
 
@@ -19,7 +19,7 @@ fn both(what: &str, script: &str) -> (Option<CommandOutput>, CommandOutput) {
 }
 
 fn origin() -> Origin {
-    Origin::builder().site(Site::scaled(7, PAGES).cached()).start().unwrap()
+    Origin::builder().site(GeneratedSite::scaled(7, PAGES).cached()).start().unwrap()
 }
 
 /// Returns a script that extracts the names of the site's pages, sorts them, and pipes them into

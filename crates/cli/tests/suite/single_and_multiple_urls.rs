@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{HAUL, page, run_haul, run_in};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 /// The options to compare. For two URLs, `-O` is given twice. The directory contains the file
 /// `there` with two bytes.
@@ -77,7 +77,7 @@ fn peer(name: &str) -> RawPeer {
     let head =
         "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\nConnection: close\r\n";
     let reply = format!("{head}Content-Disposition: attachment; filename={name}\r\n\r\nhello");
-    RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
 /// Returns the files of a directory except `second`: the content, whether it is old, and the

@@ -5,8 +5,8 @@ use crate::common;
 use common::{HAUL, RunningCommand, eventually, list, page, program, run_haul};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 /// Runs haul with `--stats=json`. Returns the statistics and the exit code.
 fn stats(args: &[&str]) -> (Value, i32) {
@@ -97,7 +97,7 @@ fn interrupted_run_prints_figures_and_sorted_values() {
     let extracts = ["--no-parallel", "--extract", "<(.)>", "--sort", &first.url("/")];
     for (options, values) in [(&extracts[..], "a\nb\n"), (&[], "")] {
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-            let hanging = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+            let hanging = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
             // A shell ignores SIGINT in its background processes and their children: the tests, and
             // haul.
             let mut command = program("env");
@@ -115,9 +115,9 @@ fn interrupted_run_prints_figures_and_sorted_values() {
 
 #[test]
 fn stats_phases_separate_failures_and_pauses() {
-    let silent = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
-    let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
-    let ok = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
+    let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+    let ok = ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let phase = |stats: &Value, name: &str| stats["phases"][name].as_f64().unwrap();
     for together in [false, true] {
         let run = |args: &[&str], url: &str| {
@@ -130,7 +130,7 @@ fn stats_phases_separate_failures_and_pauses() {
         assert!(phase(&unanswered, "receive") == 0.0, "nothing came: {unanswered}");
         let (unresolved, code) = run(&["--retry", "0"], "http://haul-test.invalid/");
         assert!(code == 6 && phase(&unresolved, "receive") == 0.0, "{unresolved}");
-        let tries = vec![Step::ReadHead, busy.clone(), Step::ReadHead, ok.clone()];
+        let tries = vec![ScriptStep::ReadHead, busy.clone(), ScriptStep::ReadHead, ok.clone()];
         let peer = RawPeer::always(tries);
         let (retried, code) = run(&["--retry-delay", "1"], &peer.url("/"));
         assert!(code == 0 && phase(&retried, "pause") >= 0.9, "{retried}");

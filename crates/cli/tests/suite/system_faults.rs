@@ -9,7 +9,7 @@ use std::process::Command;
 
 use common::agent::TestAgent;
 use common::{CommandOutput, HAUL, RunningCommand, can_trace, eventually, haul, names, origin, program, run, run_haul};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 /// Runs haul in this directory under strace, which makes a system call fail. `how` is the
 /// injection, such as `setsockopt:error=ENOPROTOOPT:when=1`. Returns `None` if strace does not work
@@ -127,7 +127,12 @@ fn replaced_partial_file_is_never_renamed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let first = format!("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1200000\r\n\r\n{}", "x".repeat(600_000));
-    let script = vec![Step::ReadHead, Step::send(first), Step::Await(1), Step::send("x".repeat(600_000))];
+    let script = vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send(first),
+        ScriptStep::Await(1),
+        ScriptStep::send("x".repeat(600_000)),
+    ];
     let peer = RawPeer::start(vec![script]);
     let running = RunningCommand::start(haul(["--split", "1", "-o", "out", &peer.url("/x")]).current_dir(dir));
     let part = dir.join(".out.haul-part");

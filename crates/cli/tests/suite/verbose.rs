@@ -6,8 +6,8 @@ use std::fs;
 
 use common::agent::TestAgent;
 use common::{REFUSED, page, run_haul, short_body};
-use testkit::identity::Identity;
 use testkit::origin::Origin;
+use testkit::test_certificates::TestCertificates;
 
 #[test]
 fn verbose_header_lines_end_in_crlf() {
@@ -68,12 +68,12 @@ fn verbose_http2_shows_connection_and_version() {
 fn ssl_verify_result_is_set_even_when_accepted() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let serve = |name: &str, identity: Identity| {
+    let serve = |name: &str, identity: TestCertificates| {
         fs::write(path(name), identity.ca_pem()).unwrap();
         Origin::builder().identity(identity).start().unwrap()
     };
     let (good, misnamed) =
-        (serve("good", Identity::generate()), serve("misnamed", Identity::for_names(&["a.example"])));
+        (serve("good", TestCertificates::generate()), serve("misnamed", TestCertificates::for_names(&["a.example"])));
     let (trusted, other) = (path("good"), path("misnamed"));
     let said = |origin: &Origin, options: &[&str]| {
         let url = origin.https_url("/small");
@@ -106,7 +106,7 @@ fn ssl_verify_result_is_set_even_when_accepted() {
 
 #[test]
 fn write_out_certs_works_with_and_without_agent() {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let shown = identity.chain_pem().replace('\r', "");
     let origin = Origin::builder().identity(identity).start().unwrap();
     let url = origin.https_url("/small");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{HAUL, RunningCommand, installed, program, run, run_haul};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 
@@ -36,10 +36,10 @@ fn timeouts_ignore_wall_clock_jumps() {
     for jump in ["+2d", "-2d"] {
         fs::write(&file, "+0\n").unwrap();
         let peer = RawPeer::start(vec![vec![
-            Step::ReadHead,
-            Step::send(format!("{OK}Content-Length: 6\r\n\r\nabc")),
-            Step::Await(1),
-            Step::send("def"),
+            ScriptStep::ReadHead,
+            ScriptStep::send(format!("{OK}Content-Length: 6\r\n\r\nabc")),
+            ScriptStep::Await(1),
+            ScriptStep::send("def"),
         ]]);
         let mut command = at_the_time_of(&library, &file);
         command.args(["-m", "100", "--speed-limit", "1", "--speed-time", "100", &peer.url("/")]);
@@ -57,14 +57,15 @@ fn cookies_expire_by_the_wall_clock() {
     let dir = tempfile::tempdir().unwrap();
     let (file, jar) = (dir.path().join("time"), dir.path().join("jar"));
     let setting = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send(format!("{OK}Set-Cookie: sid=1; Max-Age=3600; Path=/\r\nContent-Length: 0\r\n\r\n")),
+        ScriptStep::ReadHead,
+        ScriptStep::send(format!("{OK}Set-Cookie: sid=1; Max-Age=3600; Path=/\r\nContent-Length: 0\r\n\r\n")),
     ]);
     run_haul(["-sS", "-c", jar.to_str().unwrap(), &setting.url("/")]).ok();
     for (time, is_sent) in [("+0", true), ("+30m", true), ("+2h", false), ("-2d", true)] {
         fs::write(&file, format!("{time}\n")).unwrap();
         // Cookies are of hosts, whatever the port.
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(format!("{OK}Content-Length: 2\r\n\r\nok"))]);
+        let peer =
+            RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(format!("{OK}Content-Length: 2\r\n\r\nok"))]);
         let mut command = at_the_time_of(&library, &file);
         command.args(["-b", jar.to_str().unwrap(), &peer.url("/")]);
         assert_eq!(run(&mut command).text(), "ok", "{time}");

@@ -1,7 +1,7 @@
 //! The completion queue of a batch: finished results, and the decision when to wake the program.
 //!
 //! The event loop adds results as they arrive, and notifies the program after each round
-//! ([`Admission::end_turn`]). Waking a thread costs about as much as a small exchange. So while
+//! ([`AdmissionControl::end_turn`]). Waking a thread costs about as much as a small exchange. So while
 //! enough requests wait to keep the connections busy, the loop gathers results for up to a
 //! millisecond before it notifies. A program that does not wait is not notified: it checks the
 //! queue before it waits.
@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::executor::{Admission, AdmissionRule, ExecutorLoad};
+use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad};
 use super::memory_budget::{BudgetedSink, MemoryBudget};
 use super::notifier::Notifier;
 use super::{BatchOrder, FinishedRequest};
@@ -72,7 +72,7 @@ impl CompletionQueue {
         self.state.lock().ignore_poison()
     }
 
-    /// Adds a result. Waiting threads are notified later, by [`Admission::end_turn`].
+    /// Adds a result. Waiting threads are notified later, by [`AdmissionControl::end_turn`].
     pub(super) fn put(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetedSink>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
@@ -159,7 +159,7 @@ impl CompletionQueue {
     }
 }
 
-impl Admission for CompletionQueue {
+impl AdmissionControl for CompletionQueue {
     fn rule(&self) -> AdmissionRule {
         self.budget.rule()
     }
@@ -201,7 +201,7 @@ mod tests {
     use super::super::executor::failed_outcome;
     use super::*;
     use crate::Error;
-    use crate::buffer::{BufferPool, Lease};
+    use crate::buffer_pool::{BufferLease, BufferPool};
     use crate::sink::memory::MemorySink;
 
     fn put(queue: &CompletionQueue, id: u64) {
@@ -252,7 +252,7 @@ mod tests {
         let fill = || {
             let mut sink = BudgetedSink::new(Box::new(MemorySink::default()), 0, Arc::clone(&queue.budget));
             let pool = BufferPool::new(1 << 16);
-            sink.bytes(Lease::new(&mut pool.take(), 0..1 << 16)).expect("memory takes all");
+            sink.bytes(BufferLease::new(&mut pool.take(), 0..1 << 16)).expect("memory takes all");
             sink
         };
         let lost = fill();

@@ -14,9 +14,9 @@ use haul_policy::target::Target;
 
 use super::executor::AdmissionRule;
 use crate::Result;
-use crate::buffer::Lease;
+use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::{BodyInfo, PartialContent, Sink, TransferWaker};
+use crate::sink::{BodyInfo, ExistingPartialContent, Sink, TransferWaker};
 
 /// The value of `first` and `head` if there is no such request.
 const NONE: u64 = u64::MAX;
@@ -190,7 +190,7 @@ impl Sink for BudgetedSink {
         own.min(budget.room().max(LEAST))
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.holds.add(lease.bytes().len() as u64);
         self.sink.bytes(lease)
     }
@@ -203,7 +203,7 @@ impl Sink for BudgetedSink {
         Some(received)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
+    fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         self.sink.partial(target)
     }
 

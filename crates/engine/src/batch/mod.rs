@@ -38,7 +38,7 @@ use haul_policy::queue::QueueCaps;
 pub use fetch_all::FetchAll;
 
 use crate::fork;
-use crate::interrupt::{Interrupt, InterruptTimer};
+use crate::interrupt::{InterruptCallback, InterruptTimer};
 use crate::request::Request;
 use crate::response::BufferedResponse;
 use crate::sink::Sink;
@@ -46,7 +46,7 @@ use crate::sink::memory::MemorySink;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, ErrorKind, Result};
 use completion_queue::{CompletionQueue, CompletionState};
-use executor::{Executor, TimedWait};
+use executor::{RequestExecutor, TimeoutScope};
 use memory_budget::BudgetedSink;
 
 /// The order in which responses are returned.
@@ -81,7 +81,7 @@ pub struct BatchOptions {
     /// yet. One body may exceed it. Default 64 MiB.
     pub memory: u64,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
-    pub interrupt: Option<Interrupt>,
+    pub interrupt: Option<InterruptCallback>,
 }
 
 impl Default for BatchOptions {
@@ -97,9 +97,9 @@ impl Default for BatchOptions {
 /// fails.
 pub struct Batch {
     client: Client,
-    executor: Arc<Executor>,
+    executor: Arc<RequestExecutor>,
     queue: Arc<CompletionQueue>,
-    interrupt: Option<Interrupt>,
+    interrupt: Option<InterruptCallback>,
     generation: u32,
 }
 
@@ -147,7 +147,7 @@ impl Batch {
         let BatchOptions { max_parallel, per_host, pipeline, order, memory, interrupt } = options;
         let caps = QueueCaps { total: max_parallel.max(1), per_host: per_host.max(1) };
         let queue = CompletionQueue::new(order, memory);
-        let executor = Executor::new(caps, pipeline, TimedWait::Pauses, Some(queue.clone()));
+        let executor = RequestExecutor::new(caps, pipeline, TimeoutScope::Pauses, Some(queue.clone()));
         Self { client: client.clone(), executor, queue, interrupt, generation: fork::generation() }
     }
 

@@ -88,17 +88,17 @@ pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<d
         KnownCoding::Zstd => return Ok(Some(Box::new(ZstdDecoder::new(limits)?))),
         KnownCoding::Identity => return Ok(None),
     };
-    Ok(Some(if limits.passes_over_rest { Box::new(TrailingDataIgnored { coding, has_begun: false }) } else { coding }))
+    Ok(Some(if limits.passes_over_rest { Box::new(TrailingDataSkipper { coding, has_begun: false }) } else { coding }))
 }
 
 /// A decoder that ignores bytes after the end of the coded content.
 #[derive(Debug)]
-struct TrailingDataIgnored {
+struct TrailingDataSkipper {
     coding: Box<dyn CodingDecoder>,
     has_begun: bool,
 }
 
-impl CodingDecoder for TrailingDataIgnored {
+impl CodingDecoder for TrailingDataSkipper {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         match self.coding.step(input, out) {
             // A truncated stream is not at its end.

@@ -133,9 +133,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct TokenSum(AtomicUsize);
+    struct TokenSumWaker(AtomicUsize);
 
-    impl TransferWaker for TokenSum {
+    impl TransferWaker for TokenSumWaker {
         fn wake(&self, token: usize) {
             self.0.fetch_add(token, Ordering::Relaxed);
         }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn decoder_windows_beyond_the_limit_wait() {
         let memory = Arc::new(DecoderMemory::new(100));
-        let woken = Arc::new(TokenSum::default());
+        let woken = Arc::new(TokenSumWaker::default());
         let waker: Arc<dyn TransferWaker> = woken.clone();
         let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
         assert!(one.admits(80, Some(&waker), 1) && one.admits(80, Some(&waker), 1));

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use haul_policy::target::Target;
 
 use super::decoder_memory::{DecoderMemory, DecoderMemoryShare, SMALL_WINDOW};
-use super::utf8_conversion::TextReader;
+use super::utf8_conversion::Utf8ConvertingReader;
 use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
-use crate::buffer::Lease;
-use crate::pipeline::Extractor;
+use crate::buffer_pool::BufferLease;
+use crate::extraction::Extractor;
 use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
-use crate::sink::{BodyInfo, ByteCounter, PartialContent, Sink, TransferWaker};
+use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferWaker};
 
 /// The decoder, the extractor and the sink of one body.
 pub struct BodyDelivery {
@@ -56,7 +56,7 @@ impl BodyDelivery {
     /// Searches the body for matches and delivers them to the sink instead of the body. `search_in`
     /// says whether the text, converted to UTF-8, or the unchanged bytes are searched.
     #[must_use]
-    pub fn with_extractor(mut self, extractor: Extractor, search_in: SearchInput) -> Self {
+    pub fn with_extractor(mut self, extractor: Extractor, search_in: SearchInputKind) -> Self {
         self.search = Some(Box::new(BodySearch { extractor, search_in, text: None }));
         self
     }
@@ -113,7 +113,7 @@ impl BodyDelivery {
         }
         self.sink.begin(&BodyInfo { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {
-            self.sink.bytes(Lease::borrowed(before))?;
+            self.sink.bytes(BufferLease::borrowed(before))?;
         }
         // The heads in `before` show why a body cannot be decoded, so they are delivered first.
         self.decoder = decoder?.map(Box::new);
@@ -126,7 +126,7 @@ impl BodyDelivery {
     /// # Errors
     /// The error of the sink.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.search.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
+        if self.search.is_some() { Ok(()) } else { self.sink.bytes(BufferLease::borrowed(bytes)) }
     }
 
     /// Returns true if the sink gets the bytes as they were received: there is no decoder and no
@@ -143,7 +143,7 @@ impl BodyDelivery {
     }
 
     /// Returns the part of this target's content that the sink already has.
-    pub fn partial(&mut self, target: &Target) -> Option<PartialContent> {
+    pub fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         if self.search.is_some() { None } else { self.sink.partial(target) }
     }
 
@@ -200,7 +200,7 @@ impl BodyDelivery {
         if self.decoder.is_none() && self.search.is_none() {
             self.sink.pieces(pieces)
         } else {
-            pieces.iter().try_for_each(|piece| self.push(Lease::borrowed(piece)))
+            pieces.iter().try_for_each(|piece| self.push(BufferLease::borrowed(piece)))
         }
     }
 
@@ -226,7 +226,7 @@ impl BodyDelivery {
     ///
     /// # Errors
     /// The error of the decoder, of the extractor or of the sink.
-    pub fn push(&mut self, lease: Lease<'_>) -> Result<()> {
+    pub fn push(&mut self, lease: BufferLease<'_>) -> Result<()> {
         if self.is_plain() {
             return self.sink.bytes(lease);
         }
@@ -255,10 +255,10 @@ impl BodyDelivery {
             return Ok(());
         }
         let pending = std::mem::take(&mut self.pending);
-        self.process(Lease::borrowed(&pending))
+        self.process(BufferLease::borrowed(&pending))
     }
 
-    fn process(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn process(&mut self, lease: BufferLease<'_>) -> Result<()> {
         let Self { decoder, search, records, sink, share, .. } = self;
         let pushed = match (&mut *decoder, search) {
             (None, None) => sink.bytes(lease),
@@ -267,7 +267,7 @@ impl BodyDelivery {
                 search.push(lease.bytes(), &mut |found| gather(found, records, &mut **sink))?;
                 deliver(records, &mut **sink)
             }
-            (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| sink.bytes(Lease::borrowed(piece))),
+            (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| sink.bytes(BufferLease::borrowed(piece))),
             (Some(decoder), Some(search)) => {
                 decoder.push(lease.bytes(), &mut |piece| {
                     sink.page(piece)?;
@@ -321,7 +321,7 @@ impl BodyDelivery {
 
 /// The form in which a body is searched for matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SearchInput {
+pub enum SearchInputKind {
     /// The body's text as UTF-8, converted from its charset.
     #[default]
     Text,
@@ -332,14 +332,14 @@ pub enum SearchInput {
 /// The search for values in a body: the extractor and, for text, the converter to UTF-8.
 struct BodySearch {
     extractor: Extractor,
-    search_in: SearchInput,
+    search_in: SearchInputKind,
     /// The converter of the body to UTF-8, if its text is searched.
-    text: Option<TextReader>,
+    text: Option<Utf8ConvertingReader>,
 }
 
 impl BodySearch {
     fn begin(&mut self, content_type: Option<&[u8]>) {
-        self.text = (self.search_in == SearchInput::Text).then(|| TextReader::new(content_type));
+        self.text = (self.search_in == SearchInputKind::Text).then(|| Utf8ConvertingReader::new(content_type));
     }
 
     fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {

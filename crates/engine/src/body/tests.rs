@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use testkit::coding::ContentCoding;
+use testkit::content_coding::ContentCoding;
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn kind(result: Result<Vec<u8>>) -> ErrorKind {
 }
 
 fn sample(length: usize) -> Vec<u8> {
-    testkit::pattern::text(7, length)
+    testkit::byte_pattern::text(7, length)
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn delivered_of_a_bomb(field: &str, coded: &[u8], limits: DecodeLimits) -> (u64,
 fn decompression_bombs_are_stopped_in_every_coding() {
     let limits = DecodeLimits::default();
     let zeros = vec![0; 64 << 20];
-    let gzip = testkit::coding::bomb(64).concat();
+    let gzip = testkit::content_coding::bomb(64).concat();
     let raw = gzip[10..gzip.len() - 8].to_vec();
     let once_more = ContentCoding::Gzip.encode(&gzip);
     let bombs = [

@@ -27,7 +27,7 @@ const PIECE: usize = 8 << 10;
 type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
 /// A reader that converts one body to UTF-8.
-pub(super) struct TextReader {
+pub(super) struct Utf8ConvertingReader {
     declared: Option<&'static Encoding>,
     may_be_markup: bool,
     state: CharsetState,
@@ -49,7 +49,7 @@ enum CharsetState {
     Other(Box<Decoder>),
 }
 
-impl TextReader {
+impl Utf8ConvertingReader {
     /// Makes a reader for a body with this `Content-Type`.
     pub(super) fn new(content_type: Option<&[u8]>) -> Self {
         let declared = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
@@ -318,7 +318,7 @@ mod tests {
     fn read(content_type: Option<&str>, body: &[u8]) -> Vec<u8> {
         let mut texts = Vec::new();
         for size in [1, 2, 3, 7, body.len().max(1)] {
-            let mut reader = TextReader::new(content_type.map(str::as_bytes));
+            let mut reader = Utf8ConvertingReader::new(content_type.map(str::as_bytes));
             let mut text = Vec::new();
             for piece in body.chunks(size) {
                 reader
@@ -386,7 +386,7 @@ mod tests {
         // The body ends within what could be a character.
         reads(None, b"a\xe2\x82", "a\u{e2}\u{201a}");
         let long = ["\u{e9}".repeat(UNDECIDED).as_bytes(), b"\xe9!"].concat();
-        let mut reader = TextReader::new(None);
+        let mut reader = Utf8ConvertingReader::new(None);
         let mut text = Vec::new();
         reader
             .push(&long, &mut |more| {
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn ascii_passes_before_the_page_ends() {
-        let mut reader = TextReader::new(Some(b"text/plain"));
+        let mut reader = Utf8ConvertingReader::new(Some(b"text/plain"));
         let mut text = Vec::new();
         reader
             .push(b"id=1 \xc3", &mut |more| {

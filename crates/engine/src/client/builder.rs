@@ -7,7 +7,7 @@ use haul_policy::proxy::Proxy;
 
 use super::{Client, MAX_REQUESTS};
 use crate::body::DecodeLimits;
-use crate::interrupt::Interrupt;
+use crate::interrupt::InterruptCallback;
 use crate::net::dns::Resolver;
 use crate::net::pool::PoolLimits;
 use crate::net::proxy::ProxyOptions;
@@ -140,7 +140,7 @@ impl ClientBuilder {
     }
 
     /// Sets a callback that is called during waits and decides whether to stop waiting.
-    pub fn interrupt(mut self, hook: Interrupt) -> Self {
+    pub fn interrupt(mut self, hook: InterruptCallback) -> Self {
         self.options.interrupt = Some(hook);
         self
     }

@@ -30,14 +30,14 @@ use haul_policy::target::{Origin, Scheme, Target, TargetError};
 pub use builder::ClientBuilder;
 
 use crate::Result;
-use crate::batch::executor::{Executor, TimedWait};
+use crate::batch::executor::{RequestExecutor, TimeoutScope};
 use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::delivery::BodyDelivery;
-use crate::buffer::BufferPool;
+use crate::buffer_pool::BufferPool;
 use crate::drive::blocking;
 use crate::drive::connection::HttpConnection;
-use crate::drive::connection::h2::RecvMemory;
-use crate::drive::inbox::{WorkerInbox, WorkerMessage};
+use crate::drive::connection::h2::SharedRecvMemory;
+use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::fork;
 use crate::ignore_poison::IgnorePoison;
 use crate::net::dns::Resolver;
@@ -84,31 +84,31 @@ struct ClientCore {
     options: Arc<RequestOptions>,
     limits: PoolLimits,
     max_requests: usize,
-    first: ProcessState,
+    first: PerProcessState,
 }
 
 /// The part of a client's state that cannot be shared with a forked child process.
-struct ProcessState {
+struct PerProcessState {
     generation: u32,
     resolver: Resolver,
     tls: TlsContexts,
     pool: ConnectionPool<HttpConnection>,
     buffer_pool: Arc<BufferPool>,
-    recv_memory: RecvMemory,
+    recv_memory: SharedRecvMemory,
     stats: ClientStats,
     /// The origin of the last URL; see [`Client::target`].
     last_origin: Mutex<Option<Origin>>,
     /// The executor for asynchronous requests; created on first use.
-    executor: OnceLock<Arc<Executor>>,
+    executor: OnceLock<Arc<RequestExecutor>>,
     /// The inboxes of the event loops that have the client's connections.
     inboxes: Mutex<Vec<Weak<WorkerInbox>>>,
     /// The number of calls of [`Client::close_idle`], by which event loops notice a new call.
     close_count: AtomicU32,
     /// The state of a forked child of this process. Only the child itself makes it.
-    child: OnceLock<Box<ProcessState>>,
+    child: OnceLock<Box<PerProcessState>>,
 }
 
-impl ProcessState {
+impl PerProcessState {
     fn new(resolver: Resolver, limits: PoolLimits) -> Self {
         fork::watch();
         Self {
@@ -117,7 +117,7 @@ impl ProcessState {
             tls: TlsContexts::default(),
             pool: ConnectionPool::new(limits),
             buffer_pool: BufferPool::new(READ_BUFFER),
-            recv_memory: RecvMemory::default(),
+            recv_memory: SharedRecvMemory::default(),
             stats: ClientStats::default(),
             last_origin: Mutex::default(),
             executor: OnceLock::new(),
@@ -130,14 +130,14 @@ impl ProcessState {
 
 impl ClientCore {
     /// Returns the state of this process. In a forked child, the first call makes a new state.
-    fn parts(&self) -> &ProcessState {
+    fn parts(&self) -> &PerProcessState {
         let mut parts = &self.first;
         let generation = fork::generation();
         while parts.generation != generation {
             parts = parts.child.get_or_init(|| {
                 // Closes only the descriptors, and sends nothing.
                 drop(parts.pool.try_drain());
-                Box::new(ProcessState::new(parts.resolver.after_fork(), self.limits))
+                Box::new(PerProcessState::new(parts.resolver.after_fork(), self.limits))
             });
         }
         parts
@@ -145,7 +145,7 @@ impl ClientCore {
 
     /// Returns the state of this process. `None` in a forked child that has not used the client
     /// yet.
-    fn existing_parts(&self) -> Option<&ProcessState> {
+    fn existing_parts(&self) -> Option<&PerProcessState> {
         let generation = fork::generation();
         let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));
         all.find(|parts| parts.generation == generation)
@@ -183,11 +183,11 @@ impl Client {
     }
 
     fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits, max_requests: usize) -> Self {
-        let core = ClientCore { options, limits, max_requests, first: ProcessState::new(resolver, limits) };
+        let core = ClientCore { options, limits, max_requests, first: PerProcessState::new(resolver, limits) };
         Self { inner: Arc::new(OwnedClientState { core: Arc::new(core), is_program_owned: true }) }
     }
 
-    fn parts(&self) -> &ProcessState {
+    fn parts(&self) -> &PerProcessState {
         self.inner.core.parts()
     }
 
@@ -299,10 +299,10 @@ impl Client {
     }
 
     /// Returns the executor for asynchronous requests. The first call creates it.
-    pub(crate) fn executor(&self) -> &Arc<Executor> {
+    pub(crate) fn executor(&self) -> &Arc<RequestExecutor> {
         let most = self.inner.core.max_requests;
         let caps = QueueCaps { total: most, per_host: most };
-        self.parts().executor.get_or_init(|| Executor::new(caps, 1, TimedWait::All, None))
+        self.parts().executor.get_or_init(|| RequestExecutor::new(caps, 1, TimeoutScope::All, None))
     }
 
     /// Sends many requests at once and returns their whole responses; see [`batch`](crate::batch).
@@ -355,7 +355,7 @@ impl Client {
     }
 
     /// Returns the receive memory that the client's HTTP/2 connections share.
-    pub(crate) fn recv_memory(&self) -> &RecvMemory {
+    pub(crate) fn recv_memory(&self) -> &SharedRecvMemory {
         &self.parts().recv_memory
     }
 

@@ -27,18 +27,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::body::delivery::BodyDelivery;
-use crate::buffer::Buffer;
+use crate::buffer_pool::Buffer;
 use crate::client::Client;
-use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeMode, ReceiveStatus};
-use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
-use crate::facts::TransferPhase;
+use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
+use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::AddressFamily;
 use crate::net::pool::ConnectionKey;
-use crate::request::SplitOptions;
+use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitMonitor, SplitOutcome};
 use crate::transfer::{ExchangeFailure, Transfer, TransferOutcome, TransferStep};
+use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
 /// The waker of a connection without an event loop: it wakes nothing, since a sink itself blocks
@@ -67,7 +67,7 @@ pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> FinishedTr
 /// A transfer on the calling thread, which can be stopped and continued.
 pub(crate) struct BlockingTransfer {
     state: BlockingState,
-    split: SplitOptions,
+    split: SplitDownloadOptions,
     timer: InterruptTimer,
     /// The current time, if the clock has just been read; `None` if it must be read again.
     now: Option<Instant>,
@@ -144,7 +144,7 @@ impl FinishedTransfer {
 impl BlockingTransfer {
     /// Starts a transfer that was made just now. `split` limits the number of parts into which its
     /// body may be split.
-    pub(crate) fn new(transfer: Box<Transfer>, split: SplitOptions) -> Self {
+    pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Self {
         let timer = InterruptTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
         Self { state: BlockingState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
@@ -272,7 +272,7 @@ fn begin(
     client: &Client,
     mut transfer: Box<Transfer>,
     from: ConnectionSource,
-    split: SplitOptions,
+    split: SplitDownloadOptions,
     timer: &mut InterruptTimer,
     now: Instant,
 ) -> Result<ActiveExchange, (Box<Transfer>, TransferStep)> {
@@ -431,7 +431,7 @@ impl ActiveExchange {
         let connection = &mut self.connection;
         let is_large = connection.remaining() >= WORTH_POLLING
             || connection.low_water_timeout().is_some()
-            || connection.is_direct(PipeMode::Awaited);
+            || connection.is_direct(PipeWriteMode::Awaited);
         if is_large && !connection.has_output() && connection.stream().socket().set_nonblocking(true).is_ok() {
             self.waits = WaitMode::InPoll;
             self.is_drained = true;
@@ -453,13 +453,13 @@ impl ActiveExchange {
     /// Waits in `poll`. Returns false if nothing can be received yet, or if the transfer has ended.
     fn wait(&mut self, until: Option<Instant>, finished: &mut FinishedTransfers) -> bool {
         let error = match self.connection.wait(until) {
-            Ok(WaitResult::Ready) => return true,
-            Ok(WaitResult::Quiet) => {
+            Ok(ZeroCopyWaitResult::Ready) => return true,
+            Ok(ZeroCopyWaitResult::Quiet) => {
                 self.connection.reset_low_water_mark();
                 return true;
             }
-            Ok(WaitResult::Late) if !self.is_late() => return false,
-            Ok(WaitResult::Late) => too_late(self.send_error.take()),
+            Ok(ZeroCopyWaitResult::Late) if !self.is_late() => return false,
+            Ok(ZeroCopyWaitResult::Late) => too_late(self.send_error.take()),
             Err(error) => Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error),
         };
         self.connection.abort(error, Instant::now(), finished);
@@ -468,7 +468,7 @@ impl ActiveExchange {
 
     /// Receives once, or lets the kernel move available bytes to the sink.
     fn receive(&mut self, buffer: &mut Buffer, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        if self.waits == WaitMode::InPoll && self.connection.is_direct(PipeMode::Awaited) {
+        if self.waits == WaitMode::InPoll && self.connection.is_direct(PipeWriteMode::Awaited) {
             self.is_drained = true;
             return self.connection.move_body(&mut self.mover, Instant::now(), NO_WAKER, finished);
         }

@@ -15,16 +15,16 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
 use super::connection::{ConnectionWaker, HttpConnection};
-use super::inbox::{WorkerInbox, WorkerMessage};
+use super::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::Result;
-use crate::buffer::Buffer;
+use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::clock;
-use crate::facts::TransferPhase;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::LookupStatus;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
+use crate::transfer_facts::TransferPhase;
 
 /// A connection of a worker, being made or open, with the transfers that wait for it.
 pub(crate) struct ConnectionSlot {
@@ -72,7 +72,7 @@ pub(crate) enum ConnectionState {
 
 /// The result of [`ConnectionSlot::advance`]: how far the connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SlotProgress {
+pub(crate) enum ConnectionSlotProgress {
     /// The slot can do nothing before the next event.
     Waits,
     /// The addresses are known, and no connection attempt has begun. The caller may use another
@@ -83,7 +83,7 @@ pub(crate) enum SlotProgress {
 }
 
 /// The parts of a worker that [`ConnectionSlot::advance`] uses.
-pub(crate) struct SlotContext<'a> {
+pub(crate) struct ConnectionSlotContext<'a> {
     /// The client whose transfers the worker runs.
     pub(crate) client: &'a Client,
     /// The registry of the event loop, in which sockets are registered.
@@ -284,9 +284,15 @@ impl ConnectionSlot {
     ///
     /// # Errors
     /// The connection cannot be made; the slot is of no further use.
-    pub(crate) fn advance(&mut self, token: usize, around: &mut SlotContext<'_>) -> Result<SlotProgress> {
+    pub(crate) fn advance(
+        &mut self,
+        token: usize,
+        around: &mut ConnectionSlotContext<'_>,
+    ) -> Result<ConnectionSlotProgress> {
         loop {
-            let ConnectionState::Connecting(connecting) = &mut self.state else { return Ok(SlotProgress::Open) };
+            let ConnectionState::Connecting(connecting) = &mut self.state else {
+                return Ok(ConnectionSlotProgress::Open);
+            };
             let inbox = around.inbox;
             let resolver = around.client.resolver();
             let progress = connecting.step(&mut ConnectContext {
@@ -304,8 +310,8 @@ impl ConnectionSlot {
                 observer: &mut self.waiting.front_mut(),
             })?;
             match progress {
-                ConnectProgress::Waits => return Ok(SlotProgress::Waits),
-                ConnectProgress::Resolved => return Ok(SlotProgress::Resolved),
+                ConnectProgress::Waits => return Ok(ConnectionSlotProgress::Waits),
+                ConnectProgress::Resolved => return Ok(ConnectionSlotProgress::Resolved),
                 ConnectProgress::Advanced => {}
                 ConnectProgress::Open(stream) => {
                     let rate = self.waiting.front().and_then(|transfer| transfer.options().limit_rate);

@@ -6,7 +6,7 @@
 //! | [`blocking`] | one transfer on one socket with blocking calls: no event loop, no thread |
 //! | [`worker`] | an event loop on a thread, for many transfers at once |
 //! | [`connection_slot`] | a worker's connection from the name lookup on |
-//! | [`inbox`] | messages to a worker from other threads |
+//! | [`worker_inbox`] | messages to a worker from other threads |
 //! | [`zero_copy`] | body bytes that the kernel moves from the socket to the sink |
 //! | [`rcvlowat`] | the low-water mark of a socket, for large reads of bulk bodies |
 //! | `idle_cores` | whether another thread would have a core to run on |
@@ -18,7 +18,7 @@ pub mod blocking;
 pub mod connection;
 pub mod connection_slot;
 mod idle_cores;
-pub mod inbox;
 pub mod rcvlowat;
 pub mod worker;
+pub mod worker_inbox;
 pub mod zero_copy;

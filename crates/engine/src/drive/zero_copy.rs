@@ -19,9 +19,9 @@
 //!
 //! ```
 //! use std::{fs::File, os::fd::AsFd};
-//! use haul::drive::zero_copy::{ZeroCopyRoute, target_of};
+//! use haul::drive::zero_copy::{ZeroCopyMethod, target_of};
 //! let null = File::options().write(true).open("/dev/null")?;
-//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(ZeroCopyRoute::Nowhere);
+//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(ZeroCopyMethod::Nowhere);
 //! assert_eq!(target_of(null.as_fd()), expected);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -37,7 +37,7 @@ pub use sys::{ZeroCopyMover, target_of};
 
 /// The way in which the kernel moves bytes to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ZeroCopyRoute {
+pub enum ZeroCopyMethod {
     /// The descriptor is a pipe: bytes go straight into it.
     Pipe,
     /// The descriptor is a file or a device: bytes go through an intermediate pipe.
@@ -71,7 +71,7 @@ pub enum ZeroCopyStop {
 
 /// The reasons why a wait ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitResult {
+pub enum ZeroCopyWaitResult {
     /// The socket or the [`SideDescriptor`] is ready.
     Ready,
     /// The time limit `quiet` passed without input.
@@ -125,7 +125,7 @@ pub fn wait(
     beside: Option<SideDescriptor<'_>>,
     quiet: Option<Duration>,
     deadline: Option<Instant>,
-) -> io::Result<WaitResult> {
+) -> io::Result<ZeroCopyWaitResult> {
     let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     let socket = PollFd::from_borrowed_fd(socket, wanted);
     let beside = beside.map(|beside| match beside {
@@ -137,9 +137,9 @@ pub fn wait(
         None => ready(&mut [socket], quiet, deadline)?,
     };
     Ok(match deadline {
-        _ if is_ready => WaitResult::Ready,
-        Some(deadline) if deadline <= Instant::now() => WaitResult::Late,
-        _ => WaitResult::Quiet,
+        _ if is_ready => ZeroCopyWaitResult::Ready,
+        Some(deadline) if deadline <= Instant::now() => ZeroCopyWaitResult::Late,
+        _ => ZeroCopyWaitResult::Quiet,
     })
 }
 
@@ -172,7 +172,7 @@ mod sys {
     use rustix::net::{RecvFlags, recv};
     use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
-    use super::{ZeroCopyRoute, ZeroCopyStep, ZeroCopyStop, is_not_done};
+    use super::{ZeroCopyMethod, ZeroCopyStep, ZeroCopyStop, is_not_done};
     use crate::sink::null_device::is_null;
     use crate::sink::pipe_capacity::widen;
 
@@ -186,18 +186,18 @@ mod sys {
     /// Returns the way in which the kernel can move bytes to this descriptor; `None` if they must
     /// be copied.
     #[must_use]
-    pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyRoute> {
+    pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
         match kind {
             FileType::Fifo => {
                 widen(output);
-                Some(ZeroCopyRoute::Pipe)
+                Some(ZeroCopyMethod::Pipe)
             }
-            FileType::CharacterDevice if is_null(output) => Some(ZeroCopyRoute::Nowhere),
+            FileType::CharacterDevice if is_null(output) => Some(ZeroCopyMethod::Nowhere),
             FileType::CharacterDevice if rustix::termios::isatty(output) => None,
             FileType::RegularFile | FileType::CharacterDevice | FileType::BlockDevice => {
                 let appends = fcntl_getfl(output).ok()?.contains(OFlags::APPEND);
-                (!appends).then_some(ZeroCopyRoute::Through)
+                (!appends).then_some(ZeroCopyMethod::Through)
             }
             _ => None,
         }
@@ -225,19 +225,19 @@ mod sys {
             &mut self,
             socket: BorrowedFd<'_>,
             output: BorrowedFd<'_>,
-            target: ZeroCopyRoute,
+            target: ZeroCopyMethod,
             limit: u64,
         ) -> ZeroCopyStep {
             match target {
-                ZeroCopyRoute::Pipe => step(take(socket, output, limit).map_err(|stop| match stop {
+                ZeroCopyMethod::Pipe => step(take(socket, output, limit).map_err(|stop| match stop {
                     // Reading a socket gives no EPIPE: this is the pipe's.
                     ZeroCopyStop::Socket(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                         ZeroCopyStop::Output(error)
                     }
                     stop => stop,
                 })),
-                ZeroCopyRoute::Through => self.through(socket, output, limit),
-                ZeroCopyRoute::Nowhere => step(self.forget(socket, limit)),
+                ZeroCopyMethod::Through => self.through(socket, output, limit),
+                ZeroCopyMethod::Nowhere => step(self.forget(socket, limit)),
             }
         }
 
@@ -365,11 +365,11 @@ mod sys {
 mod sys {
     use std::os::fd::BorrowedFd;
 
-    use super::{ZeroCopyRoute, ZeroCopyStep, ZeroCopyStop};
+    use super::{ZeroCopyMethod, ZeroCopyStep, ZeroCopyStop};
 
     /// Returns `None`: on this system, bytes must always be copied.
     #[must_use]
-    pub fn target_of(_output: BorrowedFd<'_>) -> Option<ZeroCopyRoute> {
+    pub fn target_of(_output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
         None
     }
 
@@ -383,7 +383,7 @@ mod sys {
             &mut self,
             _socket: BorrowedFd<'_>,
             _output: BorrowedFd<'_>,
-            _target: ZeroCopyRoute,
+            _target: ZeroCopyMethod,
             _limit: u64,
         ) -> ZeroCopyStep {
             ZeroCopyStep { moved: 0, stop: Some(ZeroCopyStop::Refused) }

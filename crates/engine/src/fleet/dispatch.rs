@@ -15,10 +15,10 @@ use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
 use super::item_source::{ItemSource, NextItem};
+use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
 use super::stage_sink::FinalValues;
 use super::start_rate::StartRate;
-use super::window::OrderedWindow;
 use super::{FleetOptions, FleetStage};
 use crate::clock;
 use crate::ignore_poison::IgnorePoison;
@@ -59,7 +59,7 @@ pub struct FleetJob {
     pub stage: usize,
     /// The destination of the body. After the transfer, its path is the final path of the file,
     /// which may differ from the requested one ([`FileOptions::named_by_response`],
-    /// [`Clobber::Number`](crate::sink::naming::Clobber::Number)).
+    /// [`ClobberMode::Number`](crate::sink::naming::ClobberMode::Number)).
     pub destination: BodyDestination,
     pub(super) slot: u64,
 }
@@ -132,7 +132,7 @@ pub(super) struct DispatchState {
 }
 
 /// The windows (output queues) and the settings of a fleet's stages, as the dispatcher uses them.
-pub(super) struct StageView<'a> {
+pub(super) struct DispatcherStages<'a> {
     pub(super) windows: &'a [Arc<OrderedWindow>],
     pub(super) stages: &'a [FleetStage],
 }
@@ -240,7 +240,7 @@ impl Dispatcher {
     ///
     /// # Errors
     /// A value cannot be read back from disk.
-    fn fill(&self, state: &mut DispatchState, view: &StageView<'_>) -> Result<()> {
+    fn fill(&self, state: &mut DispatchState, view: &DispatcherStages<'_>) -> Result<()> {
         while state.queue.len() + state.invalid.len() < QUEUE_TARGET * state.pipeline {
             if let Some(stage) = state.final_values.iter().rposition(Option::is_some) {
                 let value = match &mut state.final_values[stage] {
@@ -299,7 +299,7 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill`].
-    pub(super) fn next(&self, now: Instant, view: &StageView<'_>) -> Result<Option<(HostId, StartedJob)>> {
+    pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, StartedJob)>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
         if self.earliest_start(now).is_some() {
@@ -317,7 +317,12 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill`].
-    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &StageView<'_>) -> Result<Option<StartedJob>> {
+    pub(super) fn next_for(
+        &self,
+        host: HostId,
+        now: Instant,
+        view: &DispatcherStages<'_>,
+    ) -> Result<Option<StartedJob>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
         let found = match self.permission(&state, view) {
@@ -347,7 +352,7 @@ impl Dispatcher {
     /// Returns the permission to start a transfer: which one may exceed the limits. Returns `None`
     /// if the queue is empty, or if the [`progress_rule`](super::progress_rule) lets no transfer
     /// start.
-    fn permission(&self, state: &DispatchState, view: &StageView<'_>) -> Option<StartPermission> {
+    fn permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
         let stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
@@ -365,7 +370,7 @@ impl Dispatcher {
     /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
     /// or when the start rate allows it. Returns `None` if no transfer may start even then, so that
     /// no worker wakes up again and again for a pause that has ended.
-    pub(super) fn next_timeout(&self, now: Instant, view: &StageView<'_>) -> Option<Instant> {
+    pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
         self.permission(&state, view)?;
         if let Some(at) = self.earliest_start(now) {

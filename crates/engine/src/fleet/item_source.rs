@@ -38,9 +38,9 @@ pub(super) trait ItemSource: Send {
 }
 
 /// A source whose iterator never waits.
-pub(super) struct ImmediateSource(pub(super) FleetItems);
+pub(super) struct ImmediateItemSource(pub(super) FleetItems);
 
-impl ItemSource for ImmediateSource {
+impl ItemSource for ImmediateItemSource {
     fn pull(&mut self) -> NextItem {
         self.0.next().map_or(NextItem::End, NextItem::Item)
     }
@@ -50,7 +50,7 @@ impl ItemSource for ImmediateSource {
 const AHEAD: usize = 512;
 
 /// A source whose iterator may wait. A separate thread reads it.
-pub(super) struct ReadAheadSource {
+pub(super) struct ReadAheadItemSource {
     items: Receiver<Result<FleetItem>>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct ReadAheadSource {
 /// set it.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
-impl ReadAheadSource {
+impl ReadAheadItemSource {
     pub(super) fn start(items: FleetItems, waker: InputWaker) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(AHEAD);
         // The thread is not joined: a read that never returns must not keep the program from
@@ -93,7 +93,7 @@ fn wake(waker: &InputWaker) {
     }
 }
 
-impl ItemSource for ReadAheadSource {
+impl ItemSource for ReadAheadItemSource {
     fn pull(&mut self) -> NextItem {
         match self.items.try_recv() {
             Ok(item) => NextItem::Item(item),

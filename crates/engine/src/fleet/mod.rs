@@ -25,30 +25,30 @@
 
 mod dispatch;
 mod item_source;
+mod ordered_window;
+mod ordered_window_sink;
 mod progress_rule;
 mod run;
 mod stage_sink;
 mod start_rate;
 mod value_mapper;
-mod window;
-mod window_sink;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use haul_policy::queue::QueueCaps;
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
 
 pub use dispatch::{BodyDestination, FleetJob};
 pub use item_source::{FleetItem, FleetItems};
 pub use start_rate::StartRate;
 pub use value_mapper::ExtractedValueMapper;
 
-use crate::body::delivery::SearchInput;
+use crate::body::delivery::SearchInputKind;
 use crate::drive::worker::{self, WorkerOptions};
-use crate::interrupt::Interrupt;
-use crate::pipeline::ExtractPattern;
+use crate::extraction::ExtractPattern;
+use crate::interrupt::InterruptCallback;
 use crate::request::RequestOptions;
 use crate::sink::descriptor_writer::DescriptorWriter;
 use crate::transfer::TransferOutcome;
@@ -63,7 +63,7 @@ pub struct FleetStage {
     /// pages themselves. Every stage except the last needs a pattern.
     pub extract: Option<ExtractPattern>,
     /// The form of a page in which the pattern is searched for. Default: text.
-    pub search_in: SearchInput,
+    pub search_in: SearchInputKind,
     /// The template that makes a URL of this stage from a value of the previous stage. Every stage
     /// except the first needs a template.
     pub template: Option<Arc<UrlTemplate>>,
@@ -105,7 +105,7 @@ pub struct FleetOptions {
     /// A callback that is called some 20 times a second, and returns true to stop the run. The run
     /// then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
-    pub interrupt: Option<Interrupt>,
+    pub interrupt: Option<InterruptCallback>,
     /// True to read the input in a separate thread, because reads may block.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for

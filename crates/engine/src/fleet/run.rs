@@ -12,26 +12,26 @@ use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::may_send;
 use haul_policy::target::Target;
 
-use super::dispatch::{BodyDestination, Dispatcher, FleetJob, InvalidJob, StageView, StartedJob};
-use super::item_source::{FleetItems, ImmediateSource, InputWaker, ItemSource, ReadAheadSource};
+use super::dispatch::{BodyDestination, Dispatcher, DispatcherStages, FleetJob, InvalidJob, StartedJob};
+use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
+use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
+use super::ordered_window_sink::{OrderedWindowSink, PageFileSink};
 use super::stage_sink::{NextStageSink, PrintSink, UniqueSortSink};
-use super::window::{OrderedWindow, StageSink, WindowOrder};
-use super::window_sink::{PageFileSink, WindowSink};
 use super::{FleetOptions, FleetStage, FleetSummary, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
 use crate::body::delivery::BodyDelivery;
-use crate::buffer::Lease;
+use crate::buffer_pool::BufferLease;
 use crate::clock;
-use crate::drive::inbox::{WorkerInbox, WorkerMessage};
-use crate::drive::worker::{Scheduler, SlotUse};
+use crate::drive::worker::{HostSlotDecision, Scheduler};
+use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
+use crate::extraction::Extractor;
 use crate::ignore_poison::IgnorePoison;
-use crate::interrupt::{Interrupt, TICK};
-use crate::pipeline::Extractor;
+use crate::interrupt::{InterruptCallback, TICK};
 use crate::request::RequestOptions;
 use crate::sink::Sink;
-use crate::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
+use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::file::{FileSink, OpenDeviceCache};
-use crate::sink::naming::Clobber;
+use crate::sink::naming::ClobberMode;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
 
@@ -51,7 +51,7 @@ pub(super) struct FleetRun {
     report: Box<dyn TransferReporter>,
     output_fd: i32,
     fail_early: bool,
-    interrupt: Option<Interrupt>,
+    interrupt: Option<InterruptCallback>,
     heavy: bool,
     peers: Mutex<Vec<PeerWorker>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
@@ -91,10 +91,10 @@ impl FleetRun {
     ) -> Result<Arc<Self>> {
         let waker = InputWaker::default();
         let source: Box<dyn ItemSource> = if options.slow_input {
-            let started = ReadAheadSource::start(items, Arc::clone(&waker));
+            let started = ReadAheadItemSource::start(items, Arc::clone(&waker));
             Box::new(started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the input", error))?)
         } else {
-            Box::new(ImmediateSource(items))
+            Box::new(ImmediateItemSource(items))
         };
         let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source));
         let output_fd = output.as_fd().as_raw_fd();
@@ -147,8 +147,8 @@ impl FleetRun {
         })
     }
 
-    fn stage_view(&self) -> StageView<'_> {
-        StageView { windows: &self.windows, stages: &self.stages }
+    fn stage_view(&self) -> DispatcherStages<'_> {
+        DispatcherStages { windows: &self.windows, stages: &self.stages }
     }
 
     fn tally(&self) -> MutexGuard<'_, FleetTally> {
@@ -206,7 +206,7 @@ impl FleetRun {
         };
         let options = filled.map_or_else(|| Arc::clone(options), Arc::new);
         let feeds = number + 1 < self.stages.len();
-        let in_window = || WindowSink::new(Arc::clone(&self.windows[number]), slot, order);
+        let in_window = || OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
         let sink: Box<dyn Sink> = match destination {
             BodyDestination::Output => Box::new(in_window()),
             BodyDestination::File { path, options } => {
@@ -258,7 +258,7 @@ impl FleetRun {
         }
         let window = &self.windows[job.stage];
         if let Some(more) = text {
-            self.stop_on_error(window.bytes(job.slot, Lease::borrowed(&more)));
+            self.stop_on_error(window.bytes(job.slot, BufferLease::borrowed(&more)));
         }
         self.stop_on_error(window.finish(job.slot));
         self.dispatch.lock().job_reported(job.stage);
@@ -355,10 +355,10 @@ fn windows(
         };
         order_matters &= !(sifts && stage.sort);
         let order = match (order_matters, options.unordered) {
-            (false, _) => WindowOrder::Free,
-            (true, true) if feeds => WindowOrder::Free,
-            (true, true) => WindowOrder::Whole,
-            (true, false) => WindowOrder::Input,
+            (false, _) => DeliveryOrder::Free,
+            (true, true) if feeds => DeliveryOrder::Free,
+            (true, true) => DeliveryOrder::Whole,
+            (true, false) => DeliveryOrder::Input,
         };
         let memory = if sifts { share / 2 } else { share };
         let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
@@ -388,22 +388,22 @@ impl Scheduler for FleetRun {
         }
     }
 
-    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse {
+    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
         if self.over.load(Ordering::SeqCst) {
             self.dispatch.release(slot);
-            return SlotUse::Nothing;
+            return HostSlotDecision::Nothing;
         }
         if self.has_idle_peer(worker) && self.backlog() > 0 {
-            return SlotUse::GiveAway;
+            return HostSlotDecision::GiveAway;
         }
         let found = self.stop_on_error(self.dispatch.next_for(slot, now, &self.stage_view())).flatten();
         self.report_invalid_jobs();
         match found {
             Some(started) => {
                 self.with_peer(worker, |peer| peer.running += 1);
-                SlotUse::Transfer(self.transfer(started, slot, now))
+                HostSlotDecision::Transfer(self.transfer(started, slot, now))
             }
-            None => SlotUse::Nothing,
+            None => HostSlotDecision::Nothing,
         }
     }
 
@@ -479,22 +479,22 @@ impl Scheduler for FleetRun {
         state.queue().set_total(running.saturating_sub(1).max(1));
     }
 
-    fn flush(&self, worker: usize) -> Result<OutputRoom> {
-        let mut room = OutputRoom::Free;
+    fn flush(&self, worker: usize) -> Result<OutputReadiness> {
+        let mut room = OutputReadiness::Free;
         for window in &self.windows {
             if window.wants_flush() {
                 let full_at = (!window.has_budget()).then(|| window.head());
-                room = self.stop_on_error(window.flush()).unwrap_or(OutputRoom::Free);
+                room = self.stop_on_error(window.flush()).unwrap_or(OutputReadiness::Free);
                 // If all started transfers are complete, the window wakes none. A worker must check
                 // for transfers that may start now.
                 if full_at.is_some_and(|head| window.has_budget() || window.head() != head) {
                     self.wake_workers();
                 }
             } else {
-                room = OutputRoom::Free;
+                room = OutputReadiness::Free;
             }
         }
-        if room == OutputRoom::Full
+        if room == OutputReadiness::Full
             && worker != 0
             && let Some(first) = self.peers().first()
         {
@@ -523,7 +523,7 @@ impl Scheduler for FleetRun {
 
     fn is_over(&self) -> bool {
         if !self.over.load(Ordering::SeqCst) {
-            if self.interrupt.as_ref().is_some_and(Interrupt::wants_to_stop) {
+            if self.interrupt.as_ref().is_some_and(InterruptCallback::wants_to_stop) {
                 self.stop(Some(Error::new(ErrorKind::Interrupted, "it was interrupted")));
             } else {
                 self.finish_stages();
@@ -544,6 +544,6 @@ impl Scheduler for FleetRun {
 /// Returns true if the transfer failed only because its file exists already, and the user asked to
 /// skip such files.
 fn is_skipped(job: &FleetJob, error: &Error) -> bool {
-    matches!(&job.destination, BodyDestination::File { options, .. } if options.clobber == Clobber::Skip)
+    matches!(&job.destination, BodyDestination::File { options, .. } if options.clobber == ClobberMode::Skip)
         && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)
 }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::FleetStage;
 use super::dispatch::Dispatcher;
-use super::window::{OrderedWindow, StageSink};
+use super::ordered_window::{OrderedWindow, StageSink};
 use crate::Result;
-use crate::buffer::Lease;
-use crate::pipeline::{DeferredValues, Distinct, DistinctResult, SortedValues, Sorter};
-use crate::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
+use crate::buffer_pool::BufferLease;
+use crate::extraction::{DeferredValues, Distinct, DistinctResult, SortedValues, Sorter};
+use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::match_list::MatchList;
 
 /// The last sink of a fleet: it writes bodies or values to the output.
@@ -30,17 +30,17 @@ impl PrintSink {
 }
 
 impl StageSink for PrintSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.output.write(bytes)
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         let room = self.output.write(&records.to_lines());
         records.clear();
         room
     }
 
-    fn flush(&mut self) -> Result<OutputRoom> {
+    fn flush(&mut self) -> Result<OutputReadiness> {
         self.output.flush()
     }
 
@@ -52,7 +52,7 @@ impl StageSink for PrintSink {
                 line.clear();
                 line.extend_from_slice(value);
                 line.push(b'\n');
-                if self.output.write(&line)? == OutputRoom::Full {
+                if self.output.write(&line)? == OutputReadiness::Full {
                     self.output.drain(None)?;
                 }
             }
@@ -85,17 +85,17 @@ impl UniqueSortSink {
 }
 
 impl StageSink for UniqueSortSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.next.bytes(bytes)
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         if let Some(sorter) = &mut self.sorter {
             for value in records.iter() {
                 sorter.push(value)?;
             }
             records.clear();
-            return Ok(OutputRoom::Free);
+            return Ok(OutputReadiness::Free);
         }
         let Some(distinct) = &mut self.distinct else { return self.next.records(records) };
         self.passing.clear();
@@ -113,7 +113,7 @@ impl StageSink for UniqueSortSink {
         self.next.may_run_ahead()
     }
 
-    fn flush(&mut self) -> Result<OutputRoom> {
+    fn flush(&mut self) -> Result<OutputReadiness> {
         self.next.flush()
     }
 
@@ -157,16 +157,16 @@ pub(super) struct NextStageSink {
 impl StageSink for NextStageSink {
     /// Passes bytes (heads and reports of pages) to the output of the next stage. They appear there
     /// after the pages made from earlier values, and before those made from later values.
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve();
-            self.window.bytes(slot, Lease::borrowed(bytes))?;
+            self.window.bytes(slot, BufferLease::borrowed(bytes))?;
             self.window.finish(slot)?;
         }
         self.flush()
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         let place = records.place.take();
         for (i, value) in records.iter().enumerate() {
             let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of(i));
@@ -176,8 +176,8 @@ impl StageSink for NextStageSink {
         self.flush()
     }
 
-    fn flush(&mut self) -> Result<OutputRoom> {
-        Ok(if self.dispatch.accepts_values(self.number) { OutputRoom::Free } else { OutputRoom::Full })
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        Ok(if self.dispatch.accepts_values(self.number) { OutputReadiness::Free } else { OutputReadiness::Full })
     }
 
     /// Returns true. Pages that wait for a later stage would hold connections that the later stage

@@ -14,7 +14,7 @@
 //! the timeout.
 //!
 //! ```
-//! use haul::net::connect::{RaceStatus, ConnectOptions, ConnectRace};
+//! use haul::net::connect::{ConnectRaceStatus, ConnectOptions, ConnectRace};
 //! use std::net::TcpListener;
 //! use std::time::Instant;
 //!
@@ -24,8 +24,8 @@
 //! let mut race = ConnectRace::new("localhost", vec![address], &options, Instant::now());
 //! let peer = loop {
 //!     match race.step(Instant::now(), &mut |_| ()) {
-//!         RaceStatus::Pending => std::thread::yield_now(),
-//!         RaceStatus::Done { peer, .. } => break peer,
+//!         ConnectRaceStatus::Pending => std::thread::yield_now(),
+//!         ConnectRaceStatus::Done { peer, .. } => break peer,
 //!         other => panic!("{other:?}"),
 //!     }
 //! };
@@ -136,7 +136,7 @@ const LOCAL_RETRY: Duration = Duration::from_millis(10);
 
 /// The result of [`ConnectRace::step`]: whether a connection was made.
 #[derive(Debug)]
-pub enum RaceStatus {
+pub enum ConnectRaceStatus {
     /// No attempt has succeeded yet: wait for a socket to become writable, or for
     /// [`ConnectRace::next_timeout`].
     Pending,
@@ -245,27 +245,27 @@ impl ConnectRace {
         unix: &UnixSocketAddress,
         now: Instant,
         opened: &mut dyn FnMut(BorrowedFd<'_>),
-    ) -> RaceStatus {
+    ) -> ConnectRaceStatus {
         if now >= self.deadline {
-            return RaceStatus::Failed(self.time_out());
+            return ConnectRaceStatus::Failed(self.time_out());
         }
         match unix.connect(true) {
             Ok(socket) => {
                 opened(socket.as_fd());
-                RaceStatus::Local(socket)
+                ConnectRaceStatus::Local(socket)
             }
             // The listener's backlog is full, and no event tells when it has room again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.next_attempt = now + LOCAL_RETRY;
-                RaceStatus::Pending
+                ConnectRaceStatus::Pending
             }
-            Err(error) => RaceStatus::Failed(unix.failed(error)),
+            Err(error) => ConnectRaceStatus::Failed(unix.failed(error)),
         }
     }
 
     /// Advances the race: collects the results of attempts and starts the next one. Calls `opened`
     /// once for each new socket. Sockets of failed attempts are already closed.
-    pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> RaceStatus {
+    pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> ConnectRaceStatus {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_local(&unix, now, opened);
             self.unix = Some(unix);
@@ -288,38 +288,38 @@ impl ConnectRace {
             }
         }
         if now >= self.deadline {
-            return RaceStatus::Failed(self.time_out());
+            return ConnectRaceStatus::Failed(self.time_out());
         }
         while (attempt_now || now >= self.next_attempt)
             && let Some(peer) = self.waiting.pop_front()
         {
             self.trace_attempt(&peer);
             match start(&peer, &self.bind) {
-                Ok((socket, AttemptStart::Connected)) => {
+                Ok((socket, ConnectAttemptStart::Connected)) => {
                     opened(socket.as_fd());
                     return self.won(socket, peer);
                 }
-                Ok((socket, AttemptStart::Started)) => {
+                Ok((socket, ConnectAttemptStart::Started)) => {
                     opened(socket.as_fd());
                     self.racing.push(ConnectAttempt { socket, peer });
                     self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
                 }
-                Err(AttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
+                Err(ConnectAttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
                     // The pending attempts may still succeed. This address was not attempted, so it
                     // stays first.
                     self.waiting.push_front(peer);
                     self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
                 }
-                Err(AttemptFailure::Bind(error)) => {
+                Err(ConnectAttemptFailure::Bind(error)) => {
                     if self.failure.is_none() {
                         self.failure = Some((peer, error));
                         self.could_not_bind = true;
                     }
                     attempt_now = true;
                 }
-                Err(AttemptFailure::Connect(error)) => {
+                Err(ConnectAttemptFailure::Connect(error)) => {
                     let hopeless = lacks_descriptors(&error);
                     self.lost(peer, error);
                     if hopeless {
@@ -329,7 +329,7 @@ impl ConnectRace {
                 }
             }
         }
-        if self.racing.is_empty() { RaceStatus::Failed(self.failed()) } else { RaceStatus::Pending }
+        if self.racing.is_empty() { ConnectRaceStatus::Failed(self.failed()) } else { ConnectRaceStatus::Pending }
     }
 
     /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
@@ -349,13 +349,13 @@ impl ConnectRace {
         self.racing.iter().map(|attempt| attempt.socket.as_fd())
     }
 
-    fn won(&mut self, socket: Socket, peer: SocketAddr) -> RaceStatus {
+    fn won(&mut self, socket: Socket, peer: SocketAddr) -> ConnectRaceStatus {
         self.racing.clear();
         self.waiting.clear();
         if let Some(keepalive) = self.keepalive {
             socket.set_keepalive(keepalive);
         }
-        RaceStatus::Done { socket, peer }
+        ConnectRaceStatus::Done { socket, peer }
     }
 
     /// Keeps the most informative failure for the error message. A refusal by the peer replaces an
@@ -392,25 +392,28 @@ pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
     addresses.iter().map(|&address| SocketAddr::new(address, port)).collect()
 }
 
-enum AttemptStart {
+enum ConnectAttemptStart {
     Connected,
     Started,
 }
 
-enum AttemptFailure {
+enum ConnectAttemptFailure {
     Bind(io::Error),
     Connect(io::Error),
 }
 
-fn start(peer: &SocketAddr, bind: &LocalBinding) -> std::result::Result<(Socket, AttemptStart), AttemptFailure> {
-    let socket = Socket::open(peer, true).map_err(AttemptFailure::Connect)?;
-    bind.apply(&socket, peer).map_err(AttemptFailure::Bind)?;
+fn start(
+    peer: &SocketAddr,
+    bind: &LocalBinding,
+) -> std::result::Result<(Socket, ConnectAttemptStart), ConnectAttemptFailure> {
+    let socket = Socket::open(peer, true).map_err(ConnectAttemptFailure::Connect)?;
+    bind.apply(&socket, peer).map_err(ConnectAttemptFailure::Bind)?;
     match socket.connect(peer) {
-        Ok(()) => Ok((socket, AttemptStart::Connected)),
+        Ok(()) => Ok((socket, ConnectAttemptStart::Connected)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
-            Ok((socket, AttemptStart::Started))
+            Ok((socket, ConnectAttemptStart::Started))
         }
-        Err(error) => Err(AttemptFailure::Connect(error)),
+        Err(error) => Err(ConnectAttemptFailure::Connect(error)),
     }
 }
 

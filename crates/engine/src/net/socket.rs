@@ -239,7 +239,7 @@ impl Socket {
     /// # Errors
     /// The errors of `setsockopt(2)`.
     pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.arm(SocketTimeout::Receive, timeout)
+        self.arm(SocketTimeoutKind::Receive, timeout)
     }
 
     /// Sets the timeout of blocking receives and sends to `most` or up to a sixteenth more. A call
@@ -249,7 +249,7 @@ impl Socket {
     /// # Errors
     /// The errors of `setsockopt(2)`.
     pub fn set_timeouts(&self, most: Option<Duration>) -> io::Result<()> {
-        for (armed, which) in self.armed.iter().zip([SocketTimeout::Receive, SocketTimeout::Send]) {
+        for (armed, which) in self.armed.iter().zip([SocketTimeoutKind::Receive, SocketTimeoutKind::Send]) {
             if !fits(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
                 self.arm(which, most)?;
             }
@@ -259,13 +259,13 @@ impl Socket {
 
     /// Sets the timeout of receives or of sends, by the socket option that every system supports.
     /// (rustix uses a newer option of Linux, which gVisor accepts but ignores.)
-    fn arm(&self, which: SocketTimeout, timeout: Option<Duration>) -> io::Result<()> {
+    fn arm(&self, which: SocketTimeoutKind, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
         if armed.load(Ordering::Relaxed) != timeout.map_or(0, micros) {
             let option = match which {
-                SocketTimeout::Receive => libc::SO_RCVTIMEO,
-                SocketTimeout::Send => libc::SO_SNDTIMEO,
+                SocketTimeoutKind::Receive => libc::SO_RCVTIMEO,
+                SocketTimeoutKind::Send => libc::SO_SNDTIMEO,
             };
             // SAFETY: both options read one `timeval`.
             unsafe { self.set(option, &timeval(timeout.unwrap_or_default()))? };
@@ -333,7 +333,7 @@ impl Socket {
 
 /// The calls of a socket that have a timeout.
 #[derive(Clone, Copy)]
-enum SocketTimeout {
+enum SocketTimeoutKind {
     Receive,
     Send,
 }

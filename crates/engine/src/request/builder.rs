@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_core::Stream;
-use haul_policy::field::{is_token, is_value};
+use haul_policy::field_syntax::{is_token, is_value};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Target, TargetError};

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
 use std::path::Path;
 
-use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, MultipartLayout, NameEscape};
+use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout};
 
 use crate::body::upload::{BodyPiece, OneShotSource, RequestBody};
 use crate::{Error, ErrorKind, Result};
@@ -90,7 +90,7 @@ impl MultipartForm {
     /// [`ErrorKind::Setup`] if a part cannot be represented in a form.
     pub fn finish(&self) -> Result<(String, RequestBody)> {
         let wrong = "the form cannot be written";
-        let layout = MultipartLayout::new(&self.parts, &MultipartBoundary::new(entropy()), NameEscape::Percent)
+        let layout = MultipartLayout::new(&self.parts, &MultipartBoundary::new(entropy()), FormNameEscape::Percent)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
         let body = RequestBody::multipart(&layout, &self.sources)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;

@@ -35,7 +35,7 @@ use crate::ResponseHead;
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;
 use crate::body::upload::RequestBody;
-use crate::interrupt::Interrupt;
+use crate::interrupt::InterruptCallback;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::AddressFamily;
 use crate::net::proxy::ProxyOptions;
@@ -48,7 +48,7 @@ use crate::trace::TransferObserver;
 
 /// A filter that decides from the head of a response whether its content is wanted; see
 /// [`RequestOptions::wants`].
-pub trait ResponseFilter: Send + Sync {
+pub trait ResponseHeadPredicate: Send + Sync {
     /// Returns true if the content of the response with this head is wanted.
     fn wants(&self, head: &ResponseHead) -> bool;
 }
@@ -168,7 +168,7 @@ pub struct RequestOptions {
     /// The minimum speed of a transfer. Default: none.
     pub speed_limit: Option<SpeedLimit>,
     /// Limits for fetching one large body over several connections. Default: one connection.
-    pub split: SplitOptions,
+    pub split: SplitDownloadOptions,
     /// True to keep `.` and `..` segments in the paths of targets. Default: false.
     pub path_as_is: bool,
     /// The address families that connections may use. Default: all.
@@ -191,13 +191,13 @@ pub struct RequestOptions {
     /// A filter that decides from a response's head whether its content is wanted. Unwanted content
     /// is not delivered, as if the server had answered 304. This is for servers that ignore
     /// conditional requests. Default: all content is wanted.
-    pub wants: Option<Arc<dyn ResponseFilter>>,
+    pub wants: Option<Arc<dyn ResponseHeadPredicate>>,
     /// An observer of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
     /// An observer of what the transfer sends and receives. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
-    pub interrupt: Option<Interrupt>,
+    pub interrupt: Option<InterruptCallback>,
     /// True to keep the heads of followed redirects for
     /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default: false.
     pub keep_history: bool,
@@ -288,7 +288,7 @@ pub enum ContentSpan {
 
 /// Limits for fetching a large body over several connections (`docs/design/splitting.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SplitOptions {
+pub struct SplitDownloadOptions {
     /// The maximum number of connections; with 1, a body is never split. Default 1.
     pub connections: usize,
     /// The maximum number of bytes of parts that are buffered before they can be output in order.
@@ -296,7 +296,7 @@ pub struct SplitOptions {
     pub memory: u64,
 }
 
-impl Default for SplitOptions {
+impl Default for SplitDownloadOptions {
     fn default() -> Self {
         Self { connections: 1, memory: 16 << 20 }
     }
@@ -370,7 +370,7 @@ impl Default for RequestOptions {
             span: None,
             limit_rate: None,
             speed_limit: None,
-            split: SplitOptions::default(),
+            split: SplitDownloadOptions::default(),
             path_as_is: false,
             family: AddressFamily::Any,
             connect: ConnectOptions::default(),

@@ -34,8 +34,8 @@ use super::charset::{self, charset};
 use super::content_decoder::ContentDecoder;
 #[cfg(doc)]
 use crate::ErrorKind;
-use crate::batch::executor::Executor;
-use crate::body::upload::{Feeder, RequestBody};
+use crate::batch::executor::RequestExecutor;
+use crate::body::upload::{ContentFeeder, RequestBody};
 use crate::body::{BodyDecoder, DecodeLimits};
 use crate::request::Request;
 use crate::{Client, Error, Result};
@@ -59,12 +59,12 @@ enum ResponseFutureState {
 
 /// An exchange on a thread of the client. Dropping it cancels the exchange.
 struct RunningExchange {
-    executor: Arc<Executor>,
+    executor: Arc<RequestExecutor>,
     id: u64,
     outlet: BodyBufferReader,
     is_over: bool,
     /// The feeders, which pass on content from the streams that the request sends.
-    feeders: Vec<Feeder>,
+    feeders: Vec<ContentFeeder>,
 }
 
 impl RunningExchange {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use super::ResponseInfo;
-use crate::buffer::{Chunk, Lease};
+use crate::buffer_pool::{BufferLease, Chunk};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::memory::receive_into;
 use crate::sink::{BodyInfo, Sink, TransferWaker};
@@ -116,7 +116,7 @@ impl Sink for BodyBufferSink {
         room
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         let mut held = lock(&self.0);
         if held.is_given_up {
             return Err(Error::new(ErrorKind::Write, "the response is not wanted any more"));

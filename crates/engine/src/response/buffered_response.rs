@@ -12,11 +12,11 @@ use super::response_info::check_status;
 use crate::ErrorKind;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::blocking;
-use crate::facts::Facts;
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::sink::memory::MemorySink;
 use crate::transfer::{FollowedRedirect, Transfer, TransferOutcome};
+use crate::transfer_facts::TransferFacts;
 use crate::{Client, Result};
 
 /// A response with its whole body.
@@ -38,7 +38,7 @@ pub struct BufferedResponse {
     /// The target of the final response, after redirects.
     pub target: Target,
     /// The sizes, times and addresses of the transfer.
-    pub facts: Box<Facts>,
+    pub facts: Box<TransferFacts>,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
     pub history: Vec<FollowedRedirect>,

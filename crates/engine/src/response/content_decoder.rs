@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::body::BodyDecoder;
-use crate::buffer::Chunk;
+use crate::buffer_pool::Chunk;
 
 /// The number of received bytes that the first step decodes. The size of later steps depends on the
 /// content's ratio of decoded to received bytes.

@@ -40,7 +40,7 @@ pub use response_info::ResponseInfo;
 use crate::body::BodyDecoder;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::blocking::BlockingTransfer;
-use crate::request::{Request, SplitOptions};
+use crate::request::{Request, SplitDownloadOptions};
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, Result, fork};
 use body_buffer::BodyBufferReader;
@@ -87,7 +87,8 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let transfer = Transfer::with_particulars(target, options, own, path, Instant::now(), 0);
     // The body is not split: parts that arrive out of order would have to be buffered until the
     // program reads them, if it ever does.
-    let mut exchanges = BlockingTransfer::new(transfer, SplitOptions { connections: 1, ..SplitOptions::default() });
+    let mut exchanges =
+        BlockingTransfer::new(transfer, SplitDownloadOptions { connections: 1, ..SplitDownloadOptions::default() });
     let (outcome, source) = match exchanges.advance(client, || outlet.has_begun()) {
         None => (None, Some(exchanges)),
         Some(end) => (Some(end.into_outcome().0), None),

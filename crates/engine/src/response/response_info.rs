@@ -6,8 +6,8 @@ use haul_proto::head::{Fields, ProtocolVersion, ResponseHead};
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::Result;
-use crate::facts::Facts;
 use crate::transfer::{FollowedRedirect, TransferOutcome, bad_status};
+use crate::transfer_facts::TransferFacts;
 
 /// The head of a response and the facts of its transfer. Both [`Response`](crate::Response) and
 /// [`AsyncResponse`](crate::AsyncResponse) dereference to it.
@@ -15,7 +15,7 @@ use crate::transfer::{FollowedRedirect, TransferOutcome, bad_status};
 pub struct ResponseInfo {
     pub(super) head: ResponseHead,
     pub(super) target: Target,
-    pub(super) facts: Box<Facts>,
+    pub(super) facts: Box<TransferFacts>,
     pub(super) history: Vec<FollowedRedirect>,
     pub(super) trailers: Option<Fields>,
 }
@@ -68,7 +68,7 @@ impl ResponseInfo {
     /// Returns the times, addresses and sizes of the transfer so far. They are complete once the
     /// body has been read.
     #[must_use]
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &TransferFacts {
         &self.facts
     }
 

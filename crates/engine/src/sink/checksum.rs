@@ -14,7 +14,7 @@ use aws_lc_rs::digest::{self, Context};
 use haul_policy::target::Target;
 
 use super::{BodyInfo, Sink, TransferWaker};
-use crate::buffer::Lease;
+use crate::buffer_pool::BufferLease;
 use crate::{Error, ErrorKind, Result};
 
 /// The hash algorithm of a checksum.
@@ -161,7 +161,7 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         self.sink.credit(waker, token)
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.hasher.update(lease.bytes());
         self.sink.bytes(lease)
     }
@@ -170,7 +170,7 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         self.sink.write_error(error)
     }
 
-    fn partial(&mut self, _target: &Target) -> Option<super::PartialContent> {
+    fn partial(&mut self, _target: &Target) -> Option<super::ExistingPartialContent> {
         None
     }
 

@@ -6,14 +6,14 @@
 //! 6.4), at most `PIPE_BUF` bytes are written once `poll` reports the pipe writable, which cannot
 //! block (pipe(7)). Files, devices and terminals are written directly.
 //!
-//! Bytes that could not be written are kept. The caller gets [`OutputRoom::Full`] and must write no
-//! more until [`DescriptorWriter::flush`] returns [`OutputRoom::Free`]. Small writes are buffered,
+//! Bytes that could not be written are kept. The caller gets [`OutputReadiness::Full`] and must write no
+//! more until [`DescriptorWriter::flush`] returns [`OutputReadiness::Free`]. Small writes are buffered,
 //! so that a thousand small bodies need one system call.
 //!
 //! ```no_run
-//! use haul::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
+//! use haul::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 //! let mut output = DescriptorWriter::stdout();
-//! if output.write(b"hello")? == OutputRoom::Full {
+//! if output.write(b"hello")? == OutputReadiness::Full {
 //!     output.wait(None)?;
 //! }
 //! output.drain(None)?;
@@ -33,12 +33,12 @@ use rustix::net::{SendFlags, send};
 use super::null_device::is_null;
 use super::pipe_capacity::widen;
 use super::{BodyInfo, Sink};
-use crate::buffer::Lease;
+use crate::buffer_pool::BufferLease;
 use crate::{Error, ErrorKind, Result};
 
 /// The readiness of an output for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputRoom {
+pub enum OutputReadiness {
     /// The output accepts more bytes.
     Free,
     /// The output is full. The caller must wait until its descriptor is writable, and then flush.
@@ -136,12 +136,12 @@ impl DescriptorWriter {
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.look_at(bytes)?;
         let waiting = self.backlog.len() - self.done;
         if bytes.len() < SMALL {
             self.backlog.extend_from_slice(bytes);
-            return if self.backlog.len() - self.done < GATHERED { Ok(OutputRoom::Free) } else { self.flush() };
+            return if self.backlog.len() - self.done < GATHERED { Ok(OutputReadiness::Free) } else { self.flush() };
         }
         let mut written = 0;
         while written < waiting + bytes.len() {
@@ -153,13 +153,13 @@ impl DescriptorWriter {
                     self.done += written.min(waiting);
                     self.compact();
                     self.backlog.extend_from_slice(&bytes[written.saturating_sub(waiting)..]);
-                    return Ok(OutputRoom::Full);
+                    return Ok(OutputReadiness::Full);
                 }
             }
         }
         self.done = self.backlog.len();
         self.compact();
-        Ok(OutputRoom::Free)
+        Ok(OutputReadiness::Free)
     }
 
     /// Writes all of the pieces, in one system call if possible. Like [`DescriptorWriter::write`],
@@ -167,36 +167,36 @@ impl DescriptorWriter {
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
-    pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<OutputRoom> {
+    pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<OutputReadiness> {
         let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < SMALL;
-        if small || self.unchecked > 0 || self.flush()? == OutputRoom::Full {
-            return pieces.iter().try_fold(OutputRoom::Free, |_, piece| self.write(piece));
+        if small || self.unchecked > 0 || self.flush()? == OutputReadiness::Full {
+            return pieces.iter().try_fold(OutputReadiness::Free, |_, piece| self.write(piece));
         }
         while !pieces.is_empty() {
             match self.attempt(pieces)? {
                 Some(n) => IoSlice::advance_slices(&mut pieces, n),
                 None => {
                     pieces.iter().for_each(|piece| self.backlog.extend_from_slice(piece));
-                    return Ok(OutputRoom::Full);
+                    return Ok(OutputReadiness::Full);
                 }
             }
         }
-        Ok(OutputRoom::Free)
+        Ok(OutputReadiness::Free)
     }
 
     /// Writes the buffered bytes, as far as the descriptor accepts them now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
-    pub fn flush(&mut self) -> Result<OutputRoom> {
+    pub fn flush(&mut self) -> Result<OutputReadiness> {
         while self.done < self.backlog.len() {
             match self.attempt(&[IoSlice::new(&self.backlog[self.done..])])? {
                 Some(n) => self.done += n,
-                None => return Ok(OutputRoom::Full),
+                None => return Ok(OutputReadiness::Full),
             }
         }
         self.compact();
-        Ok(OutputRoom::Free)
+        Ok(OutputReadiness::Free)
     }
 
     /// Writes all buffered bytes, and waits until that is done.
@@ -204,7 +204,7 @@ impl DescriptorWriter {
     /// # Errors
     /// [`ErrorKind::Write`], or [`ErrorKind::Timeout`] at the deadline.
     pub fn drain(&mut self, deadline: Option<Instant>) -> Result<()> {
-        while self.flush()? == OutputRoom::Full {
+        while self.flush()? == OutputReadiness::Full {
             self.wait(deadline)?;
         }
         Ok(())
@@ -319,7 +319,7 @@ impl Sink for BlockingOutputSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.written = true;
         // Buffered bytes are written before the next read, which may take long.
         self.output.write(lease.bytes())?;
@@ -363,7 +363,7 @@ mod tests {
         let mut pieces = 0;
         loop {
             pieces += 1;
-            if output.write(&piece).unwrap() == OutputRoom::Full {
+            if output.write(&piece).unwrap() == OutputReadiness::Full {
                 break;
             }
         }
@@ -381,7 +381,7 @@ mod tests {
     fn pipe_without_rwf_nowait_never_blocks() {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut output = DescriptorWriter { way: WriteMethod::Poll, ..DescriptorWriter::new(writer.into()) };
-        while output.write(&[7; 50_000]).unwrap() == OutputRoom::Free {}
+        while output.write(&[7; 50_000]).unwrap() == OutputReadiness::Free {}
         let mut first = [0; 30_000];
         reader.read_exact(&mut first).unwrap();
         output.flush().unwrap();

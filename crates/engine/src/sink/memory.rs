@@ -1,10 +1,10 @@
 //! Bodies in memory, for a program that wants the bytes.
 //!
 //! ```
-//! use haul::buffer::Lease;
+//! use haul::buffer_pool::BufferLease;
 //! use haul::sink::{Sink, memory::MemorySink};
 //! let mut sink = MemorySink::default();
-//! sink.bytes(Lease::borrowed(b"hello"))?;
+//! sink.bytes(BufferLease::borrowed(b"hello"))?;
 //! assert_eq!(sink.into_bytes(), b"hello");
 //! # Ok::<(), haul::Error>(())
 //! ```
@@ -16,7 +16,7 @@ use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, recv};
 
 use super::{BodyInfo, Sink};
-use crate::buffer::{Lease, should_receive_via_buffer};
+use crate::buffer_pool::{BufferLease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes that are allocated at once because the server has announced them.
@@ -72,7 +72,7 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         make_room(&mut self.bytes, lease.bytes().len())?;
         self.bytes.extend_from_slice(lease.bytes());
         Ok(())

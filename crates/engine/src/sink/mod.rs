@@ -36,9 +36,9 @@ use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
-use crate::buffer::Lease;
-use crate::facts::Facts;
-use crate::outcome::FollowedRedirect;
+use crate::buffer_pool::BufferLease;
+use crate::transfer_facts::TransferFacts;
+use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 use match_list::MatchList;
 
@@ -69,7 +69,7 @@ pub struct BodyInfo<'a> {
     /// is set.
     pub history: &'a [FollowedRedirect],
     /// The facts about the transfer so far.
-    pub facts: &'a Facts,
+    pub facts: &'a TransferFacts,
     /// The number of bytes that will be pushed. `None` if it is unknown, as for a decoded or
     /// searched body.
     pub length: Option<u64>,
@@ -87,7 +87,7 @@ pub struct BodyInfo<'a> {
 
 /// The part of a content that the sink has already, from an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartialContent {
+pub struct ExistingPartialContent {
     /// The first missing range. Its end is [`u64::MAX`] if the length is unknown.
     pub gap: Range<u64>,
     /// The length and the validator of the content. `None` if only the caller says that the
@@ -134,7 +134,7 @@ pub trait Sink: Any + Send {
     ///
     /// # Errors
     /// The bytes cannot be written.
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()>;
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()>;
 
     /// Writes body bytes that lie in several buffers, such as the records of a TLS stream. A sink
     /// may write them in one system call.
@@ -142,7 +142,7 @@ pub trait Sink: Any + Send {
     /// # Errors
     /// The bytes cannot be written.
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)))
+        pieces.iter().try_for_each(|piece| self.bytes(BufferLease::borrowed(piece)))
     }
 
     /// Receives at most `_most` body bytes from a socket without TLS into the sink's own memory, by
@@ -173,7 +173,7 @@ pub trait Sink: Any + Send {
     /// # Errors
     /// The values cannot be written.
     fn records(&mut self, records: &mut MatchList) -> Result<()> {
-        self.bytes(Lease::borrowed(&records.to_lines()))?;
+        self.bytes(BufferLease::borrowed(&records.to_lines()))?;
         records.clear();
         Ok(())
     }
@@ -189,7 +189,7 @@ pub trait Sink: Any + Send {
     /// Returns the part of this target's content that the sink has already. Called once, before
     /// anything is sent. The offset at which the response begins is then passed to [`Sink::begin`];
     /// it is 0 if the content has changed. Default: `None`.
-    fn partial(&mut self, _target: &Target) -> Option<PartialContent> {
+    fn partial(&mut self, _target: &Target) -> Option<ExistingPartialContent> {
         None
     }
 

@@ -14,7 +14,7 @@ use crate::Result;
 
 /// The treatment of an existing file that has the target's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Clobber {
+pub enum ClobberMode {
     /// Replaces an existing file whose name the user chose. If the response suggested the name,
     /// keeps the existing file and fails.
     #[default]
@@ -34,11 +34,11 @@ pub enum Clobber {
 /// A check that accepts or refuses a file's path before the file is opened. The check can reserve
 /// paths, since several responses may suggest the same name.
 #[derive(Clone)]
-pub struct NameCheck(Arc<NameCheckFunction>);
+pub struct FilePathCheck(Arc<FilePathCheckFunction>);
 
-type NameCheckFunction = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
+type FilePathCheckFunction = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
 
-impl NameCheck {
+impl FilePathCheck {
     /// Makes a check from a function. The function is called once for each file, with the path of
     /// the file and the requested target.
     #[must_use]
@@ -51,20 +51,20 @@ impl NameCheck {
     }
 }
 
-impl fmt::Debug for NameCheck {
+impl fmt::Debug for FilePathCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NameCheck")
+        f.write_str("FilePathCheck")
     }
 }
 
 /// Only clones of one check are equal.
-impl PartialEq for NameCheck {
+impl PartialEq for FilePathCheck {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for NameCheck {}
+impl Eq for FilePathCheck {}
 
 /// Returns the directory that contains the path.
 pub(super) fn directory_of(target: &Path) -> &Path {
@@ -93,11 +93,11 @@ pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
 }
 
-/// Returns the paths to try for a file: the target and, with [`Clobber::Number`], numbered names
+/// Returns the paths to try for a file: the target and, with [`ClobberMode::Number`], numbered names
 /// after it.
-pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
+pub(super) fn names(target: &Path, clobber: ClobberMode) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
-    let last = if clobber == Clobber::Number { 100 } else { 0 };
+    let last = if clobber == ClobberMode::Number { 100 } else { 0 };
     (0..=last).map(move |number| match number {
         0 => target.clone(),
         number => {
@@ -109,8 +109,8 @@ pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = Pat
 }
 
 /// Renames a file to its target, as `clobber` allows. Returns the path that the file now has.
-pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
-    if matches!(clobber, Clobber::Own | Clobber::Replace) {
+pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io::Result<PathBuf> {
+    if matches!(clobber, ClobberMode::Own | ClobberMode::Replace) {
         std::fs::rename(from, target)?;
         return Ok(target.to_owned());
     }
@@ -147,7 +147,7 @@ pub(super) mod unnamed {
 
     use tempfile::TempPath;
 
-    use super::Clobber;
+    use super::ClobberMode;
 
     /// The directory in which a process finds its open descriptors. Only through it can a user
     /// other than root link an unnamed file.
@@ -172,13 +172,18 @@ pub(super) mod unnamed {
     ///
     /// If the system refuses all links (a sandbox, Android), the content is copied to a file with a
     /// name.
-    pub(in crate::sink) fn give_name(file: &File, target: &Path, clobber: Clobber, syncs: bool) -> io::Result<PathBuf> {
+    pub(in crate::sink) fn give_name(
+        file: &File,
+        target: &Path,
+        clobber: ClobberMode,
+        syncs: bool,
+    ) -> io::Result<PathBuf> {
         let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
         let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
         for name in super::names(target, clobber) {
             match link(&name) {
                 Ok(()) => return Ok(name),
-                Err(Errno::EXIST) if matches!(clobber, Clobber::Own | Clobber::Replace) => {
+                Err(Errno::EXIST) if matches!(clobber, ClobberMode::Own | ClobberMode::Replace) => {
                     let name = |name: &Path| link(name).map_err(io::Error::from);
                     match super::with_temporary_name(super::directory_of(target), name) {
                         Ok(((), beside)) => beside.persist(target).map_err(io::Error::from)?,

@@ -34,8 +34,8 @@ use haul_policy::target::Target;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::PartialContent;
-use super::file::reservation::{self, SpaceReservation};
+use super::ExistingPartialContent;
+use super::file::reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 
 /// The number of bytes received between two writes of the checkpoint, over all connections
@@ -166,11 +166,11 @@ impl PartialFile {
     /// Returns the first missing range, the length and the validator of the content, by which a
     /// transfer can complete the file. Returns `None` if nothing is missing.
     #[must_use]
-    pub fn partial(&self) -> Option<PartialContent> {
+    pub fn partial(&self) -> Option<ExistingPartialContent> {
         let progress = self.progress();
         let note = &progress.note;
         let gap = note.done.first_gap(0, self.total).unwrap_or(self.total..self.total);
-        Some(PartialContent { gap, known: Some((self.total, note.validator.clone())) })
+        Some(ExistingPartialContent { gap, known: Some((self.total, note.validator.clone())) })
     }
 
     /// Returns the first missing range from the offset `from` on; `None` if nothing is missing
@@ -213,7 +213,7 @@ impl PartialFile {
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
         self.is_still(&file.metadata()?)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(span.start))?;
-        let space = SpaceReservation::new(span.start, span.end);
+        let space = DiskSpaceReservation::new(span.start, span.end);
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
@@ -339,7 +339,7 @@ pub struct PartialFileWriter {
     partial: Arc<PartialFile>,
     file: File,
     at: u64,
-    space: SpaceReservation,
+    space: DiskSpaceReservation,
 }
 
 impl PartialFileWriter {

@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
 use haul_policy::range::byte_ranges::ByteRanges;
-use haul_policy::range::part_window::{ClaimedPart, PartOrder, PartWindow};
+use haul_policy::range::part_tracker::{ClaimedPart, PartOrder, PartTracker};
 use haul_policy::range::split_planner::SplitPlanner;
 
 use super::SplitOutcome;
 use super::sinks::{FilePartSink, OrderedPartSink};
-use super::state::{CoordinatorState, FirstConnection, FirstStream, PartFailures, PartInFlight, ReceivedBytes};
+use super::state::{FirstConnectionState, FirstStream, PartFailures, PartInFlight, ReceiveProgress, SplitState};
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
-use crate::drive::inbox::WorkerInbox;
-use crate::drive::worker::{Scheduler, SlotUse};
+use crate::drive::worker::{HostSlotDecision, Scheduler};
+use crate::drive::worker_inbox::WorkerInbox;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::partial::PartialFile;
 use crate::sink::{ByteCounter, Sink};
-use crate::transfer::{EndOffset, SplittableBody, Transfer};
+use crate::transfer::{SharedEndOffset, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
 /// The time in which a connection receives one of the smallest parts, which are used at the end of
@@ -49,10 +49,10 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
 /// The coordinator of a split download: of the transfers that each fetch a part of one body.
-pub(super) struct Coordinator {
+pub(super) struct SplitCoordinator {
     body: SplittableBody,
     /// The offset at which the first part begins, and at which the first transfer stops.
-    first_end: Arc<EndOffset>,
+    first_end: Arc<SharedEndOffset>,
     file: Option<Arc<PartialFile>>,
     counter: Option<Arc<dyn ByteCounter>>,
     /// The maximum number of bytes of parts that are buffered until they can be delivered in order.
@@ -61,10 +61,10 @@ pub(super) struct Coordinator {
     /// response.
     setup_time: Duration,
     this: Weak<Self>,
-    state: Mutex<CoordinatorState>,
+    state: Mutex<SplitState>,
 }
 
-impl Coordinator {
+impl SplitCoordinator {
     /// Makes the coordinator for `first`, a transfer that is receiving its body.
     pub(super) fn new(first: &mut Transfer, splitter: SplitPlanner, body: SplittableBody, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
@@ -73,17 +73,17 @@ impl Coordinator {
             None => (PartOrder::InOrder { ahead: memory }, ByteRanges::new()),
         };
         let counter = first.counter();
-        let first_end = EndOffset::unlimited();
+        let first_end = SharedEndOffset::unlimited();
         let speed = first.begin_split(&first_end, Instant::now());
-        let mut window = PartWindow::new(body.total, done, order);
+        let mut window = PartTracker::new(body.total, done, order);
         let first_id = window.first(first.position());
         let template = first.part(&body, 0..0, BodyDelivery::new(Box::new(UnusedSink)), 0, 0, Instant::now());
         let connection = match template.offers_http2() {
-            true => FirstConnection::Separate { user: None },
-            false => FirstConnection::Shared,
+            true => FirstConnectionState::Separate { user: None },
+            false => FirstConnectionState::Shared,
         };
         let setup_time = first.facts.first_byte.saturating_sub(first.facts.resolved);
-        let state = CoordinatorState {
+        let state = SplitState {
             window,
             splitter,
             speed,
@@ -91,7 +91,7 @@ impl Coordinator {
             template,
             parts: HashMap::new(),
             buffered: Vec::new(),
-            received: ReceivedBytes::new(Instant::now()),
+            received: ReceiveProgress::new(Instant::now()),
             failures: PartFailures::default(),
             is_proved: false,
             is_stopped: false,
@@ -112,7 +112,7 @@ impl Coordinator {
     }
 
     /// Locks the state.
-    fn state(&self) -> MutexGuard<'_, CoordinatorState> {
+    fn state(&self) -> MutexGuard<'_, SplitState> {
         self.state.lock().ignore_poison()
     }
 
@@ -188,7 +188,7 @@ impl Coordinator {
     }
 
     /// Returns the transfer for another part, if another connection would help; otherwise `None`.
-    fn next_part(&self, state: &mut CoordinatorState, now: Instant) -> Option<Box<Transfer>> {
+    fn next_part(&self, state: &mut SplitState, now: Instant) -> Option<Box<Transfer>> {
         self.sync_first(state);
         if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some_and(|at| at > now) {
             return None;
@@ -236,7 +236,7 @@ impl Coordinator {
             now,
         );
         let transfer = match &mut state.first.connection {
-            FirstConnection::Separate { user: user @ None } if state.first.transfer.is_some() => {
+            FirstConnectionState::Separate { user: user @ None } if state.first.transfer.is_some() => {
                 *user = Some(part.id);
                 transfer
             }
@@ -248,7 +248,7 @@ impl Coordinator {
     }
 
     /// Updates the state with the position that the first transfer has reached in the body.
-    fn sync_first(&self, state: &mut CoordinatorState) {
+    fn sync_first(&self, state: &mut SplitState) {
         let position = self.first_end.position();
         if state.on_first_position(position) && self.file.is_none() {
             state.window.emitted(position);
@@ -257,7 +257,7 @@ impl Coordinator {
 
     /// Returns the size of the next part in bytes. It is so small that all connections finish at
     /// about the same time, and so large that requests cost little.
-    fn part_size(&self, state: &CoordinatorState) -> u64 {
+    fn part_size(&self, state: &SplitState) -> u64 {
         let most = state.template.options().split.connections as u64;
         let share = (state.window.to_share() / (2 * most)).max(min_part_size(state));
         match &self.file {
@@ -267,7 +267,7 @@ impl Coordinator {
     }
 
     /// Makes the sink of a part. Returns `None` if the part's file cannot be opened once more.
-    fn sink_for(&self, state: &mut CoordinatorState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
+    fn sink_for(&self, state: &mut SplitState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let coordinator = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
         match file.writer(part.span.clone()) {
@@ -282,13 +282,13 @@ impl Coordinator {
     }
 
     /// Handles the end of the first transfer, or its stop at the offset where a part begins.
-    fn on_first_finished(&self, state: &mut CoordinatorState, first: Box<Transfer>, result: Result<()>) {
+    fn on_first_finished(&self, state: &mut SplitState, first: Box<Transfer>, result: Result<()>) {
         self.sync_first(state);
         state.window.release(state.first.id);
         // A response over HTTP/1.1 that is not read to its end closes its connection.
         let is_open = result.is_ok() && first.facts.version == Some(ProtocolVersion::Http2);
-        if state.first.connection != FirstConnection::Shared && !is_open {
-            state.first.connection = FirstConnection::Closed;
+        if state.first.connection != FirstConnectionState::Shared && !is_open {
+            state.first.connection = FirstConnectionState::Closed;
         }
         state.first.transfer = Some(first);
         if let Err(error) = result {
@@ -297,7 +297,7 @@ impl Coordinator {
     }
 
     /// Decides how the split continues after a transfer has failed.
-    fn on_stream_failure(&self, state: &mut CoordinatorState, error: Error) {
+    fn on_stream_failure(&self, state: &mut SplitState, error: Error) {
         if state.outcome.is_some() {
             return;
         }
@@ -338,7 +338,7 @@ impl Coordinator {
     }
 
     /// Delivers the buffered bytes that are next in order. Ends the split if the body is complete.
-    fn deliver(&self, state: &mut CoordinatorState) {
+    fn deliver(&self, state: &mut SplitState) {
         if self.file.is_none()
             && state.outcome.is_none()
             && let Err(error) = state.emit()
@@ -354,15 +354,15 @@ impl Coordinator {
     }
 }
 
-impl Scheduler for Coordinator {
+impl Scheduler for SplitCoordinator {
     fn next(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
         let mut state = self.state();
         self.deliver(&mut state);
         self.next_part(&mut state, now)
     }
 
-    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> SlotUse {
-        SlotUse::Nothing
+    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> HostSlotDecision {
+        HostSlotDecision::Nothing
     }
 
     fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
@@ -373,10 +373,10 @@ impl Scheduler for Coordinator {
             Some(id) => {
                 state.template.add_part(&transfer.facts, 0);
                 state.window.release(id);
-                if state.first.connection == (FirstConnection::Separate { user: Some(id) }) {
+                if state.first.connection == (FirstConnectionState::Separate { user: Some(id) }) {
                     state.first.connection = match result {
-                        Ok(()) => FirstConnection::Separate { user: None },
-                        Err(_) => FirstConnection::Closed,
+                        Ok(()) => FirstConnectionState::Separate { user: None },
+                        Err(_) => FirstConnectionState::Closed,
                     };
                 }
                 if let Some(part) = state.parts.remove(&id)
@@ -432,7 +432,7 @@ impl Scheduler for Coordinator {
 }
 
 /// Returns the minimum size of a part at the present receive rate, in bytes.
-fn min_part_size(state: &CoordinatorState) -> u64 {
+fn min_part_size(state: &SplitState) -> u64 {
     bytes_in(state.splitter.rate(), MIN_PART_TIME).clamp(*MIN_PART_SIZE.start(), *MIN_PART_SIZE.end())
 }
 
@@ -441,11 +441,11 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
-/// The sink of [`CoordinatorState::template`], which is never written to.
+/// The sink of [`SplitState::template`], which is never written to.
 struct UnusedSink;
 
 impl Sink for UnusedSink {
-    fn bytes(&mut self, _lease: crate::buffer::Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, _lease: crate::buffer_pool::BufferLease<'_>) -> Result<()> {
         Ok(())
     }
 

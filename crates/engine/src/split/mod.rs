@@ -19,21 +19,21 @@ mod state;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::range::split_planner::{SplitPlanner, StreamSample};
+use haul_policy::range::split_planner::{FirstStreamSample, SplitPlanner};
 
 use crate::Result;
 use crate::client::Client;
 use crate::clock;
 use crate::drive::connection::HttpConnection;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
-use crate::request::SplitOptions;
+use crate::request::SplitDownloadOptions;
 use crate::transfer::{SplittableBody, Transfer};
-use coordinator::Coordinator;
+use coordinator::SplitCoordinator;
 
 /// The monitor of a transfer's rate, which decides whether more connections would help.
 pub(crate) enum SplitMonitor {
     /// No response head has arrived yet.
-    Waiting(SplitOptions),
+    Waiting(SplitDownloadOptions),
     /// The body is not split, because only one connection is allowed or it cannot be fetched in
     /// parts.
     Disabled,
@@ -44,7 +44,7 @@ pub(crate) enum SplitMonitor {
 
 impl SplitMonitor {
     /// Makes the monitor of a transfer that may be split within these limits.
-    pub(crate) fn new(split: SplitOptions) -> Self {
+    pub(crate) fn new(split: SplitDownloadOptions) -> Self {
         if split.connections < 2 { Self::Disabled } else { Self::Waiting(split) }
     }
 
@@ -63,7 +63,7 @@ impl SplitMonitor {
                 }
                 false
             }
-            Self::Measuring(measured) => measured.0.is_worth_trying(StreamSample {
+            Self::Measuring(measured) => measured.0.is_worth_trying(FirstStreamSample {
                 now: clock::policy_time(now),
                 received: link.front().map_or(0, |transfer| transfer.facts.body_bytes),
                 remaining: link.remaining(),
@@ -98,7 +98,7 @@ pub(crate) fn run(
     let (splitter, body) = *measured;
     let first = link.front_mut().expect("a body is under way");
     let split = first.options().split;
-    let coordinator = Coordinator::new(first, splitter, body, split.memory);
+    let coordinator = SplitCoordinator::new(first, splitter, body, split.memory);
     let supply: Arc<dyn Scheduler> = coordinator.clone();
     let workers = WorkerOptions { threads: 1, depth: 2, per_host: split.connections };
     match worker::run_with(client, &supply, workers, link) {

@@ -5,15 +5,15 @@ use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use super::coordinator::Coordinator;
-use crate::buffer::Lease;
+use super::coordinator::SplitCoordinator;
+use crate::buffer_pool::BufferLease;
 use crate::sink::partial::PartialFileWriter;
 use crate::sink::{BodyInfo, Sink};
 use crate::{Error, ErrorKind, Result};
 
-/// The sink of a part whose bytes the [`Coordinator`] delivers in order.
+/// The sink of a part whose bytes the [`SplitCoordinator`] delivers in order.
 pub(super) struct OrderedPartSink {
-    pub(super) coordinator: Arc<Coordinator>,
+    pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,
 }
 
@@ -23,7 +23,7 @@ impl Sink for OrderedPartSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.coordinator.on_bytes(self.id, lease.bytes())
     }
 
@@ -34,7 +34,7 @@ impl Sink for OrderedPartSink {
 
 /// The sink of a part that writes directly to the part's position in the file.
 pub(super) struct FilePartSink {
-    pub(super) coordinator: Arc<Coordinator>,
+    pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,
     pub(super) writer: PartialFileWriter,
 }
@@ -52,7 +52,7 @@ impl Sink for FilePartSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.writer.write(lease.bytes()).map_err(|error| self.error(error))?;
         self.coordinator.on_written(self.id, lease.bytes().len() as u64);
         Ok(())

@@ -1,9 +1,9 @@
-//! The state of a [`Coordinator`](super::coordinator::Coordinator), protected by one lock.
+//! The state of a [`SplitCoordinator`](super::coordinator::SplitCoordinator), protected by one lock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use haul_policy::range::part_window::PartWindow;
+use haul_policy::range::part_tracker::PartTracker;
 use haul_policy::range::split_planner::SplitPlanner;
 
 use super::SplitOutcome;
@@ -18,9 +18,9 @@ const FORGIVEN_AFTER: u64 = 64 << 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state of a split download: its ranges, streams, bytes and failures.
-pub(super) struct CoordinatorState {
+pub(super) struct SplitState {
     /// The assignment of ranges to transfers, and the ranges that are still missing.
-    pub(super) window: PartWindow,
+    pub(super) window: PartTracker,
     pub(super) splitter: SplitPlanner,
     pub(super) speed: SplitSpeedCheck,
     pub(super) first: FirstStream,
@@ -29,7 +29,7 @@ pub(super) struct CoordinatorState {
     pub(super) parts: HashMap<usize, PartInFlight>,
     /// The offsets and bytes of finished parts that cannot be delivered in order yet.
     pub(super) buffered: Vec<(u64, Vec<u8>)>,
-    pub(super) received: ReceivedBytes,
+    pub(super) received: ReceiveProgress,
     pub(super) failures: PartFailures,
     /// True if a part's response has begun, which proves that the server supports ranges.
     pub(super) is_proved: bool,
@@ -47,16 +47,16 @@ pub(super) struct CoordinatorState {
 pub(super) struct FirstStream {
     /// The transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The number of the transfer's range in [`CoordinatorState::window`].
+    /// The number of the transfer's range in [`SplitState::window`].
     pub(super) id: usize,
     /// The position of the transfer in the body when it was last recorded.
     pub(super) position: u64,
-    pub(super) connection: FirstConnection,
+    pub(super) connection: FirstConnectionState,
 }
 
 /// The state of the connection on which the download began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FirstConnection {
+pub(super) enum FirstConnectionState {
     /// The connection is used for parts like any other connection, once it is idle.
     Shared,
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
@@ -69,7 +69,7 @@ pub(super) enum FirstConnection {
     Closed,
 }
 
-impl FirstConnection {
+impl FirstConnectionState {
     /// Returns 1 if the connection is counted separately from the parts' connections, and 0
     /// otherwise.
     pub(super) fn separate(self) -> usize {
@@ -95,14 +95,14 @@ impl PartInFlight {
 }
 
 /// The number of bytes received by all connections, and the time when the last bytes were received.
-pub(super) struct ReceivedBytes {
+pub(super) struct ReceiveProgress {
     pub(super) total: u64,
     /// The number of bytes received by parts. Those of the first transfer are not counted.
     pub(super) by_parts: u64,
     pub(super) last_at: Instant,
 }
 
-impl ReceivedBytes {
+impl ReceiveProgress {
     pub(super) fn new(now: Instant) -> Self {
         Self { total: 0, by_parts: 0, last_at: now }
     }
@@ -127,7 +127,7 @@ impl PartFailures {
     }
 }
 
-impl CoordinatorState {
+impl SplitState {
     /// Records the position of the first transfer in the body. Returns true if it has advanced.
     pub(super) fn on_first_position(&mut self, position: u64) -> bool {
         if self.first.transfer.is_some() || position <= self.first.position {

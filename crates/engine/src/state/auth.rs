@@ -23,10 +23,10 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4};
+pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, SigV4Parameters};
 use haul_policy::auth::{
-    AuthError, ChosenScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials, UserCredentials,
-    cnonce, identity_for,
+    AuthError, ChosenAuthScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials,
+    UserCredentials, cnonce, identity_for,
 };
 use haul_policy::auth::{DigestAlgorithm, DigestChallenge};
 use haul_policy::redirect::SecretHandling;
@@ -53,7 +53,7 @@ pub struct AuthOptions {
     /// The settings for signing requests with the user's password as the key (`--aws-sigv4`). If
     /// they are set, no other scheme is used. Without credentials, nothing is signed. Default:
     /// requests are not signed.
-    pub signature: Option<Arc<SigV4>>,
+    pub signature: Option<Arc<SigV4Parameters>>,
     /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
     pub netrc: NetrcText,
     /// The cache of answered challenges. [`AuthOptions::default`] makes an empty one.
@@ -103,7 +103,7 @@ pub(crate) enum SentAuthScheme {
 }
 
 /// The properties of a request on which its Authorization value depends.
-pub(crate) struct AuthRequest<'a> {
+pub(crate) struct AuthorizationInputs<'a> {
     pub(crate) target: &'a Target,
     pub(crate) method: &'a str,
     /// The content of the request, if it is in memory. Only Digest with `auth-int` needs it.
@@ -164,7 +164,7 @@ impl AuthOptions {
     pub(crate) fn preemptive_authorization(
         &self,
         identity: &RequestCredentials,
-        ask: &AuthRequest<'_>,
+        ask: &AuthorizationInputs<'_>,
     ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         if self.signature.is_some() {
             // A signature covers the whole request, which is not complete yet.
@@ -190,7 +190,7 @@ impl AuthCache {
     fn answer(
         &self,
         credentials: &Credentials,
-        ask: &AuthRequest<'_>,
+        ask: &AuthorizationInputs<'_>,
     ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
@@ -216,18 +216,18 @@ impl AuthCache {
     }
 
     /// Stores how to answer the challenge that a request to `target` has received.
-    pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &ChosenScheme) {
+    pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &ChosenAuthScheme) {
         let origin = target.origin();
         let mut spaces = self.lock();
         let (realm, answer) = match choice {
-            ChosenScheme::Digest(challenge) => {
+            ChosenAuthScheme::Digest(challenge) => {
                 (Some(challenge.realm()), AuthAnswer::Digest(DigestSession::new(challenge.clone())))
             }
             _ => (None, AuthAnswer::Basic),
         };
         // Another transfer may have answered the same challenge: its nonce count continues.
         let is_known = |space: &ProtectionSpace| match (&space.answer, choice) {
-            (AuthAnswer::Digest(digest), ChosenScheme::Digest(challenge)) => digest.answers(challenge),
+            (AuthAnswer::Digest(digest), ChosenAuthScheme::Digest(challenge)) => digest.answers(challenge),
             _ => false,
         };
         if let Some(at) = spaces.iter().position(|space| space.is_of(&origin, credentials) && is_known(space)) {

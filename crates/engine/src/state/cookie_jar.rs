@@ -19,7 +19,7 @@ use std::time::Instant;
 use haul_policy::cookie::{self, netscape};
 use haul_policy::target::Target;
 
-pub use haul_policy::cookie::StateFileStyle;
+pub use haul_policy::cookie::CookieFileStyle;
 
 use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
@@ -51,7 +51,7 @@ impl SharedCookieJar {
 
     /// Makes an empty jar. The files that it writes begin with the heading of this style.
     #[must_use]
-    pub fn of(style: StateFileStyle) -> Self {
+    pub fn of(style: CookieFileStyle) -> Self {
         Self(Arc::new(JarInner { cookies: RwLock::new(cookie::CookieStore::of(style)), saving: Mutex::default() }))
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use haul_policy::cookie::StateFileStyle;
+use haul_policy::cookie::CookieFileStyle;
 
 use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
@@ -15,7 +15,7 @@ use crate::{Result, clock};
 /// A store that can be loaded from a text file and saved to it.
 pub trait PersistentStore: Default {
     /// Makes an empty store. The files that it writes begin with the heading of this style.
-    fn with_style(style: StateFileStyle) -> Self;
+    fn with_style(style: CookieFileStyle) -> Self;
     /// Adds the entries in the text of a file. `now` is the Unix time.
     fn load(&mut self, text: &str, now: u64);
     /// Applies the changes since the last save to `file`, the store that was read from the file.
@@ -51,7 +51,7 @@ impl<T: PersistentStore> SharedStore<T> {
 
     /// Makes an empty store. The files that it writes begin with the heading of this style.
     #[must_use]
-    pub fn of(style: StateFileStyle) -> Self {
+    pub fn of(style: CookieFileStyle) -> Self {
         Self(Arc::new(Mutex::new(T::with_style(style))))
     }
 
@@ -101,7 +101,7 @@ impl<T: PersistentStore> SharedStore<T> {
 macro_rules! file_store {
     ($store:ty) => {
         impl super::shared_store::PersistentStore for $store {
-            fn with_style(style: haul_policy::cookie::StateFileStyle) -> Self {
+            fn with_style(style: haul_policy::cookie::CookieFileStyle) -> Self {
                 <$store>::of(style)
             }
 

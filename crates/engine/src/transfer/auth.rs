@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use haul_policy::auth::{
-    ChosenScheme, Credentials, CredentialsError, Qop, RequestCredentials, SigV4, SigV4Signature, UnsignedRequest,
-    choose, parse_challenges,
+    ChosenAuthScheme, Credentials, CredentialsError, Qop, RequestCredentials, SigV4Parameters, SigV4Signature,
+    UnsignedRequest, choose, parse_challenges,
 };
 use haul_policy::redirect::SecretHandling;
 use haul_policy::target::Target;
@@ -14,7 +14,7 @@ use super::Transfer;
 use super::request_fields::{CallerFields, FieldLine, is_hop_by_hop, is_host};
 use super::state::BodyDisposition;
 use crate::clock;
-use crate::state::auth::{AuthRequest, NetrcText, SentAuthScheme};
+use crate::state::auth::{AuthorizationInputs, NetrcText, SentAuthScheme};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that are answered for one target. A further challenge is
@@ -82,7 +82,7 @@ impl Transfer {
             Some(body) => body.bytes(),
             None => Some(&b""[..]),
         };
-        let ask = AuthRequest { target: &self.current.target, method: &self.current.method, content };
+        let ask = AuthorizationInputs { target: &self.current.target, method: &self.current.method, content };
         let auth = &self.options.auth;
         let answer = auth.preemptive_authorization(&identity, &ask).map_err(refused)?;
         let allowed = auth.allowed_for(&identity);
@@ -104,7 +104,7 @@ impl Transfer {
 
     /// Returns the signature algorithm and the credentials for the next request. Returns `None` if
     /// the request is not signed, or if there are no credentials for it.
-    fn signing(&self, callers: &CallerFields<'_>) -> Option<(&SigV4, &Credentials)> {
+    fn signing(&self, callers: &CallerFields<'_>) -> Option<(&SigV4Parameters, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
         let credentials = self.auth.identity.as_ref()?.credentials.as_ref()?;
         callers.engine_sets("Authorization").then_some((scheme, credentials))
@@ -204,27 +204,29 @@ impl Transfer {
             Err(error) => return Some(BodyDisposition::Fail(refused(error))),
         };
         let is_new = match (&choice, &identity.credentials) {
-            (ChosenScheme::Nothing, _) => false,
-            (ChosenScheme::Bearer, _) => login.sent != SentAuthScheme::Bearer,
-            (ChosenScheme::Basic, _) => login.sent != SentAuthScheme::Basic,
+            (ChosenAuthScheme::Nothing, _) => false,
+            (ChosenAuthScheme::Bearer, _) => login.sent != SentAuthScheme::Bearer,
+            (ChosenAuthScheme::Basic, _) => login.sent != SentAuthScheme::Basic,
             // An answer sent before any challenge may use an old nonce, so the password is not
             // wrong yet.
-            (ChosenScheme::Digest(new), Some(credentials)) => {
+            (ChosenAuthScheme::Digest(new), Some(credentials)) => {
                 login.sent != SentAuthScheme::Digest
                     || login.answers == 0
                     || auth.memory.may_answer_again(credentials, &self.current.target, new)
             }
-            (ChosenScheme::Digest(_), None) => false,
+            (ChosenAuthScheme::Digest(_), None) => false,
         };
         if !is_new {
             return None;
         }
         let is_unseen = self.content().is_some_and(|body| body.bytes().is_none());
-        if is_unseen && matches!(&choice, ChosenScheme::Digest(new) if new.qop() == Qop::AuthInt) {
+        if is_unseen && matches!(&choice, ChosenAuthScheme::Digest(new) if new.qop() == Qop::AuthInt) {
             let message = "the server wants a digest of the content, which is not in memory";
             return Some(BodyDisposition::Fail(Error::new(ErrorKind::Auth, message)));
         }
-        if let (Some(credentials), ChosenScheme::Digest(_) | ChosenScheme::Basic) = (&identity.credentials, &choice) {
+        if let (Some(credentials), ChosenAuthScheme::Digest(_) | ChosenAuthScheme::Basic) =
+            (&identity.credentials, &choice)
+        {
             auth.memory.learn(credentials, &self.current.target, &choice);
         }
         if let Some(error) = self.resend_error() {

@@ -1,5 +1,5 @@
 //! Milestones of the connection that is made for a transfer, recorded in its
-//! [`Facts`](crate::Facts).
+//! [`TransferFacts`](crate::TransferFacts).
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use haul_proto::head::ResponseHead;
 
 use super::Transfer;
-use crate::facts::TransferPhase;
 use crate::net::connecting::ConnectObserver;
 use crate::trace::TraceEvent;
+use crate::transfer_facts::TransferPhase;
 
 impl ConnectObserver for Transfer {
     fn resolved(&mut self) {

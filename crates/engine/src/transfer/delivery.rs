@@ -10,7 +10,7 @@ use haul_proto::h1::BodyFraming;
 
 use super::state::BodyDisposition;
 use super::{ReceiveCredit, Transfer};
-use crate::buffer::Lease;
+use crate::buffer_pool::BufferLease;
 use crate::request::ContentSpan;
 use crate::sink::TransferWaker;
 use crate::trace::TraceEvent;
@@ -85,7 +85,7 @@ impl Transfer {
     ///
     /// # Errors
     /// The error of the decoder, the extractor or the sink. The transfer must end.
-    pub fn on_body(&mut self, lease: Lease<'_>, now: Instant) -> Result<()> {
+    pub fn on_body(&mut self, lease: BufferLease<'_>, now: Instant) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
         self.report_content(lease.bytes());
         self.speed.on_received(bytes, now);
@@ -98,7 +98,7 @@ impl Transfer {
             return self.body.push(lease);
         }
         let wanted = wanted.start as usize..wanted.end as usize;
-        if wanted.is_empty() { Ok(()) } else { self.body.push(Lease::borrowed(&lease.bytes()[wanted])) }
+        if wanted.is_empty() { Ok(()) } else { self.body.push(BufferLease::borrowed(&lease.bytes()[wanted])) }
     }
 
     /// Returns the range of the next `bytes` received bytes that must be delivered. It excludes
@@ -135,7 +135,7 @@ impl Transfer {
         let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
         let is_whole = self.resume.skip == 0 && self.split.end().is_none_or(|end| end.shorten(at, to) == to);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
-            return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece), now));
+            return pieces.iter().try_for_each(|piece| self.on_body(BufferLease::borrowed(piece), now));
         }
         pieces.iter().for_each(|piece| self.report_content(piece));
         self.speed.on_received(bytes, now);

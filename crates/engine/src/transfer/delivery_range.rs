@@ -19,7 +19,7 @@ use haul_proto::h1::BodyFraming;
 use haul_proto::head::ResponseHead;
 
 use crate::request::{ContentSpan, RequestOptions};
-use crate::sink::PartialContent;
+use crate::sink::ExistingPartialContent;
 
 /// The byte range that a transfer delivers, and the position of the next byte in it.
 #[derive(Debug, Clone, Default)]
@@ -97,7 +97,7 @@ impl DeliveryRange {
     }
 
     /// Limits the range to the first bytes that are missing in content that the sink already has.
-    pub(super) fn resume_partial(&mut self, partial: PartialContent) {
+    pub(super) fn resume_partial(&mut self, partial: ExistingPartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
             None => Self::starting_at(partial.gap.start),

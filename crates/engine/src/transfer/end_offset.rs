@@ -14,7 +14,7 @@ use crate::sink::TransferWaker;
 /// The end that a split download sets for its first stream, and that stream's position. The split
 /// and the stream share both.
 #[derive(Default)]
-pub(crate) struct EndOffset {
+pub(crate) struct SharedEndOffset {
     end: AtomicU64,
     is_settled: AtomicBool,
     /// The offset of the stream's next byte in the body.
@@ -22,7 +22,7 @@ pub(crate) struct EndOffset {
     waiting: Mutex<Option<(Arc<dyn TransferWaker>, usize)>>,
 }
 
-impl EndOffset {
+impl SharedEndOffset {
     /// Makes an end that is not set, so that the stream does not stop.
     pub(crate) fn unlimited() -> Arc<Self> {
         Arc::new(Self { end: AtomicU64::new(u64::MAX), ..Self::default() })

@@ -34,9 +34,9 @@
 //! Left out: the choice of the connection ([`crate::net::pool`]), and waiting for time limits,
 //! which the drivers do.
 
-mod alt_service;
 mod auth;
 mod connect_milestones;
+mod connection_route;
 mod content_coding;
 mod delivery;
 mod delivery_range;
@@ -63,12 +63,12 @@ use haul_proto::head::{Fields, ResponseHead};
 
 use crate::Error;
 use crate::body::delivery::BodyDelivery;
-use crate::facts::Facts;
 use crate::request::{ContentSpan, RequestOptions, RequestOverrides, method};
-use alt_service::ConnectionRoute;
+use crate::transfer_facts::TransferFacts;
 use auth::AuthState;
+use connection_route::ConnectionRoute;
 use delivery_range::DeliveryRange;
-use request_content::Expectation;
+use request_content::ExpectContinue;
 use speed_limits::SpeedLimits;
 use split_part::SplitRole;
 use state::{
@@ -77,13 +77,13 @@ use state::{
 };
 use target_state::TargetState;
 
-pub use crate::outcome::{FollowedRedirect, TransferOutcome};
-pub(crate) use end_offset::EndOffset;
+pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
+pub(crate) use end_offset::SharedEndOffset;
 pub(crate) use response::bad_status;
 pub use retry::{ExchangeFailure, TransferStep};
 pub use speed_limits::ReceiveCredit;
 pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
-pub use state::Scheduling;
+pub use state::SchedulingKey;
 
 /// The maximum number of times that a transfer starts over because the content changed, or because
 /// the server does not support ranges correctly.
@@ -102,7 +102,7 @@ pub struct Transfer {
     auth: AuthState,
     /// The target of the next exchange, with the redirects that led to it.
     current: TargetState,
-    expectation: Expectation,
+    expectation: ExpectContinue,
     pub(crate) attempt: AttemptState,
     response: ResponseDecisions,
     resume: ResumeState,
@@ -118,9 +118,9 @@ pub struct Transfer {
     proxy_auth: ProxyChallenges,
     history: RedirectHistory,
     /// The facts about the transfer so far.
-    pub facts: Box<Facts>,
+    pub facts: Box<TransferFacts>,
     /// The data by which the caller's queue recognizes and orders the transfer.
-    pub scheduling: Scheduling,
+    pub scheduling: SchedulingKey,
     pub(crate) reuse: ConnectionReuse,
 }
 
@@ -154,7 +154,7 @@ impl Transfer {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),
             particulars,
-            expectation: Expectation::None,
+            expectation: ExpectContinue::None,
             attempt: AttemptState::new(now),
             response: ResponseDecisions::default(),
             resume: ResumeState::new(DeliveryRange::from_options(&options)),
@@ -177,8 +177,8 @@ impl Transfer {
             route: ConnectionRoute::default(),
             proxy_auth: ProxyChallenges::default(),
             history: RedirectHistory::default(),
-            facts: Box::new(Facts::new(now)),
-            scheduling: Scheduling { tag, ..Scheduling::default() },
+            facts: Box::new(TransferFacts::new(now)),
+            scheduling: SchedulingKey { tag, ..SchedulingKey::default() },
             reuse: ConnectionReuse::default(),
             options,
         };
@@ -249,7 +249,7 @@ impl Transfer {
         self.options.retry.may_repeat(&self.current.method) && !self.has_single_use_content()
     }
 
-    /// Sets the transfer's [rank](Scheduling::rank) to 0 if all other transfers wait for its body.
+    /// Sets the transfer's [rank](SchedulingKey::rank) to 0 if all other transfers wait for its body.
     pub fn take_precedence(&mut self) {
         if self.body.is_awaited() {
             self.scheduling.rank = 0;

@@ -21,7 +21,7 @@ const READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expectation {
+pub(super) enum ExpectContinue {
     /// The current request has no `Expect` field.
     None,
     /// The current request has an `Expect` field, so its content waits for a 100 (Continue).
@@ -92,14 +92,14 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Returns the [`Expectation`] of the next request. The request has `Expect` if the caller sets
+    /// Returns the [`ExpectContinue`] of the next request. The request has `Expect` if the caller sets
     /// that field, or if the content is large and `worth` is true. It has none if the target has
     /// rejected one.
-    pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> Expectation {
+    pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> ExpectContinue {
         match self.expectation {
-            Expectation::Rejected => Expectation::Rejected,
-            _ if self.waits_for_consent(framing, fields, worth) => Expectation::Sent,
-            _ => Expectation::None,
+            ExpectContinue::Rejected => ExpectContinue::Rejected,
+            _ if self.waits_for_consent(framing, fields, worth) => ExpectContinue::Sent,
+            _ => ExpectContinue::None,
         }
     }
 
@@ -131,10 +131,10 @@ impl Transfer {
     /// Handles a 417 (RFC 9110 section 15.5.18): if the request had an `Expect` field, repeats it
     /// without that field.
     pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
-        if head.status() != 417 || self.expectation != Expectation::Sent {
+        if head.status() != 417 || self.expectation != ExpectContinue::Sent {
             return None;
         }
-        self.expectation = Expectation::Rejected;
+        self.expectation = ExpectContinue::Rejected;
         Some(self.resend_error().map_or(BodyDisposition::Again, BodyDisposition::Fail))
     }
 

@@ -17,7 +17,7 @@ use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
 
 use super::Transfer;
-use super::request_content::Expectation;
+use super::request_content::ExpectContinue;
 use super::target_state::TargetState;
 use crate::Result;
 use crate::net::proxy::ProxyRoute;
@@ -265,7 +265,10 @@ impl Transfer {
         [
             ("Content-Length", values.content_length.as_deref().map(str::as_bytes)),
             ("Content-Type", content_type.map(str::as_bytes)),
-            ("Expect", (self.expectation == Expectation::Sent && !callers.have("Expect")).then_some(b"100-continue")),
+            (
+                "Expect",
+                (self.expectation == ExpectContinue::Sent && !callers.have("Expect")).then_some(b"100-continue"),
+            ),
         ]
     }
 

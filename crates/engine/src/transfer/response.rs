@@ -14,10 +14,10 @@ use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Transfer};
 use crate::clock;
 use crate::error::ErrorStage;
 use crate::net::proxy::ProxyRoute;
-use crate::outcome::FollowedRedirect;
 use crate::request::RequestOptions;
 use crate::sink::BodyInfo;
 use crate::trace::TraceEvent;
+use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges of a proxy that are answered. Without a limit, a proxy could

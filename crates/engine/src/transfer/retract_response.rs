@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::state::ResponseDecisions;
 use super::{Transfer, TransferStep};
-use crate::facts::TransferPhase;
+use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {

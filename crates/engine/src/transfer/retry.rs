@@ -7,16 +7,16 @@ use std::time::{Duration, Instant, SystemTime};
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::head::ResponseHead;
 
-use super::request_content::Expectation;
-use super::state::{BodyDisposition, Scheduling};
+use super::request_content::ExpectContinue;
+use super::state::{BodyDisposition, SchedulingKey};
 use super::target_state::TargetState;
 use super::{Transfer, response};
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::error::ErrorStage;
-use crate::facts::TransferPhase;
-use crate::outcome::TransferOutcome;
 use crate::sink::BodyInfo;
+use crate::transfer_facts::TransferPhase;
+use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes received since the last failure from which on all retries of a resumable
@@ -84,7 +84,7 @@ impl Transfer {
                 }
                 self.facts.redirects = self.current.hops;
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
-                self.expectation = Expectation::None;
+                self.expectation = ExpectContinue::None;
                 self.auth = self.auth.for_redirect();
                 self.trace_redirect();
                 self.limit_mirror_time(now);
@@ -385,7 +385,7 @@ impl Transfer {
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
         let Self { current: TargetState { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
-        let Scheduling { tag, .. } = scheduling;
+        let SchedulingKey { tag, .. } = scheduling;
         let trailers = trailers.map(|fields| *fields);
         (TransferOutcome { result, target, head, facts, tag, history: history.redirects, trailers }, body)
     }

@@ -7,7 +7,7 @@ use haul_proto::RequestId;
 use haul_proto::request::{RequestError, RequestHead};
 
 use super::Transfer;
-use super::request_content::Expectation;
+use super::request_content::ExpectContinue;
 use super::request_fields::{CallerFields, FieldLine, OwnedField};
 use super::state::ResponseDecisions;
 use crate::clock;
@@ -76,7 +76,7 @@ impl Transfer {
             target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| target.path_and_query()),
             fields: &fields,
             body: framing,
-            expect_continue: self.expectation == Expectation::Sent,
+            expect_continue: self.expectation == ExpectContinue::Sent,
             ..RequestHead::default()
         };
         if let Some(trace) = &options.trace {
@@ -98,7 +98,7 @@ impl Transfer {
     /// Returns the maximum time to wait for a 100 (Continue), if the request has an Expect field.
     #[must_use]
     pub fn expect_timeout(&self) -> Option<Duration> {
-        (self.expectation == Expectation::Sent).then_some(self.options.expect_timeout)
+        (self.expectation == ExpectContinue::Sent).then_some(self.options.expect_timeout)
     }
 
     /// Asks the sink for content from an earlier run, so that only the rest is requested. Called

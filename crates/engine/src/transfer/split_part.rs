@@ -10,16 +10,16 @@ use haul_policy::target::Scheme;
 
 use super::Transfer;
 use super::delivery_range::DeliveryRange;
-use super::end_offset::EndOffset;
+use super::end_offset::SharedEndOffset;
 use super::speed_limits::SpeedLimits;
 use super::state::{BodyDisposition, ResumeState};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
-use crate::buffer::Lease;
-use crate::facts::Facts;
+use crate::buffer_pool::BufferLease;
 use crate::request::{RequestOptions, SpeedLimit};
 use crate::sink::ByteCounter;
 use crate::sink::partial::PartialFile;
+use crate::transfer_facts::TransferFacts;
 
 /// The speed below which a part counts as stalled. The bytes that it lacks are then requested
 /// again.
@@ -40,7 +40,7 @@ pub(super) enum SplitRole {
     /// The transfer is not split.
     None,
     /// The first stream, which has the sink. It stops at the offset where another part begins.
-    First(Arc<EndOffset>),
+    First(Arc<SharedEndOffset>),
     /// A transfer that fetches a further part of the body.
     Part {
         /// The number that the split has given to the part's range.
@@ -53,7 +53,7 @@ pub(super) enum SplitRole {
 impl SplitRole {
     /// Returns the end that the split has set. Returns `None` unless the transfer is the first
     /// stream.
-    pub(super) fn end(&self) -> Option<&Arc<EndOffset>> {
+    pub(super) fn end(&self) -> Option<&Arc<SharedEndOffset>> {
         match self {
             Self::First(end) => Some(end),
             Self::None | Self::Part { .. } => None,
@@ -94,7 +94,7 @@ impl Transfer {
 
     /// Makes the transfer the first stream of a split download. The transfer then stops at `end`.
     /// Returns the speed check for all transfers of the split together.
-    pub(crate) fn begin_split(&mut self, end: &Arc<EndOffset>, now: Instant) -> SplitSpeedCheck {
+    pub(crate) fn begin_split(&mut self, end: &Arc<SharedEndOffset>, now: Instant) -> SplitSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
         let mut rest = self.speed.sharing_rate();
@@ -215,7 +215,7 @@ impl Transfer {
 
     /// Adds the facts of another part of the same body to this transfer's facts. `bytes` is the
     /// number of bytes that the part wrote to the file without passing them through this transfer.
-    pub(crate) fn add_part(&mut self, other: &Facts, bytes: u64) {
+    pub(crate) fn add_part(&mut self, other: &TransferFacts, bytes: u64) {
         self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;
         self.facts.connects += other.connects;
@@ -229,7 +229,7 @@ impl Transfer {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.resume.range.at += bytes.len() as u64;
         self.facts.body_bytes += bytes.len() as u64;
-        self.body.push(Lease::borrowed(bytes))
+        self.body.push(BufferLease::borrowed(bytes))
     }
 
     /// Ends the body after all parts have arrived.

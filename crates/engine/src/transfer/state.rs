@@ -9,8 +9,8 @@ use haul_proto::head::ResponseHead;
 
 use super::delivery_range::DeliveryRange;
 use crate::Error;
-use crate::outcome::FollowedRedirect;
 use crate::request::{ContentSpan, RequestOptions};
+use crate::transfer_outcome::FollowedRedirect;
 
 /// The bytes to deliver, and the position from which a response continues. When the transfer starts
 /// over, [`ResumeState::fresh`] replaces this state.
@@ -208,7 +208,7 @@ pub(super) struct RedirectHistory {
 
 /// The data by which the caller's queue recognizes and orders a transfer.
 #[derive(Default)]
-pub struct Scheduling {
+pub struct SchedulingKey {
     /// The number that the caller gave the transfer.
     pub tag: u64,
     /// The host for which the transfer counts in the queue's limit per host, until it ends.

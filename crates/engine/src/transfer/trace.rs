@@ -10,8 +10,8 @@ use haul_proto::head::{Fields, ResponseHead};
 use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEADS, Transfer};
 use crate::net::stream::ConnectionStream;
-use crate::outcome::TransferOutcome;
 use crate::trace::TraceEvent;
+use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
 impl Transfer {

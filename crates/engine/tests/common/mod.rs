@@ -12,8 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures_core::Stream;
-use haul::buffer::Lease;
-use haul::facts::Facts;
+use haul::buffer_pool::BufferLease;
 use haul::fleet::{
     BodyDestination, Fleet, FleetItem, FleetItems, FleetJob, FleetOptions, FleetStage, FleetSummary, TransferReporter,
 };
@@ -23,6 +22,7 @@ use haul::net::tls::TlsOptions;
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::transfer::TransferOutcome;
+use haul::transfer_facts::TransferFacts;
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use tempfile::NamedTempFile;
 use testkit::origin::Origin;
@@ -74,14 +74,14 @@ impl Stream for PanickingContent {
 
 /// The driver that runs a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Driver {
+pub enum DriverKind {
     /// The blocking driver, by [`Client::fetch`].
     Blocking,
     /// The event loop, by a [`Fleet`] of one URL.
     Reactor,
 }
 
-pub const DRIVERS: [Driver; 2] = [Driver::Blocking, Driver::Reactor];
+pub const DRIVERS: [DriverKind; 2] = [DriverKind::Blocking, DriverKind::Reactor];
 
 /// The result of one transfer.
 #[derive(Debug, Clone)]
@@ -95,7 +95,7 @@ pub struct FetchOutcome {
     /// The exit code; 0 after a success.
     pub exit: u8,
     pub status: u16,
-    pub facts: Box<Facts>,
+    pub facts: Box<TransferFacts>,
     /// The URL of the last exchange.
     pub last: String,
     /// The delivered body; empty for one of many URLs.
@@ -125,7 +125,7 @@ impl FetchOutcome {
     }
 }
 
-impl Driver {
+impl DriverKind {
     /// Fetches one URL with this driver.
     pub fn get(self, client: &Client, url: &str, options: &RequestOptions) -> FetchOutcome {
         let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
@@ -158,7 +158,7 @@ impl BufferSink {
 }
 
 impl Sink for BufferSink {
-    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
         self.0.lock().unwrap().extend_from_slice(lease.bytes());
         Ok(())
     }
@@ -315,7 +315,7 @@ pub fn http2_origin(streams: u32) -> Origin {
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Fetches one URL with a new client.
-pub fn get(driver: Driver, url: &str, options: &RequestOptions) -> FetchOutcome {
+pub fn get(driver: DriverKind, url: &str, options: &RequestOptions) -> FetchOutcome {
     driver.get(&Client::new(), url, options)
 }
 

@@ -15,7 +15,7 @@ use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
 use haul::state::auth::{AuthOptions, Credentials};
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::Proxy;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn cve_2024_35195_unverified_connection_is_not_reused() {
@@ -130,12 +130,15 @@ fn unsolicited_bytes_are_not_taken_as_response() {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
             vec![
-                Step::ReadHead,
-                Step::send(
+                ScriptStep::ReadHead,
+                ScriptStep::send(
                     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
                 ),
             ],
-            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood")],
+            vec![
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood"),
+            ],
         ]);
         let client = Client::new();
         assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
@@ -147,7 +150,7 @@ fn unsolicited_bytes_are_not_taken_as_response() {
 fn no_request_is_sent_before_certificate_verification() {
     // The certificate names another host; the server records everything it receives after the
     // handshake.
-    let identity = testkit::identity::Identity::for_names(&["other.example"]);
+    let identity = testkit::test_certificates::TestCertificates::for_names(&["other.example"]);
     let config = identity.server_config(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());

@@ -4,21 +4,21 @@ use crate::common;
 
 use std::fs;
 
-use common::{DRIVERS, Driver, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn};
+use common::{DRIVERS, DriverKind, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn};
 use haul::net::proxy::ProxyOptions;
 use haul::request::ConnectToRule;
 use haul::state::alt_svc::AltSvcCache;
 use haul::{Client, RequestOptions, Target};
 use tempfile::NamedTempFile;
-use testkit::identity::Identity;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
+use testkit::test_certificates::TestCertificates;
 
 /// An origin, and another server that may serve as its alternative.
 struct OriginWithAlternative {
     origin: Origin,
     other: Origin,
-    identity: Identity,
+    identity: TestCertificates,
     options: RequestOptions,
     known: AltSvcCache,
     _ca: NamedTempFile,
@@ -26,8 +26,9 @@ struct OriginWithAlternative {
 
 impl OriginWithAlternative {
     fn start() -> Self {
-        let identity = Identity::for_names(&["localhost"]);
-        let at = |identity: &Identity| Origin::builder().record(true).identity(identity.clone()).http2(100).start();
+        let identity = TestCertificates::for_names(&["localhost"]);
+        let at =
+            |identity: &TestCertificates| Origin::builder().record(true).identity(identity.clone()).http2(100).start();
         let (origin, other) = (at(&identity).unwrap(), at(&identity).unwrap());
         let (mut options, ca) = trusting_ca(identity.ca_pem());
         let known = AltSvcCache::new();
@@ -53,7 +54,7 @@ impl OriginWithAlternative {
         counts
     }
 
-    fn get(&self, driver: Driver) -> common::FetchOutcome {
+    fn get(&self, driver: DriverKind) -> common::FetchOutcome {
         driver.get(&Client::new(), &self.url("/small"), &self.options)
     }
 }
@@ -83,7 +84,7 @@ fn alternative_service_connection_is_reused() {
     two.announce("h2", two.other.https_addr().port());
     let client = Client::new();
     for _ in 0..3 {
-        Driver::Blocking.get(&client, &two.url("/small"), &two.options).ok();
+        DriverKind::Blocking.get(&client, &two.url("/small"), &two.options).ok();
     }
     let ran = run(&client, single_stage(&two.options), one_thread(), (0..5).map(|n| two.url(&format!("/small/{n}"))));
     assert_eq!(ran.output, b"small 0\nsmall 1\nsmall 2\nsmall 3\nsmall 4\n");
@@ -110,11 +111,11 @@ fn alternatives_to_self_or_h3_are_ignored() {
 #[test]
 fn unreachable_alternative_falls_back_without_using_a_retry() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let stranger = Identity::for_names(&["elsewhere.test"]);
+    let stranger = TestCertificates::for_names(&["elsewhere.test"]);
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
         let foreign = Origin::builder().record(true).identity(stranger.clone()).http2(100).start().unwrap();
-        let old = RawPeer::start_tls(vec![vec![Step::ReadToEnd]], &two.identity, &[b"http/1.1"]);
+        let old = RawPeer::start_tls(vec![vec![ScriptStep::ReadToEnd]], &two.identity, &[b"http/1.1"]);
         let plain = two.other.http_addr().port();
         for port in [closed, foreign.https_addr().port(), old.addr().port(), plain] {
             two.announce("h2", port);
@@ -133,7 +134,7 @@ fn alternative_answering_421_falls_back_to_the_origin() {
     let reply = "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 5\r\nConnection: close\r\n\r\nwrong";
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
-        let script = vec![Step::ReadHead, Step::send(reply)];
+        let script = vec![ScriptStep::ReadHead, ScriptStep::send(reply)];
         let wrong = RawPeer::start_tls(vec![script], &two.identity, &[b"http/1.1"]);
         two.announce("http%2F1.1", wrong.addr().port());
         assert_eq!(two.get(driver).ok(), b"small\n");
@@ -162,7 +163,10 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
         });
         assert_eq!(two.take_request_counts(), (3, 0));
         // A proxy is asked for the origin.
-        let proxy = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")]);
+        let proxy = RawPeer::always(vec![
+            ScriptStep::ReadHead,
+            ScriptStep::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
+        ]);
         let mut options = retrying(0);
         (options.tls, options.alt_svc) = (two.options.tls.clone(), two.options.alt_svc.clone());
         let uri = haul_policy::proxy::Proxy::parse(&format!("http://{}", proxy.addr())).unwrap();
@@ -181,7 +185,7 @@ fn failed_alternative_stays_in_the_saved_file() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     two.announce("h2", closed);
-    two.get(Driver::Blocking).ok();
+    two.get(DriverKind::Blocking).ok();
     two.known.save(file.path()).unwrap();
     assert!(fs::read_to_string(file.path()).unwrap().contains(&format!("h2 localhost {closed} ")));
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{PanickingContent, http2_origin, start_origin, trusting_ca, with_time_limit};
 use futures_core::Stream;
 use haul::{AsyncResponse, Client, ErrorKind};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 async fn next(response: &mut AsyncResponse) -> Option<haul::Result<Vec<u8>>> {
     std::future::poll_fn(|context| Pin::new(&mut *response).poll_next(context)).await
@@ -78,7 +78,10 @@ fn async_requests_run_concurrently_under_tokio() {
 #[test]
 fn dropped_future_closes_its_connection() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
-    for steps in [vec![Step::ReadHead, Step::ReadToEnd], vec![Step::ReadHead, Step::send(half), Step::ReadToEnd]] {
+    for steps in [
+        vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd],
+        vec![ScriptStep::ReadHead, ScriptStep::send(half), ScriptStep::ReadToEnd],
+    ] {
         let peer = RawPeer::always(steps);
         with_time_limit("dropping", move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -138,7 +141,7 @@ fn unread_async_body_applies_backpressure() {
 #[test]
 fn async_bytes_before_a_failure_precede_the_error() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(half)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(half)]);
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("failures", move || {
@@ -190,7 +193,7 @@ fn panicking_body_fails_only_its_async_request() {
 /// Starts a server that answers everything with 503 and a Retry-After of an hour.
 fn server_asking_for_a_pause() -> RawPeer {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
-    RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd])
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn timeout_runs_while_retry_after_is_waited_for() {
 
 #[test]
 fn timeout_runs_while_waiting_for_max_requests() {
-    let silent = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     let origin = start_origin();
     let client = Client::builder().max_requests(1).build();
     with_time_limit("places", move || {
@@ -243,8 +246,14 @@ fn timeout_runs_while_waiting_for_max_requests() {
 fn dropped_client_closes_idle_connections_at_once() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
     let peer = RawPeer::start(vec![
-        vec![Step::ReadHead, Step::send(format!("{head}body")), Step::ReadToEnd],
-        vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::send("body"), Step::ReadToEnd],
+        vec![ScriptStep::ReadHead, ScriptStep::send(format!("{head}body")), ScriptStep::ReadToEnd],
+        vec![
+            ScriptStep::ReadHead,
+            ScriptStep::send(head),
+            ScriptStep::Await(1),
+            ScriptStep::send("body"),
+            ScriptStep::ReadToEnd,
+        ],
     ]);
     with_time_limit("dropping", move || {
         // An idle executor waits 5 s for more requests.

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use common::{http2_origin, start_origin, with_prior_knowledge, with_time_limit};
 use haul::{Client, Error, ErrorKind, RequestOptions};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn answering(reply: &str) -> RawPeer {
-    RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
 fn ok(fields: &str, body: &[u8]) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n", body.len());
-    RawPeer::always(vec![Step::ReadHead, Step::Send([head.as_bytes(), body].concat())])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Send([head.as_bytes(), body].concat())])
 }
 
 fn failed(client: &Client, url: &str) -> Error {
@@ -45,7 +45,7 @@ fn errors_after_sending_are_not_setup_errors() {
                 if self.0 > 3 { Err(io::Error::other("it broke")) } else { Ok(buffer.len().min(40_000)) }
             }
         }
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
         let error = client.post(&peer.url("/")).body_reader(FailingReader(0), None).send().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Read, "{error}");
         assert!(!error.is_setup(), "{error}");

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use common::{http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::body::trailers::Trailers;
-use haul::interrupt::Interrupt;
+use haul::interrupt::InterruptCallback;
 use haul::net::pool::PoolLimits;
 use haul::request::MultipartForm;
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn trusted_client(origin: &testkit::origin::Origin) -> (Client, tempfile::NamedTempFile) {
     let (trusted, ca) = trusting_ca(origin.ca_pem());
@@ -26,7 +26,7 @@ fn range_request_accepts_no_coding_and_is_undecoded() {
     with_time_limit("parts", || {
         let reply = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/100\r\nContent-Encoding: gzip\r\n\
                      Content-Length: 5\r\n\r\n\x01\x02\x03\x04\x05";
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let client = Client::new();
         let get = || client.get(&peer.url("/"));
         let ways = [get().header("range", "bytes=5-9"), get().options(|options| options.range = Some("5-9".into()))];
@@ -54,7 +54,7 @@ fn unknown_content_coding_is_delivered_undecoded() {
     with_time_limit("unknown codings", || {
         for coding in ["aws-chunked", "utf-8", "gzip, x-y"] {
             let head = format!("HTTP/1.1 404 Not Found\r\nContent-Encoding: {coding}\r\nContent-Length: 5\r\n\r\n");
-            let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head + "hello")]);
+            let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + "hello")]);
             let client = Client::new();
             let get = || client.get(&peer.url("/"));
             let response = get().send().unwrap();
@@ -245,15 +245,19 @@ fn error_for_status_makes_404_an_error() {
 #[test]
 fn trailers_and_repeated_headers_are_available() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n";
-    let peer =
-        RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::send("0\r\nX-Total: 1\r\n\r\n")]);
+    let peer = RawPeer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send(head),
+        ScriptStep::Await(1),
+        ScriptStep::send("0\r\nX-Total: 1\r\n\r\n"),
+    ]);
     let mut response = Client::new().get(&peer.url("/")).send().unwrap();
     assert!(response.trailers().is_none());
     peer.release();
     response.copy_to(&mut std::io::sink()).unwrap();
     assert_eq!(response.trailers().and_then(|fields| fields.get("x-total")), Some(&b"1"[..]));
     let reply = "HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     let response = Client::new().get(&peer.url("/")).send().unwrap();
     assert_eq!(response.head().get_all("X-a").collect::<Vec<_>>(), [b"1", b"2"]);
     assert_eq!(response.header("X-A"), Some("1"));
@@ -392,7 +396,7 @@ fn bytes_before_a_broken_body_precede_the_error() {
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx",
     ] {
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let mut response = Client::new().get(&peer.url("/")).send().unwrap();
         let mut got = Vec::new();
         let error = response.read_to_end(&mut got).unwrap_err();
@@ -407,8 +411,8 @@ fn bytes_before_a_broken_body_precede_the_error() {
 fn timeouts_apply_before_and_within_a_body() {
     let part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
     let limit = Duration::from_millis(200);
-    for steps in [vec![Step::ReadHead], vec![Step::ReadHead, Step::send(part)]] {
-        let peer = RawPeer::always([steps, vec![Step::Await(1)]].concat());
+    for steps in [vec![ScriptStep::ReadHead], vec![ScriptStep::ReadHead, ScriptStep::send(part)]] {
+        let peer = RawPeer::always([steps, vec![ScriptStep::Await(1)]].concat());
         let client = Client::new();
         for request in [client.get(&peer.url("/")).timeout(limit), client.get(&peer.url("/")).read_timeout(limit)] {
             let began = Instant::now();
@@ -418,7 +422,12 @@ fn timeouts_apply_before_and_within_a_body() {
         }
     }
     // Time used by the program is not silence of the server.
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(part), Step::Await(1), Step::send("x".repeat(96))]);
+    let peer = RawPeer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send(part),
+        ScriptStep::Await(1),
+        ScriptStep::send("x".repeat(96)),
+    ]);
     let mut response = Client::new().get(&peer.url("/")).read_timeout(limit).send().unwrap();
     response.read_exact(&mut [0; 4]).unwrap();
     std::thread::sleep(limit * 2);
@@ -442,7 +451,7 @@ fn interrupt_hook_is_polled_only_while_waiting() {
     let asked = Arc::new(AtomicU32::new(0));
     let stop = Arc::new(AtomicBool::new(false));
     let (count, flag) = (Arc::clone(&asked), Arc::clone(&stop));
-    let hook = Interrupt::new(move || {
+    let hook = InterruptCallback::new(move || {
         count.fetch_add(1, Ordering::Relaxed);
         flag.load(Ordering::Relaxed)
     });

@@ -17,8 +17,8 @@ use haul::batch::{BatchOptions, BatchOrder};
 use haul::body::upload::{BodyPiece, OneShotSource, RepeatableSource, RequestBody};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::frames::{FramePeer, data, headers};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// A reader that blocks until its channel has data.
@@ -245,7 +245,7 @@ fn anyhow(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
 
 #[test]
 fn abandoned_upload_does_not_wait_for_its_reader() {
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     with_time_limit("giving up", move || {
         run(async {
             let client = Client::new();
@@ -352,7 +352,7 @@ fn timeout_applies_while_upload_pipe_is_silent() {
 #[test]
 fn response_is_read_while_upload_pipe_is_silent() {
     let reply = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     with_time_limit("an early answer", move || {
         let (body, _write) = silent_pipe();
         let response = Client::new().post(&peer.url("/")).body(body).send().unwrap();
@@ -375,7 +375,7 @@ impl Read for EndlessReader {
 #[test]
 fn early_response_ends_a_slow_upload() {
     let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     let shared = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
@@ -404,7 +404,8 @@ fn reset_seen_while_sending_is_a_receive_error() {
     let sent = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &[b'x'; 600_000]].concat();
     // The server sends more than an unread response buffers, so the sender is the first to notice
     // the reset.
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(sent), Step::Await(1), Step::Reset]);
+    let peer =
+        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Send(sent), ScriptStep::Await(1), ScriptStep::Reset]);
     with_time_limit("a reset", move || {
         run(async {
             let (send, pieces) = blocking::channel();

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{retrying, trusting_ca, with_h2_alpn, with_prior_knowledge};
-use haul::request::{SpeedLimit, SplitOptions};
+use haul::request::{SpeedLimit, SplitDownloadOptions};
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::FileSink;
 use haul::transfer::TransferOutcome;
@@ -23,10 +23,10 @@ use haul::{Client, RequestOptions};
 use ranges::{NonRestartableSink, exit_code, fetch, origin};
 use seeds::{each, one_of};
 use tempfile::TempDir;
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{
     BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange,
 };
-use testkit::pattern::Pattern;
 use testkit::rng::Rng;
 
 /// Rates of one connection in bytes a second: fast enough for a test, slow enough to be split.
@@ -108,7 +108,7 @@ fn a_plan(rng: &mut Rng) -> FaultPlan {
 
 /// Returns the versions of the content that a plan may serve.
 fn versions(plan: &FaultPlan) -> Vec<Vec<u8>> {
-    let version = |number, size| Pattern::new(plan.seed + number).slice(0, size as usize);
+    let version = |number, size| BytePattern::new(plan.seed + number).slice(0, size as usize);
     let mut all = vec![version(0, plan.size)];
     if plan.change.is_some() {
         all.push(version(1, plan.new_size.unwrap_or(plan.size)));
@@ -128,7 +128,7 @@ fn way_to_fetch(
         2 => (false, with_prior_knowledge(RequestOptions::default())),
         _ => (false, RequestOptions::default()),
     };
-    let split = SplitOptions {
+    let split = SplitDownloadOptions {
         connections: one_of(rng, &[1, 2, 6, 6, 16]),
         memory: one_of(rng, &[64 << 10, 1 << 20, 16 << 20]),
     };

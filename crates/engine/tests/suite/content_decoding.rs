@@ -5,12 +5,12 @@ use crate::common;
 use common::{DRIVERS, assert_fails, get, start_origin};
 use haul::request::CurlCompat;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn content_codings_are_decoded() {
     let origin = start_origin();
-    let text = testkit::pattern::text(origin.site().seed(), 300_000);
+    let text = testkit::byte_pattern::text(origin.site().seed(), 300_000);
     for driver in DRIVERS {
         let client = Client::new();
         let decoding = RequestOptions { decode: true, ..RequestOptions::default() };
@@ -30,7 +30,7 @@ fn content_codings_are_decoded() {
 
 #[test]
 fn broken_content_coding_is_an_error() {
-    let coded = testkit::coding::ContentCoding::Gzip.encode(&testkit::pattern::text(1, 100_000));
+    let coded = testkit::content_coding::ContentCoding::Gzip.encode(&testkit::byte_pattern::text(1, 100_000));
     let head = |length: usize, coding: &str| {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nContent-Encoding: {coding}\r\n\r\n").into_bytes()
     };
@@ -52,7 +52,7 @@ fn broken_content_coding_is_an_error() {
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n0\r\n\r\n".to_vec(), 0),
     ] {
         for driver in DRIVERS {
-            let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(&reply)]]);
+            let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
             let got = get(driver, &peer.url("/"), &decoding);
             assert_eq!(
                 got.exit,

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use common::{DRIVERS, following, with_time_limit};
 use haul::{Client, RequestOptions, Target};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
-fn reply(status: &str, fields: &str, body: &str) -> Step {
-    Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()))
+fn reply(status: &str, fields: &str, body: &str) -> ScriptStep {
+    ScriptStep::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()))
 }
 
 /// Starts a server that redirects to a resource that answers 503 once.
 fn busy_once() -> RawPeer {
-    let moved = || [Step::ReadHead, Step::ReadBytes(3), reply("302 Found", "Location: /b\r\n", "moved")];
-    let busy = [Step::ReadHead, reply("503 Busy", "", "busy")];
-    let fine = [Step::ReadHead, reply("200 OK", "", "fine")];
+    let moved = || [ScriptStep::ReadHead, ScriptStep::ReadBytes(3), reply("302 Found", "Location: /b\r\n", "moved")];
+    let busy = [ScriptStep::ReadHead, reply("503 Busy", "", "busy")];
+    let fine = [ScriptStep::ReadHead, reply("200 OK", "", "fine")];
     RawPeer::start(vec![moved().into_iter().chain(busy).chain(moved()).chain(fine).collect()])
 }
 
@@ -53,7 +53,12 @@ fn curl_mode_retry_repeats_the_whole_redirect_chain() {
 fn retry_all_errors_retries_statuses_only_with_fail() {
     for driver in DRIVERS {
         for (fail, retries) in [(false, 0), (true, 1)] {
-            let once = vec![Step::ReadHead, reply("401 Who", "", "who"), Step::ReadHead, reply("401 Who", "", "who")];
+            let once = vec![
+                ScriptStep::ReadHead,
+                reply("401 Who", "", "who"),
+                ScriptStep::ReadHead,
+                reply("401 Who", "", "who"),
+            ];
             let peer = RawPeer::start(vec![once]);
             let mut options = RequestOptions { fail, ..RequestOptions::default() };
             (options.retry.max, options.retry.delay, options.retry.all_errors) = (1, Some(Duration::ZERO), true);
@@ -77,7 +82,7 @@ fn curl_mode_retry_appends_after_delivered_output() {
 #[test]
 fn head_only_get_delivers_no_body() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![Step::ReadHead, reply("200 OK", "X: 1\r\n", "hello")]]);
+        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, reply("200 OK", "X: 1\r\n", "hello")]]);
         let options = RequestOptions { include_head: true, head_only: true, ..RequestOptions::default() };
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!(got.ok(), b"HTTP/1.1 200 OK\r\nX: 1\r\nContent-Length: 5\r\n\r\n", "{driver:?}");
@@ -87,7 +92,7 @@ fn head_only_get_delivers_no_body() {
 
 #[test]
 fn partial_upload_sends_content_range() {
-    let peer = RawPeer::start(vec![vec![Step::ReadHead, reply("200 OK", "", "")]]);
+    let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, reply("200 OK", "", "")]]);
     let options = RequestOptions {
         method: "PUT".into(),
         body: Some("".into()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haul::ErrorKind;
 use haul::dns_over_https::DnsOverHttps;
-use haul::net::dns::{AddressFamily, DnsOptions, DnsServers, LookupStatus, Resolver};
+use haul::net::dns::{AddressFamily, DnsCacheOptions, DnsServers, LookupStatus, Resolver};
 use haul::net::tls::{Pem, TlsOptions};
 use testkit::dns_server::{DnsReply, DnsServer, ReceivedQuery};
 use testkit::origin::Origin;
@@ -19,7 +19,7 @@ fn local(last: u8) -> IpAddr {
 
 fn resolver(servers: &[&DnsServer]) -> Resolver {
     let list: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
-    Resolver::with_servers(DnsOptions::default(), DnsServers::parse(&list.join(",")).unwrap())
+    Resolver::with_servers(DnsCacheOptions::default(), DnsServers::parse(&list.join(",")).unwrap())
 }
 
 fn resolve(resolver: &Resolver, name: &str) -> haul::Result<Vec<IpAddr>> {
@@ -115,7 +115,7 @@ fn refusing_name_server_is_replaced_by_the_next() {
     let gone = DnsServer::start(|_| Vec::new()).unwrap().address();
     let good = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
     let servers = DnsServers::parse(&format!("{gone},{}", good.address())).unwrap();
-    let resolver = Resolver::with_servers(DnsOptions::default(), servers);
+    let resolver = Resolver::with_servers(DnsCacheOptions::default(), servers);
     assert_eq!(resolve(&resolver, "web.example").unwrap(), [local(3)]);
 }
 
@@ -171,7 +171,7 @@ fn queries_have_changing_ports_and_identifiers() {
 #[test]
 fn chosen_servers_can_be_taken_back() {
     let server = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![local(9)]));
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![local(9)]));
     resolver.use_servers(&DnsServers::parse(&server.address().to_string()).unwrap());
     assert_eq!(resolve(&resolver, "a.example").unwrap(), [local(3)]);
     resolver.use_servers(&DnsServers::default());
@@ -183,7 +183,7 @@ fn chosen_servers_can_be_taken_back() {
 fn by_https(origin: &Origin, path: &str) -> Resolver {
     let mut tls = TlsOptions::default();
     tls.ca_pem = Some(Pem::new(origin.ca_pem().as_bytes()));
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| panic!("nobody else is asked"));
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| panic!("nobody else is asked"));
     DnsOverHttps::new(&origin.https_url(path), tls).unwrap().use_for(&resolver);
     resolver
 }

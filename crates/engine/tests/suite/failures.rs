@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use common::{DRIVERS, assert_fails, get, start_origin, with_connect_timeout};
-use haul::net::dns::{DnsOptions, Resolver};
+use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn connection_failures_have_their_exit_codes() {
@@ -25,8 +25,8 @@ fn connection_failures_have_their_exit_codes() {
         .collect();
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     // A server that accepts and sends nothing, so that the TLS handshake stalls.
-    let silent = RawPeer::always(vec![Step::ReadToEnd]);
-    let not_tls = RawPeer::always(vec![Step::ReadBytes(1), Step::send("HTTP/1.1 400 Bad Request\r\n\r\n")]);
+    let silent = RawPeer::always(vec![ScriptStep::ReadToEnd]);
+    let not_tls = RawPeer::always(vec![ScriptStep::ReadBytes(1), ScriptStep::send("HTTP/1.1 400 Bad Request\r\n\r\n")]);
     for driver in DRIVERS {
         let soon = with_connect_timeout(Duration::from_millis(200));
         assert_fails(&get(driver, &format!("http://{address}/"), &soon), ErrorKind::Timeout, 28);
@@ -48,7 +48,7 @@ fn connection_failures_have_their_exit_codes() {
 fn unresolvable_host_is_a_resolve_error() {
     let origin = start_origin();
     for driver in DRIVERS {
-        let resolver = Resolver::with_lookup(DnsOptions::default(), |name| match name {
+        let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |name| match name {
             "known.test" => Ok(vec![Ipv4Addr::LOCALHOST.into()]),
             _ => Err(std::io::Error::other("no such name")),
         });

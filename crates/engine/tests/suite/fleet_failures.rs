@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use common::{item, one_thread, retrying, run, run_reading, single_stage, start_origin, threads, with_time_limit};
 use haul::fleet::{Fleet, FleetItems, FleetJob, FleetOptions, FleetStage, TransferReporter};
-use haul::net::dns::{DnsOptions, Resolver};
+use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 fn plain() -> Vec<FleetStage> {
     single_stage(&RequestOptions::default())
@@ -30,9 +30,9 @@ fn closed() -> String {
 fn first_failure_in_input_order_sets_exit_code() {
     let origin = start_origin();
     let short = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
-        Step::Close,
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
+        ScriptStep::Close,
     ]);
     let refused = closed();
     let failing = RequestOptions { fail: true, ..RequestOptions::default() };
@@ -138,7 +138,7 @@ fn unresolvable_hosts_do_not_delay_others() {
     let origin = start_origin();
     let port = origin.http_addr().port();
     for count in [1, 4] {
-        let resolver = Resolver::with_lookup(DnsOptions::default(), |name| {
+        let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |name| {
             thread::sleep(Duration::from_millis(1));
             if name.starts_with("good") {
                 Ok(vec![Ipv4Addr::LOCALHOST.into()])
@@ -162,7 +162,7 @@ fn unresolvable_hosts_do_not_delay_others() {
 #[test]
 fn stalled_peers_fail_and_others_succeed() {
     let origin = start_origin();
-    let silent = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..RequestOptions::default() };
     for count in [1, 4] {
         let mut urls: Vec<_> = (0..6).map(|_| silent.url("/")).collect();
@@ -271,7 +271,7 @@ fn temporary_dns_failure_is_retried_unlike_nxdomain() {
     let port = origin.http_addr().port();
     let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = Arc::clone(&asked);
-    let resolver = Resolver::with_lookup(DnsOptions::default(), move |name| {
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), move |name| {
         let mut log = log.lock().unwrap();
         log.push(name.to_owned());
         match name {
@@ -305,9 +305,9 @@ fn paused_host_frees_its_slots_for_others() {
     // Both slots belong to transfers that wait for an hour; the failure at the end of the list
     // stops the run.
     let busy = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send("HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"),
-        Step::Close,
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"),
+        ScriptStep::Close,
     ]);
     let broken = origin.url("/status/404");
     let mut urls = vec![busy.url("/1"), busy.url("/2")];

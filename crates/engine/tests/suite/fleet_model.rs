@@ -14,8 +14,8 @@ use common::{item, retrying, run_reading, single_stage, trusting_ca, with_h2_alp
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use seeds::{each, one_of};
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
-use testkit::pattern::Pattern;
 use testkit::rng::Rng;
 
 /// Creates a page, and returns its path and content.
@@ -31,7 +31,7 @@ fn page(rng: &mut Rng, origin: &FaultyOrigin, number: u64) -> (String, Vec<u8>) 
     let chunked = rng.below(3) == 0;
     let refuse = u64::from(rng.below(12) == 0);
     let plan = FaultPlan { size, seed: number + 1, chunked, breaks, refuse, ..FaultPlan::default() };
-    (origin.serve(&number.to_string(), plan), Pattern::new(number + 1).slice(0, size as usize))
+    (origin.serve(&number.to_string(), plan), BytePattern::new(number + 1).slice(0, size as usize))
 }
 
 fn way_to_run(rng: &mut Rng) -> FleetOptions {

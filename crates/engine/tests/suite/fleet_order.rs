@@ -17,8 +17,8 @@ use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::file::FileOptions;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 /// Returns sizes of bodies: most small, some empty, some much larger than a buffer.
 fn sizes(count: usize) -> Vec<usize> {
@@ -81,9 +81,9 @@ fn slow_first_url_does_not_delay_other_fetches() {
     for count in [1, 4] {
         let origin = start_origin();
         let slow = RawPeer::start(vec![vec![
-            Step::ReadHead,
-            Step::Await(1),
-            Step::send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nfirst\n"),
+            ScriptStep::ReadHead,
+            ScriptStep::Await(1),
+            ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nfirst\n"),
         ]]);
         let (done, is_done) = channel();
         let report = CountdownReport { left: Mutex::new(60), done };
@@ -357,9 +357,9 @@ fn files_appear_whole_or_not_at_all() {
     let origin = start_origin();
     let dir = tempfile::tempdir().unwrap();
     let broken = RawPeer::always(vec![
-        Step::ReadHead,
-        Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
-        Step::Close,
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
+        ScriptStep::Close,
     ]);
     let to = |url: String, name: &str, create_dirs| FleetItem {
         url,

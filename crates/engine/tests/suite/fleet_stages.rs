@@ -5,13 +5,13 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{following, run, start_origin, threads};
+use haul::extraction::ExtractPattern;
 use haul::fleet::{FleetOptions, FleetStage};
-use haul::pipeline::ExtractPattern;
 use haul::{Client, RequestOptions};
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
-use testkit::site::Site;
+use testkit::site::GeneratedSite;
 
 fn stage(template: Option<&str>, extract: &str) -> FleetStage {
     let mut options = RequestOptions { decode: true, fail: true, ..common::following() };
@@ -37,7 +37,7 @@ fn indexes(origin: &Origin) -> Vec<String> {
 }
 
 fn site_of(pages: usize) -> Origin {
-    Origin::builder().threads(2).site(Site::scaled(7, pages).cached()).start().unwrap()
+    Origin::builder().threads(2).site(GeneratedSite::scaled(7, pages).cached()).start().unwrap()
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn three_stages_deliver_whole_pages_last() {
     }
 }
 
-fn many_answers(body: &str, count: usize) -> Vec<Step> {
+fn many_answers(body: &str, count: usize) -> Vec<ScriptStep> {
     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    (0..count).flat_map(|_| [Step::ReadHead, Step::send(&answer)]).collect()
+    (0..count).flat_map(|_| [ScriptStep::ReadHead, ScriptStep::send(&answer)]).collect()
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn extraction_faster_than_the_reader_loses_nothing() {
 fn page_of_links(count: usize) -> RawPeer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
-    RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::send(page), Step::Close])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::send(page), ScriptStep::Close])
 }
 
 #[test]
@@ -260,11 +260,15 @@ fn full_first_stage_leaves_next_stage_a_slot() {
 
 #[test]
 fn host_field_is_not_sent_to_extracted_origins() {
-    let answer = vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"), Step::Close];
+    let answer = vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
+        ScriptStep::Close,
+    ];
     let other = RawPeer::always(answer.clone());
     let page = format!("<a href=\"{}\">", other.url("/"));
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
-    let index = RawPeer::always(vec![Step::ReadHead, Step::send(head + &page), Step::Close]);
+    let index = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &page), ScriptStep::Close]);
     let options = RequestOptions { fields: vec![("hOst".into(), b"inside.test".to_vec())], ..following() };
     let first = FleetStage { extract: Some(ExtractPattern::new("href=\"([^\"]+)").unwrap()), ..FleetStage::default() };
     let second = FleetStage {

@@ -6,12 +6,12 @@ use crate::common;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{DRIVERS, Driver, following, one_thread, run, start_origin, trusting_ca, with_time_limit};
-use haul::buffer::Lease;
+use common::{DRIVERS, DriverKind, following, one_thread, run, start_origin, trusting_ca, with_time_limit};
+use haul::buffer_pool::BufferLease;
 use haul::sink::{Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 const SIZES: [usize; 8] = [0, 1, 4095, 4096, 65_537, 131_072, 1 << 20, 5_000_001];
 
@@ -102,9 +102,9 @@ fn bodiless_responses_ignore_announced_length() {
         ];
         let mut script = Vec::new();
         for (_, answer) in answers {
-            script.extend([Step::ReadHead, Step::send(answer)]);
+            script.extend([ScriptStep::ReadHead, ScriptStep::send(answer)]);
         }
-        script.extend([Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
+        script.extend([ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
         let peer = RawPeer::start(vec![script]);
         let client = Client::new();
         for (method, answer) in answers {
@@ -123,11 +123,11 @@ fn interim_responses_are_skipped() {
     let last = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![vec![
-            Step::ReadHead,
-            Step::send(interim),
-            Step::send_bytewise(format!("{interim}{last}")),
-            Step::ReadHead,
-            Step::send(format!("{interim}{last}")),
+            ScriptStep::ReadHead,
+            ScriptStep::send(interim),
+            ScriptStep::send_bytewise(format!("{interim}{last}")),
+            ScriptStep::ReadHead,
+            ScriptStep::send(format!("{interim}{last}")),
         ]]);
         let client = Client::new();
         for _ in 0..2 {
@@ -143,7 +143,7 @@ fn response_sent_bytewise_is_parsed() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n\
         4;ext=1\r\nwiki\r\n5\r\npedia\r\n0\r\nX: y\r\n\r\n";
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send_bytewise(chunked)]]);
+        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send_bytewise(chunked)]]);
         let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
         assert_eq!(got.ok(), b"wikipedia", "{driver:?}");
     }
@@ -175,10 +175,10 @@ fn request_body_arrives_whole() {
 fn early_error_response_is_delivered() {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![vec![
-            Step::ReadHead,
-            Step::send("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n"),
-            Step::HalfClose,
-            Step::ReadToEnd,
+            ScriptStep::ReadHead,
+            ScriptStep::send("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n"),
+            ScriptStep::HalfClose,
+            ScriptStep::ReadToEnd,
         ]]);
         let post = RequestOptions {
             method: "POST".into(),
@@ -199,7 +199,7 @@ fn early_success_does_not_stop_the_upload() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n";
     let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nearly";
     for driver in DRIVERS {
-        let put = |script: Vec<Step>, wait: Duration| {
+        let put = |script: Vec<ScriptStep>, wait: Duration| {
             let peer = RawPeer::start(vec![script]);
             let options = RequestOptions {
                 method: "PUT".into(),
@@ -213,23 +213,43 @@ fn early_success_does_not_stop_the_upload() {
         let (asked, unasked) = (Duration::from_secs(1), Duration::ZERO);
         for (script, wait) in [
             (
-                vec![Step::ReadHead, Step::ReadBytes(100_000), Step::send(early), Step::ReadBytes(LEN - 100_000)],
+                vec![
+                    ScriptStep::ReadHead,
+                    ScriptStep::ReadBytes(100_000),
+                    ScriptStep::send(early),
+                    ScriptStep::ReadBytes(LEN - 100_000),
+                ],
                 unasked,
             ),
             // A final response instead of 100: the upload continues.
-            (vec![Step::ReadHead, Step::send(early), Step::ReadBytes(LEN)], asked),
-            (vec![Step::ReadHead, Step::send(chunked), Step::ReadBytes(LEN), Step::send("0\r\n\r\n")], asked),
+            (vec![ScriptStep::ReadHead, ScriptStep::send(early), ScriptStep::ReadBytes(LEN)], asked),
+            (
+                vec![
+                    ScriptStep::ReadHead,
+                    ScriptStep::send(chunked),
+                    ScriptStep::ReadBytes(LEN),
+                    ScriptStep::send("0\r\n\r\n"),
+                ],
+                asked,
+            ),
             // The server closes after the request body. The body is sent after the timeout, or at
             // once without Expect.
-            (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], Duration::from_millis(20)),
-            (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], unasked),
+            (
+                vec![ScriptStep::ReadHead, ScriptStep::send(closing), ScriptStep::ReadBytes(LEN), ScriptStep::Close],
+                Duration::from_millis(20),
+            ),
+            (
+                vec![ScriptStep::ReadHead, ScriptStep::send(closing), ScriptStep::ReadBytes(LEN), ScriptStep::Close],
+                unasked,
+            ),
         ] {
             let (got, peer) = put(script, wait);
             assert_eq!((got.exit, &got.body[..]), (0, &b"early"[..]), "{driver:?} {}", got.message);
             assert!(peer.finished(1) && peer.received(0).len() > LEN, "{driver:?} {}", peer.received(0).len());
         }
-        for end in [Step::Close, Step::Reset] {
-            let (got, _) = put(vec![Step::ReadHead, Step::ReadBytes(100_000), Step::send(early), end], unasked);
+        for end in [ScriptStep::Close, ScriptStep::Reset] {
+            let (got, _) =
+                put(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(100_000), ScriptStep::send(early), end], unasked);
             assert!(matches!(got.exit, 55 | 56), "{driver:?} {} {}", got.exit, got.message);
         }
     }
@@ -246,7 +266,7 @@ fn fleet_opens_at_most_six_connections_per_host() {
         assert!(origin.connections() <= 6, "round {round}: {} connections", origin.connections());
     }
     let opened = origin.connections();
-    let got = Driver::Blocking.get(&client, &origin.url("/small"), &RequestOptions::default());
+    let got = DriverKind::Blocking.get(&client, &origin.url("/small"), &RequestOptions::default());
     assert_eq!(got.ok(), b"small\n");
     assert_eq!(origin.connections(), opened, "the blocking driver takes a connection that the fleet left");
 }
@@ -256,8 +276,8 @@ fn fleet_opens_at_most_six_connections_per_host() {
 #[test]
 fn empty_post_sends_content_length_zero() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    let asked = |driver: Driver, change: &dyn Fn(&mut RequestOptions)| {
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+    let asked = |driver: DriverKind, change: &dyn Fn(&mut RequestOptions)| {
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let mut options = RequestOptions::default();
         change(&mut options);
         driver.get(&Client::new(), &peer.url("/"), &options).ok();
@@ -292,7 +312,7 @@ impl Sink for SmallCreditSink {
         1000
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
         self.0.lock().unwrap().push(lease.bytes().len());
         Ok(())
     }
@@ -307,7 +327,7 @@ impl Sink for SmallCreditSink {
 fn body_received_with_head_respects_sink_credit() {
     const LEN: usize = 100_000;
     let response = [format!("HTTP/1.1 200 OK\r\nContent-Length: {LEN}\r\n\r\n").as_bytes(), &[b'x'; LEN]].concat();
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(&response)]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(&response)]);
     let (given, target) = (SmallCreditSink::default(), Target::parse(&peer.url("/")).unwrap());
     let sink = Box::new(given.clone());
     let outcome = with_time_limit("the transfer", move || Client::new().fetch(target, Arc::default(), sink));

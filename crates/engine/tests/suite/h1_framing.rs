@@ -8,16 +8,16 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use common::{DRIVERS, OK, TEST_TIMEOUT, following, start_origin, trusting_ca};
-use haul::facts::TransferPhase;
+use haul::transfer_facts::TransferPhase;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::identity::Identity;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::test_certificates::TestCertificates;
 
 /// Asserts that the response of `script` is refused and its connection not reused. A second
 /// connection serves a valid response.
-fn assert_refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+fn assert_refused(name: &str, script: &[ScriptStep], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![script.to_vec(), vec![Step::ReadHead, Step::send(OK)]]);
+        let peer = RawPeer::start(vec![script.to_vec(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
         let client = Client::new();
         let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
         assert_eq!((got.kind, got.exit), (Some(kind), exit), "{driver:?} {name}: {}", got.message);
@@ -32,12 +32,18 @@ fn assert_refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delive
 
 /// Does the same as [`assert_refused`] with a reply on a connection that stays open.
 fn assert_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
-    assert_refused(reply, &[Step::ReadHead, Step::send(reply), Step::ReadToEnd], kind, exit, delivered);
+    assert_refused(
+        reply,
+        &[ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd],
+        kind,
+        exit,
+        delivered,
+    );
 }
 
 /// Does the same as [`assert_refused`] with a reply on a connection that closes.
 fn assert_cut_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
-    assert_refused(reply, &[Step::ReadHead, Step::send(reply), Step::Close], kind, exit, delivered);
+    assert_refused(reply, &[ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close], kind, exit, delivered);
 }
 
 #[test]
@@ -86,7 +92,12 @@ fn transfer_coding_requested_by_te_is_decoded() {
     ]
     .concat();
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(&reply[..]), Step::ReadHead, Step::send(OK)]]);
+        let peer = RawPeer::start(vec![vec![
+            ScriptStep::ReadHead,
+            ScriptStep::send(&reply[..]),
+            ScriptStep::ReadHead,
+            ScriptStep::send(OK),
+        ]]);
         let client = Client::new();
         let fields = vec![("TE".to_owned(), b"gzip".to_vec()), ("Connection".to_owned(), b"TE".to_vec())];
         let got = driver.get(&client, &peer.url("/"), &RequestOptions { fields, ..RequestOptions::default() });
@@ -119,8 +130,8 @@ fn chunked_overrides_content_length_and_closes_the_connection() {
 fn assert_delivered_and_closed(reply: &str) {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
-            vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd],
-            vec![Step::ReadHead, Step::send(OK)],
+            vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd],
+            vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
         ]);
         let client = Client::new();
         for body in ["hello", "ok"] {
@@ -148,8 +159,8 @@ fn truncated_bodies_are_partial_body_errors() {
 
 #[test]
 fn truncated_heads_are_errors() {
-    assert_refused("nothing", &[Step::ReadHead, Step::Close], ErrorKind::EmptyReply, 52, Some(""));
-    assert_refused("reset", &[Step::ReadHead, Step::Reset], ErrorKind::Receive, 56, Some(""));
+    assert_refused("nothing", &[ScriptStep::ReadHead, ScriptStep::Close], ErrorKind::EmptyReply, 52, Some(""));
+    assert_refused("reset", &[ScriptStep::ReadHead, ScriptStep::Reset], ErrorKind::Receive, 56, Some(""));
     assert_cut_reply_refused("HTTP/1.1 200 OK\r\nContent-Le", ErrorKind::Receive, 56, Some(""));
     assert_cut_reply_refused("HTTP/1.1 103 Early Hints\r\n\r\n", ErrorKind::EmptyReply, 52, Some(""));
 }
@@ -158,7 +169,7 @@ fn truncated_heads_are_errors() {
 fn reset_does_not_end_a_body_successfully() {
     for head in ["Content-Length: 10", "Transfer-Encoding: chunked", "Connection: close"] {
         let reply = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhello");
-        let script = [Step::ReadHead, Step::send(reply), Step::Await(1), Step::Reset];
+        let script = [ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Await(1), ScriptStep::Reset];
         for driver in DRIVERS {
             let peer = RawPeer::start(vec![script.to_vec()]);
             // The reset follows the sent reply; whether the client has read it by then does not
@@ -196,7 +207,7 @@ fn malformed_heads_are_refused() {
 #[test]
 fn endless_heads_and_trailers_are_capped() {
     let endless = |start: &str, more: &str| {
-        [Step::ReadHead, Step::send(start), Step::SendRepeatedly(more.repeat(100).into(), 1 << 20)]
+        [ScriptStep::ReadHead, ScriptStep::send(start), ScriptStep::SendRepeatedly(more.repeat(100).into(), 1 << 20)]
     };
     let head = "HTTP/1.1 200 OK\r\n";
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -252,8 +263,8 @@ fn bytes_on_an_idle_connection_close_it() {
 fn bytes_after_a_response_close_the_connection() {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
-            vec![Step::ReadHead, Step::send(format!("{OK}HTTP/1.1 200 OK\r\n\r\n")), Step::ReadToEnd],
-            vec![Step::ReadHead, Step::send(OK)],
+            vec![ScriptStep::ReadHead, ScriptStep::send(format!("{OK}HTTP/1.1 200 OK\r\n\r\n")), ScriptStep::ReadToEnd],
+            vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
         ]);
         let client = Client::new();
         for _ in 0..2 {
@@ -265,20 +276,20 @@ fn bytes_after_a_response_close_the_connection() {
 
 #[test]
 fn tls_body_until_close_needs_close_notify() {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let (options, _ca) = trusting_ca(identity.ca_pem());
     let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
     let known = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let short = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
     for (reply, end, expected) in [
-        (until_close, Step::Close, 0),
-        (until_close, Step::Cut, 56),
-        (known, Step::Cut, 0),
-        (short, Step::Close, 18),
-        (short, Step::Cut, 18),
+        (until_close, ScriptStep::Close, 0),
+        (until_close, ScriptStep::Cut, 56),
+        (known, ScriptStep::Cut, 0),
+        (short, ScriptStep::Close, 18),
+        (short, ScriptStep::Cut, 18),
     ] {
         for driver in DRIVERS {
-            let script = vec![Step::ReadHead, Step::send(reply), end.clone()];
+            let script = vec![ScriptStep::ReadHead, ScriptStep::send(reply), end.clone()];
             let peer = RawPeer::start_tls(vec![script], &identity, &[b"http/1.1"]);
             let url = format!("https://localhost:{}/", peer.addr().port());
             let got = driver.get(&Client::new(), &url, &options);
@@ -291,7 +302,7 @@ fn tls_body_until_close_needs_close_notify() {
 fn unrequested_206_error_says_no_range_was_requested() {
     let part = "HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\nok";
     for driver in DRIVERS {
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(part), Step::Close]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(part), ScriptStep::Close]);
         let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Range), 33), "{driver:?}");
         assert!(got.message.contains("asked for no range, the server sent a part"), "{}", got.message);
@@ -303,8 +314,12 @@ fn failed_transfer_reports_its_phase() {
     let origin = start_origin();
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
-            vec![Step::ReadHead, Step::Close],
-            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"), Step::Close],
+            vec![ScriptStep::ReadHead, ScriptStep::Close],
+            vec![
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"),
+                ScriptStep::Close,
+            ],
         ]);
         for (url, phase) in [
             ("http://127.0.0.1:1/".to_owned(), TransferPhase::Connect),

@@ -6,14 +6,14 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{
-    DRIVERS, Driver, following, http2_origin, one_thread, run, single_stage, start_origin, trusting_ca, with_h2_alpn,
-    with_prior_knowledge,
+    DRIVERS, DriverKind, following, http2_origin, one_thread, run, single_stage, start_origin, trusting_ca,
+    with_h2_alpn, with_prior_knowledge,
 };
 use haul::body::upload::RequestBody;
 use haul::fleet::FleetOptions;
 use haul::{Client, ProtocolVersion, RequestOptions};
+use testkit::byte_pattern::text;
 use testkit::origin::Origin;
-use testkit::pattern::text;
 
 /// Runs a test by prior knowledge without TLS, and again by ALPN over TLS.
 fn both(origin: &Origin, test: impl Fn(&str, &dyn Fn(&str) -> String, &RequestOptions)) {
@@ -52,7 +52,7 @@ fn http2_request_fields_reach_the_server() {
         let mut options = options.clone();
         options.fields = vec![("X-Mixed-Case".into(), b"Yes".to_vec()), ("Connection".into(), b"close".to_vec())];
         options.cookie = Some(b"a=b".to_vec());
-        let got = Driver::Blocking.get(&Client::new(), &url("/echo?q=1"), &options);
+        let got = DriverKind::Blocking.get(&Client::new(), &url("/echo?q=1"), &options);
         let said = String::from_utf8(got.ok().to_vec()).unwrap();
         for part in [r#""version":"HTTP/2.0""#, r#"["x-mixed-case","Yes"]"#, r#"["cookie","a=b"]"#, "/echo?q=1"] {
             assert!(said.contains(part), "{how}: {part} in {said}");
@@ -151,7 +151,7 @@ fn http1_is_used_when_h2_is_not_offered() {
     let origin = http2_origin(100);
     let (options, _ca) = trusting_ca(origin.ca_pem());
     for url in [origin.url("/small"), origin.https_url("/small")] {
-        let got = Driver::Reactor.get(&Client::new(), &url, &options);
+        let got = DriverKind::Reactor.get(&Client::new(), &url, &options);
         assert_eq!((got.ok(), got.facts.version), (&b"small\n"[..], Some(ProtocolVersion::Http11)));
     }
 }

@@ -9,7 +9,7 @@ use common::{DRIVERS, one_thread, run, single_stage, trusting_ca, with_h2_alpn};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use testkit::frames::{FrameConnection, FramePeer, FrameRequest, data, headers};
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 /// Answers with the requested host and path.
 fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
@@ -27,8 +27,8 @@ fn misdirected(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<(
     conn.send(data(asked.stream, true, b"wrong"))
 }
 
-fn answering() -> (FramePeer, Identity) {
-    let identity = Identity::for_names(&["a.test", "b.test", "*.wild.test"]);
+fn answering() -> (FramePeer, TestCertificates) {
+    let identity = TestCertificates::for_names(&["a.test", "b.test", "*.wild.test"]);
     let peer = FramePeer::start_tls(&identity, |_, conn| {
         conn.greet(&[])?;
         loop {
@@ -111,7 +111,7 @@ fn unverified_connections_are_not_shared() {
 #[test]
 fn status_421_moves_host_to_its_own_connection() {
     // The first connection serves only its first host.
-    let identity = Identity::for_names(&["a.test", "b.test"]);
+    let identity = TestCertificates::for_names(&["a.test", "b.test"]);
     let peer = FramePeer::start_tls(&identity, |_, conn| {
         conn.greet(&[])?;
         let first = conn.request()?;
@@ -136,7 +136,7 @@ fn status_421_moves_host_to_its_own_connection() {
 #[test]
 fn repeated_421_is_delivered() {
     for driver in DRIVERS {
-        let identity = Identity::for_names(&["a.test"]);
+        let identity = TestCertificates::for_names(&["a.test"]);
         let peer = FramePeer::start_tls(&identity, |_, conn| {
             conn.greet(&[])?;
             loop {

@@ -21,7 +21,7 @@ use http2::{
 use testkit::frames::{
     Frame, FrameConnection, FramePeer, data, goaway, headers, ping, rst, settings, settings_ack, window_update,
 };
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 fn ranges(peer: &FramePeer) -> Vec<Option<String>> {
     peer.requests().iter().map(|asked| asked.get("range").map(str::to_owned)).collect()
@@ -99,7 +99,7 @@ fn goaway_error_code_is_reported() {
 #[test]
 fn http_1_1_required_falls_back_to_http1() {
     for driver in DRIVERS {
-        let identity = Identity::for_names(&["localhost"]);
+        let identity = TestCertificates::for_names(&["localhost"]);
         let peer = FramePeer::start_tls(&identity, |number, conn| {
             if number > 0 {
                 conn.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nold\n")?;

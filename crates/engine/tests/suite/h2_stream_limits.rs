@@ -13,9 +13,9 @@ use common::{
 };
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
+use testkit::byte_pattern::BytePattern;
 use testkit::frames::{Frame, FrameConnection, FramePeer, FrameRequest, data, headers, rst, settings};
-use testkit::identity::Identity;
-use testkit::pattern::Pattern;
+use testkit::test_certificates::TestCertificates;
 
 const MAX_CONCURRENT_STREAMS: u16 = 3;
 const REFUSED_STREAM: u32 = 7;
@@ -123,8 +123,8 @@ fn refuse_first_two(connection: usize, conn: &mut FrameConnection, body: &[u8]) 
 
 #[test]
 fn first_body_in_output_gets_own_connection() {
-    let body = Pattern::new(3).slice(0, 200_000);
-    let identity = Identity::generate();
+    let body = BytePattern::new(3).slice(0, 200_000);
+    let identity = TestCertificates::generate();
     // With TLS, the full connection could be shared, because certificate and address match.
     for is_secure in [false, true] {
         let served = body.clone();
@@ -164,7 +164,7 @@ fn ordered_bodies_with_few_streams_use_one_connection() {
 fn paused_bodies_are_delivered_without_waiting_for_more() {
     const STREAMS: usize = 20;
     const LENGTH: usize = 100_000;
-    let body = Pattern::new(5).slice(0, LENGTH);
+    let body = BytePattern::new(5).slice(0, LENGTH);
     let served = body.clone();
     let (tell, told) = channel();
     let told = Mutex::new(told);

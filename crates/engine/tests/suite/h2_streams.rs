@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    DRIVERS, Driver, http2_origin, item, one_thread, retrying, run, run_reading, single_stage, with_prior_knowledge,
+    DRIVERS, DriverKind, http2_origin, item, one_thread, retrying, run, run_reading, single_stage, with_prior_knowledge,
 };
 use haul::Client;
 use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
@@ -308,5 +308,5 @@ fn padding_is_not_part_of_the_body() {
         ))?;
         conn.drain()
     });
-    assert_eq!(Driver::Blocking.get(&Client::new(), &peer.url("/"), &defaults()).ok(), b"hello");
+    assert_eq!(DriverKind::Blocking.get(&Client::new(), &peer.url("/"), &defaults()).ok(), b"hello");
 }

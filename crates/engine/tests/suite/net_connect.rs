@@ -10,7 +10,7 @@ use std::{
 use haul::{
     ErrorKind,
     net::{
-        connect::{ConnectOptions, ConnectRace, RaceStatus, with_port},
+        connect::{ConnectOptions, ConnectRace, ConnectRaceStatus, with_port},
         socket::{IdleSocketState, Socket, peek_idle},
     },
 };
@@ -22,10 +22,10 @@ fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(S
     let mut connector = ConnectRace::new("host.test", addresses, options, Instant::now());
     loop {
         match connector.step(Instant::now(), &mut |_| ()) {
-            RaceStatus::Pending => {}
-            RaceStatus::Done { socket, peer } => return Ok((socket, peer)),
-            RaceStatus::Failed(error) => return Err(error),
-            RaceStatus::Local(_) => unreachable!("no local socket was asked for"),
+            ConnectRaceStatus::Pending => {}
+            ConnectRaceStatus::Done { socket, peer } => return Ok((socket, peer)),
+            ConnectRaceStatus::Failed(error) => return Err(error),
+            ConnectRaceStatus::Local(_) => unreachable!("no local socket was asked for"),
         }
         let wait = connector.next_timeout().unwrap().saturating_duration_since(Instant::now());
         let mut fds: Vec<_> = connector.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect();
@@ -86,14 +86,14 @@ impl BlackHole {
 
 /// Steps the connector without advancing the time until it is decided or waits for a timer. Adds
 /// opened descriptors to `shown`.
-fn settle(connector: &mut ConnectRace, now: Instant, shown: &mut Vec<i32>) -> RaceStatus {
+fn settle(connector: &mut ConnectRace, now: Instant, shown: &mut Vec<i32>) -> ConnectRaceStatus {
     for _ in 0..1000 {
         match connector.step(now, &mut |fd: BorrowedFd<'_>| shown.push(fd.as_raw_fd())) {
-            RaceStatus::Pending => {}
+            ConnectRaceStatus::Pending => {}
             decided => return decided,
         }
     }
-    RaceStatus::Pending
+    ConnectRaceStatus::Pending
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn refused_address_starts_the_next_at_once() {
     let mut connector = ConnectRace::new("h", vec![refusing.address, good], &ConnectOptions::default(), now);
     let mut shown = Vec::new();
     match settle(&mut connector, now, &mut shown) {
-        RaceStatus::Done { peer, socket } => {
+        ConnectRaceStatus::Done { peer, socket } => {
             assert_eq!(peer, good);
             assert_eq!(socket.peer_addr().unwrap(), good);
             assert!(shown.contains(&socket.as_raw_fd()), "the winner was shown");
@@ -121,13 +121,13 @@ fn silent_address_starts_next_after_attempt_delay() {
     let options = ConnectOptions::default();
     let mut connector = ConnectRace::new("h", vec![hole.address, good], &options, start);
     let mut shown = Vec::new();
-    assert!(matches!(settle(&mut connector, start, &mut shown), RaceStatus::Pending));
+    assert!(matches!(settle(&mut connector, start, &mut shown), ConnectRaceStatus::Pending));
     assert_eq!(connector.next_timeout(), Some(start + options.attempt_delay));
     let before = start + options.attempt_delay - Duration::from_millis(1);
-    assert!(matches!(settle(&mut connector, before, &mut shown), RaceStatus::Pending));
+    assert!(matches!(settle(&mut connector, before, &mut shown), ConnectRaceStatus::Pending));
     assert_eq!((shown.len(), connector.pending_fds().count()), (1, 1));
     match settle(&mut connector, start + options.attempt_delay, &mut shown) {
-        RaceStatus::Done { peer, .. } => assert_eq!(peer, good),
+        ConnectRaceStatus::Done { peer, .. } => assert_eq!(peer, good),
         other => panic!("{other:?}"),
     }
     assert_eq!(shown.len(), 2);
@@ -142,7 +142,7 @@ fn infinite_attempt_delay_tries_one_address() {
     let mut connector = ConnectRace::new("h", vec![hole.address, good], &options, now);
     let later = now + options.timeout - Duration::from_secs(1);
     for at in [now, later] {
-        assert!(matches!(connector.step(at, &mut |_| {}), RaceStatus::Pending));
+        assert!(matches!(connector.step(at, &mut |_| {}), ConnectRaceStatus::Pending));
     }
     assert_eq!((connector.pending_fds().count(), connector.next_timeout()), (1, Some(now + options.timeout)));
 }
@@ -156,12 +156,12 @@ fn connect_timeout_covers_all_addresses() {
     let mut shown = Vec::new();
     for millis in [0, 200, 4999] {
         let now = start + Duration::from_millis(millis);
-        assert!(matches!(settle(&mut connector, now, &mut shown), RaceStatus::Pending));
+        assert!(matches!(settle(&mut connector, now, &mut shown), ConnectRaceStatus::Pending));
     }
     assert_eq!(shown.len(), 2);
     assert_eq!(connector.next_timeout(), Some(start + options.timeout));
     match settle(&mut connector, start + options.timeout, &mut shown) {
-        RaceStatus::Failed(error) => {
+        ConnectRaceStatus::Failed(error) => {
             assert_eq!((error.kind(), error.exit_code()), (ErrorKind::Timeout, 28));
             assert!(error.to_string().contains("connect to h port "), "{error}");
         }

@@ -15,16 +15,16 @@ use aws_lc_rs::digest::{SHA256, digest};
 use common::{assert_same, retrying};
 use haul::sink::checksum::{ChecksumSink, ExpectedChecksum, HashAlgorithm};
 use haul::sink::file::{AppendPosition, FileOptions, FileSink};
-use haul::sink::naming::Clobber;
+use haul::sink::naming::ClobberMode;
 use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::checkpoint::{self, SLOT};
 use haul_policy::range::validator::Validator;
 use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, ContentChange, FaultPlan, FaultyOrigin};
-use testkit::pattern::Pattern;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn options() -> RequestOptions {
     RequestOptions::default()
@@ -56,7 +56,7 @@ fn leave_partial_file(beside: &Path, url: &str, etag: &str, spans: &[std::ops::R
     let partial = Arc::new(PartialFile::create(beside, 0o666, &target, SIZE, &validator, false).unwrap());
     for span in spans {
         let mut writer = partial.writer(span.clone()).unwrap();
-        let bytes = Pattern::new(1).slice(span.start, (span.end - span.start) as usize);
+        let bytes = BytePattern::new(1).slice(span.start, (span.end - span.start) as usize);
         let (one, two) = bytes.split_at(bytes.len() / 2);
         writer.write(one).unwrap();
         writer.write_pieces(&mut [IoSlice::new(two)]).unwrap();
@@ -127,7 +127,7 @@ fn redirected_download_resumes_its_partial_file() {
     let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
     let path = origin.serve("moved", FaultPlan { breaks, ..FaultPlan::default() });
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", origin.url(&path));
-    let entry = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
+    let entry = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     let follow = common::following();
     assert_eq!(exit_code(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file))), 18);
     assert_success(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file)));
@@ -262,10 +262,10 @@ fn peer_suggesting_name(name: &str) -> RawPeer {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\nhello"
     );
-    RawPeer::always(vec![Step::ReadHead, Step::send(head)])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)])
 }
 
-fn named(clobber: Clobber) -> FileOptions {
+fn named(clobber: ClobberMode) -> FileOptions {
     FileOptions { named_by_response: true, clobber, ..FileOptions::default() }
 }
 
@@ -275,14 +275,14 @@ fn response_named_file_replaces_none_by_default() {
     let peer = peer_suggesting_name("suggested.txt");
     let get =
         |clobber| exit_code(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::with(&file, named(clobber))));
-    assert_eq!(get(Clobber::Own), 0);
+    assert_eq!(get(ClobberMode::Own), 0);
     assert_eq!(names(dir.path()), ["suggested.txt"]);
     fs::write(dir.path().join("suggested.txt"), "mine").unwrap();
-    assert_eq!((get(Clobber::Own), get(Clobber::Refuse)), (23, 23));
+    assert_eq!((get(ClobberMode::Own), get(ClobberMode::Refuse)), (23, 23));
     assert_eq!(fs::read(dir.path().join("suggested.txt")).unwrap(), b"mine");
-    assert_eq!((get(Clobber::Number), get(Clobber::Number)), (0, 0));
+    assert_eq!((get(ClobberMode::Number), get(ClobberMode::Number)), (0, 0));
     assert_eq!(names(dir.path()), ["suggested.txt", "suggested.txt.1", "suggested.txt.2"]);
-    assert_eq!(get(Clobber::Replace), 0);
+    assert_eq!(get(ClobberMode::Replace), 0);
     assert_eq!(fs::read(dir.path().join("suggested.txt")).unwrap(), b"hello");
 }
 
@@ -292,7 +292,7 @@ fn suggested_file_name_stays_in_its_directory() {
     for name in ["../../up", "/etc/absolute", "..", ".", "a/b/c", "..\\\\up"] {
         let dir = outer.path().join("inner");
         fs::create_dir(&dir).unwrap();
-        let sink = FileSink::with(dir.join("own"), named(Clobber::Own));
+        let sink = FileSink::with(dir.join("own"), named(ClobberMode::Own));
         assert_success(&fetch(&Client::new(), &peer_suggesting_name(name).url("/"), &options(), sink));
         assert_eq!(names(outer.path()), ["inner"], "{name}");
         assert_eq!(names(&dir).len(), 1, "{name}: {:?}", names(&dir));
@@ -308,7 +308,7 @@ fn clobber_numbers_stop_at_one_hundred() {
     for number in 1..100 {
         fs::write(dir.path().join(format!("file.{number}")), "").unwrap();
     }
-    let numbered = || FileSink::with(&file, FileOptions { clobber: Clobber::Number, ..FileOptions::default() });
+    let numbered = || FileSink::with(&file, FileOptions { clobber: ClobberMode::Number, ..FileOptions::default() });
     // A download with a checkpoint, and one without.
     for (size, code) in [(MIB * 2, 0), (10, 23)] {
         let url = origin.url(&origin.serve(&size.to_string(), FaultPlan { size, ..FaultPlan::default() }));
@@ -416,7 +416,7 @@ fn old_file_stays_until_replacement_is_whole() {
 /// Starts a peer that announces 1 GiB and breaks off after 20 MiB.
 fn peer_announcing_1_gib(etag: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\n{etag}Accept-Ranges: bytes\r\nContent-Length: {}\r\n\r\n", 1_u64 << 30);
-    RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])
+    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])
 }
 
 #[test]

@@ -12,7 +12,7 @@ use haul::net::proxy::ProxyAuthScheme;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::Credentials;
 use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn digest_proxy_auth_works_tunnelled_and_forwarded() {
@@ -57,13 +57,13 @@ fn digest_answer_uses_new_connection_after_close() {
     for driver in DRIVERS {
         let closes = "Connection: close\r\nContent-Length: 2\r\n\r\nno";
         for framing in [closes, "\r\nno", "Proxy-Connection: close\r\nContent-Length: 0\r\n\r\n"] {
-            let asks = vec![Step::ReadHead, Step::send(format!("{challenge}{framing}")), Step::Close];
+            let asks = vec![ScriptStep::ReadHead, ScriptStep::send(format!("{challenge}{framing}")), ScriptStep::Close];
             let opens = vec![
-                Step::ReadHead,
-                Step::send("HTTP/1.1 200 OK\r\n\r\n"),
-                Step::ReadHead,
-                Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
-                Step::Close,
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 200 OK\r\n\r\n"),
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+                ScriptStep::Close,
             ];
             let peer = RawPeer::start(vec![asks.clone(), opens]);
             let options =
@@ -87,16 +87,16 @@ fn digest_answer_uses_new_connection_after_close() {
 }
 
 /// Returns the proxy's Digest challenge for a CONNECT.
-fn challenge(nonce: usize, fields: &str) -> Step {
-    Step::send(format!(
+fn challenge(nonce: usize, fields: &str) -> ScriptStep {
+    ScriptStep::send(format!(
         "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"{nonce}\", qop=\"auth\"{fields}\r\nContent-Length: 0\r\n\r\n"
     ))
 }
 
 /// Accepts a CONNECT, and answers the request in the tunnel.
-fn tunnels() -> Vec<Step> {
-    let ok = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\n\r\n"), Step::ReadHead, ok, Step::Close]
+fn tunnels() -> Vec<ScriptStep> {
+    let ok = ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\n\r\n"), ScriptStep::ReadHead, ok, ScriptStep::Close]
 }
 
 fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
@@ -109,7 +109,7 @@ fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
 fn stale_nonce_with_close_is_answered_on_reconnect() {
     let leaves = |nonce: usize| {
         let fields = if nonce == 0 { "" } else { ", stale=true" };
-        vec![Step::ReadHead, challenge(nonce, &format!("{fields}\r\nConnection: close")), Step::Close]
+        vec![ScriptStep::ReadHead, challenge(nonce, &format!("{fields}\r\nConnection: close")), ScriptStep::Close]
     };
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![leaves(0), leaves(1), tunnels()]);
@@ -128,14 +128,14 @@ fn stale_nonce_with_close_is_answered_on_reconnect() {
 fn proxy_closing_after_challenge_is_asked_again_once() {
     for driver in DRIVERS {
         // The proxy closes after its 407, closes after it has read the answer, or resets.
-        let closes = vec![Step::ReadHead, challenge(0, ""), Step::Close];
-        let reads = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Close];
-        let resets = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Reset];
+        let closes = vec![ScriptStep::ReadHead, challenge(0, ""), ScriptStep::Close];
+        let reads = vec![ScriptStep::ReadHead, challenge(0, ""), ScriptStep::ReadHead, ScriptStep::Close];
+        let resets = vec![ScriptStep::ReadHead, challenge(0, ""), ScriptStep::ReadHead, ScriptStep::Reset];
         for asks in [closes, reads, resets] {
             let peer = RawPeer::start(vec![asks.clone(), tunnels()]);
             let options = tunnelled_with_digest(&peer);
             assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?} {asks:?}");
-            let peer = RawPeer::start(vec![asks, vec![Step::ReadHead]]);
+            let peer = RawPeer::start(vec![asks, vec![ScriptStep::ReadHead]]);
             let options = tunnelled_with_digest(&peer);
             let says = "the proxy closed the connection before it answered CONNECT";
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Receive, 56, says);

@@ -14,8 +14,8 @@ use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
 use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, basic, client};
 use rustls::{ServerConnection, StreamOwned};
-use testkit::identity::Identity;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::test_certificates::TestCertificates;
 
 #[test]
 fn forwarding_proxy_connection_serves_many_origins() {
@@ -97,7 +97,7 @@ fn connect_reveals_only_host_and_port() {
 #[test]
 fn large_bodies_arrive_whole_through_tls_in_tls() {
     let origin = start_origin();
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let (trusting_origin, _file) = trusting_ca(origin.ca_pem());
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for driver in DRIVERS {
@@ -134,7 +134,7 @@ fn large_bodies_arrive_whole_through_tls_in_tls() {
 #[test]
 fn waiting_plain_bodies_continue_through_https_proxy() {
     let origin = start_origin();
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     let proxy =
         TestProxy::start(TestProxyBehavior { tls: Some(identity.server_config(&[])), ..TestProxyBehavior::default() });
@@ -150,7 +150,7 @@ fn waiting_plain_bodies_continue_through_https_proxy() {
 
 #[test]
 fn proxy_close_notify_ends_a_tunnelled_plain_body() {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for (driver, notifies) in DRIVERS.into_iter().flat_map(|driver| [(driver, true), (driver, false)]) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -189,13 +189,18 @@ fn proxy_close_notify_ends_a_tunnelled_plain_body() {
 #[test]
 fn proxy_connection_field_of_proxy_is_obeyed() {
     let ok = |version: &str, field: &str| {
-        Step::send(format!("HTTP/{version} 200 OK\r\n{field}\r\nContent-Length: 2\r\n\r\nok"))
+        ScriptStep::send(format!("HTTP/{version} 200 OK\r\n{field}\r\nContent-Length: 2\r\n\r\nok"))
     };
     for driver in DRIVERS {
         let client = client();
         // The proxy closes some time after it has announced so.
-        let closes = vec![Step::ReadHead, ok("1.1", "Proxy-Connection: close"), Step::ReadToEnd];
-        let keeps = vec![Step::ReadHead, ok("1.0", "Proxy-Connection: keep-alive"), Step::ReadHead, ok("1.0", "X: y")];
+        let closes = vec![ScriptStep::ReadHead, ok("1.1", "Proxy-Connection: close"), ScriptStep::ReadToEnd];
+        let keeps = vec![
+            ScriptStep::ReadHead,
+            ok("1.0", "Proxy-Connection: keep-alive"),
+            ScriptStep::ReadHead,
+            ok("1.0", "X: y"),
+        ];
         let peer = RawPeer::start(vec![closes.clone(), closes, keeps]);
         let options = with_proxy(&format!("http://{}", peer.addr()), &RequestOptions::default());
         for connections in [1, 2, 3, 3] {
@@ -209,11 +214,16 @@ fn proxy_connection_field_of_proxy_is_obeyed() {
 fn body_following_connect_response_is_never_cut() {
     // A body larger than one read, half of it in the segment of the CONNECT response: splicing must
     // not skip bytes read ahead.
-    let body = testkit::pattern::Pattern::new(7).slice(0, 400_000);
+    let body = testkit::byte_pattern::BytePattern::new(7).slice(0, 400_000);
     let mut answer = b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec();
     answer.extend_from_slice(&body);
     for driver in DRIVERS {
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(answer.clone()), Step::ReadHead, Step::Close]);
+        let peer = RawPeer::always(vec![
+            ScriptStep::ReadHead,
+            ScriptStep::Send(answer.clone()),
+            ScriptStep::ReadHead,
+            ScriptStep::Close,
+        ]);
         let options =
             adjusted(with_proxy(&format!("http://{}", peer.addr()), &RequestOptions::default()), |to| to.tunnel = true);
         let got = driver.get(&client(), "http://example.test/", &options);
@@ -231,10 +241,10 @@ fn bytes_after_connect_response_belong_to_tunnel() {
         // In one write with the CONNECT response, before the request: such bytes are not a
         // response.
         let early = RawPeer::always(vec![
-            Step::ReadHead,
-            Step::send(format!("{answer}{response}")),
-            Step::ReadHead,
-            Step::Close,
+            ScriptStep::ReadHead,
+            ScriptStep::send(format!("{answer}{response}")),
+            ScriptStep::ReadHead,
+            ScriptStep::Close,
         ]);
         let options = adjusted(with_proxy(&format!("http://{}", early.addr()), &RequestOptions::default()), |to| {
             to.tunnel = true
@@ -243,11 +253,11 @@ fn bytes_after_connect_response_belong_to_tunnel() {
         assert!(got.exit == 0 && got.body == b"hello" || got.exit != 0 && got.body.is_empty(), "{got:?}");
 
         let later = RawPeer::always(vec![
-            Step::ReadHead,
-            Step::send_bytewise(answer),
-            Step::ReadHead,
-            Step::send(response),
-            Step::Close,
+            ScriptStep::ReadHead,
+            ScriptStep::send_bytewise(answer),
+            ScriptStep::ReadHead,
+            ScriptStep::send(response),
+            ScriptStep::Close,
         ]);
         let options = adjusted(with_proxy(&format!("http://{}", later.addr()), &RequestOptions::default()), |to| {
             to.tunnel = true

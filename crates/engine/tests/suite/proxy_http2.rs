@@ -12,7 +12,7 @@ use haul_policy::proxy::Proxy;
 use testkit::frames::{
     Frame, FrameConnection, FramePeer, FrameRequest, data, frame, goaway, headers, rst, window_update,
 };
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 const OK: (&str, &str) = (":status", "200");
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -21,7 +21,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 fn proxy(
     serve: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
 ) -> (FramePeer, tempfile::TempDir) {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("ca"), identity.ca_pem()).unwrap();
     (FramePeer::start_tls(&identity, move |_, conn| serve(conn)), folder)

@@ -8,7 +8,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
 use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn every_socks_version_connects() {
@@ -101,10 +101,10 @@ fn truncated_and_hostile_socks_replies_are_errors() {
     for driver in DRIVERS {
         for cut in 0..reply.len() {
             let peer = RawPeer::always(vec![
-                Step::ReadBytes(3),
-                Step::send_bytewise(&reply[..cut]),
-                Step::HalfClose,
-                Step::ReadToEnd,
+                ScriptStep::ReadBytes(3),
+                ScriptStep::send_bytewise(&reply[..cut]),
+                ScriptStep::HalfClose,
+                ScriptStep::ReadToEnd,
             ]);
             let options = with_proxy(&format!("socks5h://{}", peer.addr()), &RequestOptions::default());
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Proxy, 97, "SOCKS");
@@ -117,7 +117,12 @@ fn truncated_and_hostile_socks_replies_are_errors() {
             b"\x05\x00\x05\x02",
             b"\x05\x00\x05\x00\x00\x09",
         ] {
-            let peer = RawPeer::always(vec![Step::ReadBytes(3), Step::send(bad), Step::HalfClose, Step::ReadToEnd]);
+            let peer = RawPeer::always(vec![
+                ScriptStep::ReadBytes(3),
+                ScriptStep::send(bad),
+                ScriptStep::HalfClose,
+                ScriptStep::ReadToEnd,
+            ]);
             let options = with_proxy(&format!("socks5h://{}", peer.addr()), &RequestOptions::default());
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Proxy, 97, "SOCKS");
         }

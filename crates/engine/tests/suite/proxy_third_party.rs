@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{DRIVERS, http2_origin, start_origin, trusting_ca, with_h2_alpn, with_proxy};
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 /// A running proxy, killed when dropped.
 struct ProxyProcess {
@@ -125,7 +125,7 @@ struct NghttpxFront {
 impl NghttpxFront {
     fn start(behind: u16) -> Option<NghttpxFront> {
         let folder = tempfile::tempdir().unwrap();
-        let identity = Identity::generate();
+        let identity = TestCertificates::generate();
         let pem = [("ca", identity.ca_pem().to_owned()), ("leaf", identity.chain_pem()), ("key", identity.key_pem())];
         for (name, pem) in pem {
             std::fs::write(folder.path().join(name), pem).unwrap();

@@ -4,8 +4,8 @@ use crate::common;
 
 use common::{DRIVERS, OK, assert_fails, following, get, start_origin};
 use haul::{ErrorKind, RequestOptions};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::raw::{RawPeer, Step};
 
 fn post(content: &str) -> RequestOptions {
     RequestOptions { method: "POST".into(), body: Some(content.as_bytes().into()), ..following() }
@@ -80,11 +80,11 @@ fn long_redirect_body_is_not_read() {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
             vec![
-                Step::ReadHead,
-                Step::send("HTTP/1.1 302 Found\r\nLocation: /2\r\nContent-Length: 900000000\r\n\r\n"),
-                Step::ReadToEnd,
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 302 Found\r\nLocation: /2\r\nContent-Length: 900000000\r\n\r\n"),
+                ScriptStep::ReadToEnd,
             ],
-            vec![Step::ReadHead, Step::send(OK)],
+            vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
         ]);
         assert_eq!(get(driver, &peer.url("/1"), &following()).ok(), b"ok", "{driver:?}");
         assert_eq!(peer.connections(), 2);

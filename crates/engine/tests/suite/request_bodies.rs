@@ -12,8 +12,8 @@ use common::{DRIVERS, OK, following, start_origin, trusting_ca};
 use haul::body::upload::{BodyPiece, RequestBody};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
-use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, MultipartLayout, NameEscape};
-use testkit::raw::{RawPeer, Step};
+use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn sending(method: &str, body: impl Into<RequestBody>) -> RequestOptions {
     RequestOptions { method: method.into(), body: Some(body.into()), ..following() }
@@ -76,7 +76,7 @@ fn multipart_body_has_its_announced_length() {
     fs::write(&path, "the file").unwrap();
     let source = FormPartContent::Source { index: 0, length: Some(8) };
     let parts = [FormPart::field("who", "me"), FormPart::file("what", "a.txt", source)];
-    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([3; 16]), NameEscape::Percent).unwrap();
+    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([3; 16]), FormNameEscape::Percent).unwrap();
     for driver in DRIVERS {
         let body = RequestBody::multipart(&layout, &[BodyPiece::file(&path).unwrap()]).unwrap();
         let mut options = sending("POST", body);
@@ -96,16 +96,16 @@ fn one_shot_reader_is_not_sent_again() {
     for driver in DRIVERS {
         let redirect = "HTTP/1.1 307 Go\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n";
         let peer = RawPeer::start(vec![vec![
-            Step::ReadHead,
-            Step::send("HTTP/1.1 100 Continue\r\n\r\n"),
-            Step::ReadBytes(13),
-            Step::send(redirect),
+            ScriptStep::ReadHead,
+            ScriptStep::send("HTTP/1.1 100 Continue\r\n\r\n"),
+            ScriptStep::ReadBytes(13),
+            ScriptStep::send(redirect),
         ]]);
         let options = sending("PUT", RequestBody::reader(&b"abc"[..]));
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Rewind), 65), "{driver:?} {}", got.message);
         // The same options again: the reader is consumed now, which is not an empty body.
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(OK)]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(OK)]);
         assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).exit, 65, "{driver:?}");
     }
 }
@@ -119,7 +119,7 @@ fn file_shrinking_during_upload_is_a_read_error() {
             fs::write(&path, vec![b'x'; before]).unwrap();
             let options = sending("PUT", RequestBody::file(&path).unwrap());
             fs::write(&path, vec![b'x'; after]).unwrap();
-            let peer = RawPeer::always(vec![Step::ReadToEnd]);
+            let peer = RawPeer::always(vec![ScriptStep::ReadToEnd]);
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
             assert_eq!((got.kind, got.exit), (Some(ErrorKind::Read), 26), "{driver:?} {before} {}", got.message);
             assert!(got.message.contains("shorter"), "{}", got.message);
@@ -134,8 +134,8 @@ fn large_body_is_announced_with_expect_100_continue() {
     for driver in DRIVERS {
         let refused = "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
         let peer = RawPeer::start(vec![
-            vec![Step::ReadHead, Step::send(refused), Step::ReadToEnd],
-            vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close],
+            vec![ScriptStep::ReadHead, ScriptStep::send(refused), ScriptStep::ReadToEnd],
+            vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(SIZE), ScriptStep::send(OK), ScriptStep::Close],
         ]);
         let options = sending("POST", vec![b'x'; SIZE]);
         assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
@@ -145,7 +145,12 @@ fn large_body_is_announced_with_expect_100_continue() {
 
         // A silent server gets the body after the timeout, or at once if it is not asked.
         for (wait, is_asked) in [(Duration::from_millis(20), true), (Duration::ZERO, false)] {
-            let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close]]);
+            let peer = RawPeer::start(vec![vec![
+                ScriptStep::ReadHead,
+                ScriptStep::ReadBytes(SIZE),
+                ScriptStep::send(OK),
+                ScriptStep::Close,
+            ]]);
             let options = RequestOptions { expect_timeout: wait, ..options.clone() };
             assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?} {wait:?}");
             assert_eq!(peer.received(0).windows(7).take(500).any(|w| w == b"Expect:"), is_asked);
@@ -160,9 +165,15 @@ fn challenge_with_unread_body_gets_new_connection() {
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
     for driver in DRIVERS {
         for len in [100_000, 900_000] {
-            let unread =
-                vec![Step::ReadHead, Step::send(format!("{challenge}Content-Length: 0\r\n\r\n")), Step::Await(1)];
-            let peer = RawPeer::start(vec![unread, vec![Step::ReadHead, Step::ReadBytes(len), Step::send(OK)]]);
+            let unread = vec![
+                ScriptStep::ReadHead,
+                ScriptStep::send(format!("{challenge}Content-Length: 0\r\n\r\n")),
+                ScriptStep::Await(1),
+            ];
+            let peer = RawPeer::start(vec![
+                unread,
+                vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(len), ScriptStep::send(OK)],
+            ]);
             let user = Credentials::new("me", "secret").unwrap();
             let auth = AuthOptions { allowed: AllowedAuthSchemes::DIGEST, ..AuthOptions::user(user) };
             let options = RequestOptions { auth, ..sending("PUT", vec![b'x'; len]) };
@@ -179,7 +190,8 @@ fn challenge_with_unread_body_gets_new_connection() {
 fn refused_small_reader_body_keeps_the_connection() {
     let refused = "HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n";
     let content = b"5\r\nhello\r\n0\r\n\r\n";
-    let exchange = |answer: &str| [Step::ReadHead, Step::ReadBytes(content.len()), Step::send(answer)];
+    let exchange =
+        |answer: &str| [ScriptStep::ReadHead, ScriptStep::ReadBytes(content.len()), ScriptStep::send(answer)];
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![[exchange(refused), exchange(OK)].concat()]);
         let client = Client::new();
@@ -195,7 +207,7 @@ fn refused_small_reader_body_keeps_the_connection() {
 #[test]
 fn ntlm_legs_with_large_bodies_share_one_connection() {
     const MUCH: usize = 200_000;
-    let exchange = |answer: &str| [Step::ReadHead, Step::ReadBytes(MUCH), Step::send(answer)];
+    let exchange = |answer: &str| [ScriptStep::ReadHead, ScriptStep::ReadBytes(MUCH), ScriptStep::send(answer)];
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: NTLM abc\r\nContent-Length: 0\r\n\r\n";
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![[exchange(challenge), exchange(OK)].concat()]);
@@ -220,7 +232,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
         ..AuthOptions::user(Credentials::new("me", "secret").unwrap())
     };
     for driver in DRIVERS {
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(challenge), Step::ReadToEnd]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(challenge), ScriptStep::ReadToEnd]);
         let unknown = || RequestBody::reader(&b"abc"[..]);
         let options = RequestOptions { auth: digest(), ..sending("PUT", unknown()) };
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
@@ -236,8 +248,12 @@ fn chunked_body_is_not_sent_to_http10_server() {
         // A known length permits the upload, and so does an explicit `Transfer-Encoding: chunked`.
         for (field, value, size) in [("Content-Length", "3", 3), ("Transfer-Encoding", "chunked", 13)] {
             let peer = RawPeer::start(vec![
-                vec![Step::ReadHead, Step::send(challenge.replace("keep-alive", "close")), Step::Close],
-                vec![Step::ReadHead, Step::ReadBytes(size), Step::send(OK), Step::Close],
+                vec![
+                    ScriptStep::ReadHead,
+                    ScriptStep::send(challenge.replace("keep-alive", "close")),
+                    ScriptStep::Close,
+                ],
+                vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(size), ScriptStep::send(OK), ScriptStep::Close],
             ]);
             let expect_timeout = Duration::ZERO;
             let mut options = RequestOptions { auth: digest(), expect_timeout, ..sending("PUT", unknown()) };
@@ -246,14 +262,19 @@ fn chunked_body_is_not_sent_to_http10_server() {
         }
 
         // The version of one origin does not apply to another.
-        let other = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(13), Step::send(OK), Step::Close]]);
+        let other = RawPeer::start(vec![vec![
+            ScriptStep::ReadHead,
+            ScriptStep::ReadBytes(13),
+            ScriptStep::send(OK),
+            ScriptStep::Close,
+        ]]);
         let redirect = format!("HTTP/1.0 307 Go\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", other.url("/"));
         for (to, exit) in [(redirect.clone(), 65), (redirect.replace(&other.url("/"), "/x"), 25)] {
             let peer = RawPeer::always(vec![
-                Step::ReadHead,
-                Step::send("HTTP/1.1 100 Continue\r\n\r\n"),
-                Step::ReadBytes(13),
-                Step::send(to),
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 100 Continue\r\n\r\n"),
+                ScriptStep::ReadBytes(13),
+                ScriptStep::send(to),
             ]);
             let got = driver.get(&Client::new(), &peer.url("/"), &sending("PUT", unknown()));
             assert_eq!(got.exit, exit, "{driver:?} {}", got.message);
@@ -293,11 +314,11 @@ fn sending_and_receiving_large_bodies_do_not_deadlock() {
     for driver in DRIVERS {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n");
         let script = vec![
-            Step::ReadHead,
-            Step::send(head),
-            Step::SendRepeatedly(piece.clone(), times),
-            Step::ReadBytes(SIZE),
-            Step::Close,
+            ScriptStep::ReadHead,
+            ScriptStep::send(head),
+            ScriptStep::SendRepeatedly(piece.clone(), times),
+            ScriptStep::ReadBytes(SIZE),
+            ScriptStep::Close,
         ];
         let peer = RawPeer::start(vec![script]);
         let body: Arc<[u8]> = vec![b'y'; SIZE].into();

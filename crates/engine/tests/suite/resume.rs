@@ -3,13 +3,13 @@
 use crate::common;
 use crate::support::ranges;
 
-use common::{DRIVERS, Driver, assert_same, retrying};
+use common::{DRIVERS, DriverKind, assert_same, retrying};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, ContentChange, FaultPlan, FaultyOrigin, WrongContentRange};
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn after(bytes: u64) -> BodyBreak {
     BodyBreak { how: BreakKind::Close, place: BreakOffset::After(bytes), times: None }
@@ -188,18 +188,18 @@ fn resume_from_delivers_the_rest() {
 /// last byte reveals the length.
 #[test]
 fn status_416_without_length_probes_the_last_byte() {
-    let refused = Step::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
+    let refused = ScriptStep::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
     let whole = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-9/10\r\nContent-Length: 1\r\n\r\n9";
     let longer = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-10/11\r\nContent-Length: 2\r\n\r\n9a";
     let other = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
     for (answer, code) in [
-        (Step::send(whole), 0),
-        (Step::send(longer), 36),
-        (Step::send(other), 33),
-        (Step::send("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"), 22),
+        (ScriptStep::send(whole), 0),
+        (ScriptStep::send(longer), 36),
+        (ScriptStep::send(other), 33),
+        (ScriptStep::send("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"), 22),
         (refused.clone(), 33),
     ] {
-        let peer = RawPeer::start(vec![vec![Step::ReadHead, refused.clone(), Step::ReadHead, answer]]);
+        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, refused.clone(), ScriptStep::ReadHead, answer]]);
         let options = RequestOptions { resume_from: Some(10), fail: true, ..RequestOptions::default() };
         let sink = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &peer.url("/"), &options, sink.clone());
@@ -214,7 +214,7 @@ fn status_416_without_length_probes_the_last_byte() {
 fn redirecting(to: &[String]) -> RawPeer {
     let script = |to: &String| {
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        vec![Step::ReadHead, Step::send(reply)]
+        vec![ScriptStep::ReadHead, ScriptStep::send(reply)]
     };
     RawPeer::start(to.iter().map(script).collect())
 }
@@ -226,24 +226,24 @@ fn following(retries: u32) -> RequestOptions {
 }
 
 /// Returns a response that announces ten bytes and sends `body`.
-fn ten(status: &str, fields: &str, body: &str) -> Step {
-    Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
+fn ten(status: &str, fields: &str, body: &str) -> ScriptStep {
+    ScriptStep::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
 }
 
 #[test]
 fn retry_starts_at_the_first_url() {
-    let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     for driver in DRIVERS {
         let cut = ten("200 OK", "", "01234");
         // Bytes in the output cannot be withdrawn.
-        let faults = if driver == Driver::Blocking {
-            vec![busy.clone(), Step::Close, cut]
+        let faults = if driver == DriverKind::Blocking {
+            vec![busy.clone(), ScriptStep::Close, cut]
         } else {
-            vec![busy.clone(), Step::Close]
+            vec![busy.clone(), ScriptStep::Close]
         };
         for fault in faults {
-            let bad = RawPeer::always(vec![Step::ReadHead, fault]);
-            let good = RawPeer::always(vec![Step::ReadHead, ten("200 OK", "", "0123456789")]);
+            let bad = RawPeer::always(vec![ScriptStep::ReadHead, fault]);
+            let good = RawPeer::always(vec![ScriptStep::ReadHead, ten("200 OK", "", "0123456789")]);
             let first = redirecting(&[bad.url("/f"), good.url("/f")]);
             let options = RequestOptions { fail: true, ..following(1) };
             let got = driver.get(&Client::new(), &first.url("/get"), &options);
@@ -256,10 +256,10 @@ fn retry_starts_at_the_first_url() {
 #[test]
 fn resume_after_redirect_keeps_its_range() {
     for driver in DRIVERS {
-        let once = RawPeer::start(vec![vec![Step::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
+        let once = RawPeer::start(vec![vec![ScriptStep::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
         let fields = "ETag: \"v\"\r\nContent-Range: bytes 5-9/10\r\n";
         let part = format!("HTTP/1.1 206 Partial Content\r\n{fields}Content-Length: 5\r\n\r\n56789");
-        let other = RawPeer::start(vec![vec![Step::ReadHead, Step::send(part)]]);
+        let other = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(part)]]);
         let first = redirecting(&[once.url("/signed/1"), other.url("/signed/2")]);
         let got = driver.get(&Client::new(), &first.url("/asset"), &following(1));
         assert_eq!(got.ok(), b"0123456789", "{driver:?}");
@@ -273,13 +273,18 @@ fn resume_after_redirect_keeps_its_range() {
 #[test]
 fn retry_after_303_stays_at_its_target() {
     for driver in DRIVERS {
-        let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
-        let target = RawPeer::start(vec![vec![Step::ReadHead, busy, Step::ReadHead, ten("200 OK", "", "0123456789")]]);
+        let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+        let target = RawPeer::start(vec![vec![
+            ScriptStep::ReadHead,
+            busy,
+            ScriptStep::ReadHead,
+            ten("200 OK", "", "0123456789"),
+        ]]);
         let reply = format!(
             "HTTP/1.1 303 See Other\r\nLocation: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
             target.url("/done")
         );
-        let first = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+        let first = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let options = RequestOptions { method: "POST".into(), body: Some("x".into()), fail: true, ..following(1) };
         assert_eq!(driver.get(&Client::new(), &first.url("/"), &options).ok(), b"0123456789", "{driver:?}");
         assert_eq!(first.connections(), 1, "{driver:?}: what was posted is not posted again");
@@ -289,7 +294,7 @@ fn retry_after_303_stays_at_its_target() {
 #[test]
 fn restarts_count_as_retries() {
     let script = |node: usize, sent: usize| {
-        vec![Step::ReadHead, ten("200 OK", &format!("ETag: \"node{node}\"\r\n"), &"0123456789"[..sent])]
+        vec![ScriptStep::ReadHead, ten("200 OK", &format!("ETag: \"node{node}\"\r\n"), &"0123456789"[..sent])]
     };
     for (retries, code) in [(3, 0), (2, 18)] {
         let peer = RawPeer::start((0..4).map(|node| script(node, if node < 3 { 5 } else { 10 })).collect());
@@ -302,7 +307,7 @@ fn restarts_count_as_retries() {
     // Discarded bytes are no progress: a server whose content always changes exhausts the retries.
     let script = |node: usize| {
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"node{node}\"\r\nContent-Length: 600000\r\n\r\n");
-        vec![Step::ReadHead, Step::send(head), Step::Send(vec![b'x'; 400_000])]
+        vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(vec![b'x'; 400_000])]
     };
     let peer = RawPeer::start((0..12).map(script).collect());
     let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(3), common::BufferSink::default());

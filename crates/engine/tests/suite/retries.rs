@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, get, retrying, start_origin, with_time_limit};
+use common::{DRIVERS, DriverKind, FetchOutcome, OK, assert_fails, get, retrying, start_origin, with_time_limit};
 use haul::body::delivery::BodyDelivery;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::memory::MemorySink;
@@ -17,7 +17,7 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_proto::h1::{H1Config, H1Event, H1Machine};
 use haul_proto::time::Timestamp;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
 fn transient_statuses_are_retried() {
@@ -50,17 +50,17 @@ fn retry_after_delay_is_honoured_and_capped() {
         capped.retry.cap = Duration::from_millis(1);
         for seconds in ["3600", "18446744073709551615", "99999999999999999999999"] {
             let peer = RawPeer::start(vec![vec![
-                Step::ReadHead,
-                Step::send(format!("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: {seconds}\r\n\r\n")),
-                Step::ReadHead,
-                Step::send(OK),
+                ScriptStep::ReadHead,
+                ScriptStep::send(format!("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: {seconds}\r\n\r\n")),
+                ScriptStep::ReadHead,
+                ScriptStep::send(OK),
             ]]);
             assert_eq!(get(driver, &peer.url("/"), &capped).ok(), b"ok", "{driver:?} {seconds}");
         }
         // Without retries the field has no effect.
         let peer = RawPeer::start(vec![vec![
-            Step::ReadHead,
-            Step::send("HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nRetry-After: 18446744073709551615\r\n\r\n"),
+            ScriptStep::ReadHead,
+            ScriptStep::send("HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nRetry-After: 18446744073709551615\r\n\r\n"),
         ]]);
         assert_eq!(get(driver, &peer.url("/"), &RequestOptions::default()).status, 429, "{driver:?}");
     }
@@ -72,8 +72,8 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
         for (method, expected) in [("GET", 0), ("POST", 52)] {
             let peer = RawPeer::start(vec![
                 // The server reads the second request and closes.
-                vec![Step::ReadHead, Step::send(OK), Step::ReadHead, Step::Close],
-                vec![Step::ReadHead, Step::send(OK)],
+                vec![ScriptStep::ReadHead, ScriptStep::send(OK), ScriptStep::ReadHead, ScriptStep::Close],
+                vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
             ]);
             let client = Client::new();
             assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok");
@@ -84,8 +84,14 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
         }
         // `any_method` permits resending a POST.
         let peer = RawPeer::start(vec![
-            vec![Step::ReadHead, Step::send(OK), Step::ReadHead, Step::ReadBytes(3), Step::Close],
-            vec![Step::ReadHead, Step::ReadBytes(3), Step::send(OK)],
+            vec![
+                ScriptStep::ReadHead,
+                ScriptStep::send(OK),
+                ScriptStep::ReadHead,
+                ScriptStep::ReadBytes(3),
+                ScriptStep::Close,
+            ],
+            vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(3), ScriptStep::send(OK)],
         ]);
         let client = Client::new();
         assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok");
@@ -95,7 +101,7 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
         assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
         assert!(peer.received(1).ends_with(b"a=1"), "{driver:?}");
         // A new connection that fails like this is not replaced.
-        let peer = RawPeer::always(vec![Step::ReadHead, Step::Close]);
+        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Close]);
         assert_eq!(get(driver, &peer.url("/"), &RequestOptions::default()).exit, 52, "{driver:?}");
         assert_eq!(peer.connections(), 1, "{driver:?}");
     }
@@ -105,14 +111,18 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
 fn broken_response_is_retried_when_retries_are_set() {
     for driver in DRIVERS {
         let broken = [
-            vec![Step::ReadHead, Step::Reset],
-            vec![Step::ReadHead, Step::Close],
-            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"), Step::Close],
-            vec![Step::ReadHead, Step::send("HTTP/1.1 20"), Step::Close],
+            vec![ScriptStep::ReadHead, ScriptStep::Reset],
+            vec![ScriptStep::ReadHead, ScriptStep::Close],
+            vec![
+                ScriptStep::ReadHead,
+                ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
+                ScriptStep::Close,
+            ],
+            vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 20"), ScriptStep::Close],
         ];
         for script in broken {
-            let peer = RawPeer::start(vec![script.clone(), vec![Step::ReadHead, Step::send(OK)]]);
-            let got = if driver == Driver::Blocking {
+            let peer = RawPeer::start(vec![script.clone(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
+            let got = if driver == DriverKind::Blocking {
                 get(driver, &peer.url("/"), &retrying(1))
             } else {
                 fetch_behind_a_slow_url(&peer.url("/"), &retrying(1))
@@ -127,19 +137,22 @@ fn broken_response_is_retried_when_retries_are_set() {
 #[test]
 fn body_that_always_breaks_off_exhausts_retries() {
     let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();
-    let broken = vec![Step::ReadHead, Step::Send(half), Step::Close];
-    let whole = vec![Step::ReadHead, Step::send(OK)];
+    let broken = vec![ScriptStep::ReadHead, ScriptStep::Send(half), ScriptStep::Close];
+    let whole = vec![ScriptStep::ReadHead, ScriptStep::send(OK)];
     let peer = RawPeer::start(vec![broken.clone(), broken.clone(), broken, whole]);
     // The sink of this test can restart.
-    let got = get(Driver::Blocking, &peer.url("/"), &retrying(2));
+    let got = get(DriverKind::Blocking, &peer.url("/"), &retrying(2));
     assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
 }
 
 /// Fetches a URL as the second of a fleet: the body of the first URL streams to the output, while
 /// that of the second can restart.
 fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome {
-    let slow =
-        RawPeer::start(vec![vec![Step::ReadHead, Step::Await(1), Step::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
+    let slow = RawPeer::start(vec![vec![
+        ScriptStep::ReadHead,
+        ScriptStep::Await(1),
+        ScriptStep::send("HTTP/1.1 204 No Content\r\n\r\n"),
+    ]]);
     let (urls, url) = ([slow.url("/"), url.to_owned()], url.to_owned());
     let (done, is_done) = channel();
     let client = Client::new();
@@ -183,7 +196,11 @@ impl haul::fleet::TransferReporter for NotifyingReport {
 
 #[test]
 fn delivered_output_is_not_fetched_again() {
-    let script = vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"), Step::Close];
+    let script = vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
+        ScriptStep::Close,
+    ];
     let peer = RawPeer::always(script.clone());
     let (mut reader, writer) = std::io::pipe().unwrap();
     let (url, options) = (peer.url("/"), Arc::new(retrying(3)));
@@ -198,14 +215,17 @@ fn delivered_output_is_not_fetched_again() {
 
     // The first URL of a fleet streams as well.
     let peer = RawPeer::always(script);
-    let got = get(Driver::Reactor, &peer.url("/"), &retrying(3));
+    let got = get(DriverKind::Reactor, &peer.url("/"), &retrying(3));
     assert_eq!((got.exit, &got.body[..], peer.connections()), (18, &b"wrong"[..], 1));
 }
 
 #[test]
 fn timeout_is_retried_when_retries_are_set() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadToEnd], vec![Step::ReadHead, Step::send(OK)]]);
+        let peer = RawPeer::start(vec![
+            vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd],
+            vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
+        ]);
         let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..retrying(1) };
         assert_eq!(get(driver, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
     }
@@ -222,12 +242,12 @@ fn protocol_violation_is_not_retried() {
             ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", 4, ErrorKind::PartialBody),
             ("HTTP/1.1 200 OK\r\nContent-", 4, ErrorKind::Receive),
         ] {
-            let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::Close]);
+            let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close]);
             // The reactor's output could not restart.
             let got = match driver {
-                Driver::Blocking => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),
-                Driver::Reactor if kind == ErrorKind::PartialBody => continue,
-                Driver::Reactor => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),
+                DriverKind::Blocking => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),
+                DriverKind::Reactor if kind == ErrorKind::PartialBody => continue,
+                DriverKind::Reactor => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),
             };
             assert_eq!((got.kind, peer.connections()), (Some(kind), asked), "{driver:?} {reply:?} {}", got.message);
         }

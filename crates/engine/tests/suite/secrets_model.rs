@@ -6,12 +6,12 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{DRIVERS, following, one_thread, run};
+use haul::extraction::ExtractPattern;
 use haul::fleet::FleetStage;
-use haul::pipeline::ExtractPattern;
 use haul::state::auth::{AuthOptions, NetrcText};
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, RequestOptions, Target};
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
 use testkit::origin::{LoggedRequest, Origin};
 use testkit::rng::Rng;
 
@@ -21,14 +21,14 @@ const CHAINS: u64 = 400;
 const SECRETS: [&str; 5] = ["authorization", "userinfo", "cookie", "field", "own-authorization"];
 
 /// The origins. Each serves http and https, which are two origins.
-struct SecretOrigins {
+struct HttpAndHttpsOrigins {
     origins: Vec<Origin>,
 }
 
 /// The number of a server, and whether the origin is its TLS port.
 type OriginId = (usize, bool);
 
-impl SecretOrigins {
+impl HttpAndHttpsOrigins {
     fn new() -> Self {
         Self { origins: (0..3).map(|_| Origin::builder().start().unwrap()).collect() }
     }
@@ -99,7 +99,7 @@ fn carries(request: &LoggedRequest, mark: &str) -> bool {
     everywhere.contains(mark) || everywhere.contains(coded.trim_start_matches("Basic "))
 }
 
-fn options_for(world: &SecretOrigins) -> (RequestOptions, tempfile::NamedTempFile) {
+fn options_for(world: &HttpAndHttpsOrigins) -> (RequestOptions, tempfile::NamedTempFile) {
     let all: String = world.origins.iter().map(Origin::ca_pem).collect();
     let (trusting, file) = common::trusting_ca(&all);
     (RequestOptions { tls: trusting.tls, ..following() }, file)
@@ -107,7 +107,7 @@ fn options_for(world: &SecretOrigins) -> (RequestOptions, tempfile::NamedTempFil
 
 #[test]
 fn secret_stays_with_the_first_origin() {
-    let world = SecretOrigins::new();
+    let world = HttpAndHttpsOrigins::new();
     let (base, _ca) = options_for(&world);
     let clients = DRIVERS.map(|_| Client::new());
     let (mut strangers, mut returns) = (0, 0);
@@ -147,7 +147,7 @@ fn secret_stays_with_the_first_origin() {
 #[test]
 fn shared_connection_carries_no_earlier_secret() {
     // Requests with and without a secret share connections: a secret belongs to its request only.
-    let world = SecretOrigins::new();
+    let world = HttpAndHttpsOrigins::new();
     let (base, _ca) = options_for(&world);
     let client = Client::new();
     for seed in 0..60 {
@@ -166,7 +166,7 @@ fn shared_connection_carries_no_earlier_secret() {
 
 #[test]
 fn custom_host_field_stays_with_first_origin() {
-    let world = SecretOrigins::new();
+    let world = HttpAndHttpsOrigins::new();
     let (mut options, _ca) = options_for(&world);
     options.fields.push(("Host".into(), b"virtual.test".to_vec()));
     for driver in DRIVERS {
@@ -181,7 +181,7 @@ fn custom_host_field_stays_with_first_origin() {
 
 #[test]
 fn links_of_pages_get_no_secret() {
-    let world = SecretOrigins::new();
+    let world = HttpAndHttpsOrigins::new();
     let (base, _ca) = options_for(&world);
     let mut strangers = 0;
     for seed in 0..CHAINS / 4 {
@@ -255,7 +255,7 @@ fn mark_of(tls: bool) -> &'static str {
 
 #[test]
 fn cookies_and_netrc_go_only_to_their_hosts() {
-    let world = SecretOrigins::new();
+    let world = HttpAndHttpsOrigins::new();
     let (base, _ca) = options_for(&world);
     let clients = DRIVERS.map(|_| Client::new());
     let (mut withheld, mut moved) = (0, 0);

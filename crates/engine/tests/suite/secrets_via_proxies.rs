@@ -17,9 +17,9 @@ use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::ProxyEnvironment;
 use proxy::{TestProxy, TestProxyBehavior};
-use testkit::identity::Identity;
 use testkit::origin::{LoggedRequest, Origin};
 use testkit::rng::Rng;
+use testkit::test_certificates::TestCertificates;
 
 const SEQUENCES: u64 = 1_280;
 
@@ -56,7 +56,7 @@ struct OriginsAndProxies {
 impl OriginsAndProxies {
     fn new() -> OriginsAndProxies {
         let origins: Vec<_> = (0..3).map(|_| http2_origin(100)).collect();
-        let identity = Identity::generate();
+        let identity = TestCertificates::generate();
         let start = |login, tls| {
             TestProxy::start(TestProxyBehavior { login: Some(login), tls, ..TestProxyBehavior::default() })
         };

@@ -20,9 +20,9 @@ use haul::{Client, Error, RequestBuilder, RequestOptions};
 use route::{RequiredProxyAuth, RouteKind, SessionRoute};
 use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
 use seeds::{each, one_of};
+use testkit::byte_pattern::{self, BytePattern};
 use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, FaultPlan, FaultyOrigin};
 use testkit::origin::Origin;
-use testkit::pattern::{self, Pattern};
 use testkit::rng::Rng;
 
 /// A request to [`ScriptedServer`].
@@ -239,7 +239,7 @@ impl SessionRequest for Http2Request {
     fn request(&self, client: &Client) -> RequestBuilder {
         match self.asks {
             RequestedBody::Content(..) => client.get(&self.url),
-            RequestedBody::Echo(number, sends) => sends.put(client.put(&self.url), pattern::text(number, sends.0)),
+            RequestedBody::Echo(number, sends) => sends.put(client.put(&self.url), byte_pattern::text(number, sends.0)),
         }
     }
 
@@ -250,11 +250,11 @@ impl SessionRequest for Http2Request {
             Err(error) => panic!("{} {:?}: {error} ({})", self.url, self.way, error.exit_code()),
         };
         let expected = match self.asks {
-            RequestedBody::Content(seed, size) => Pattern::new(seed).slice(0, size),
+            RequestedBody::Content(seed, size) => BytePattern::new(seed).slice(0, size),
             RequestedBody::Echo(number, sends) if got.is_whole => {
                 let echo: serde_json::Value = serde_json::from_slice(&got.body).expect("JSON");
                 assert_eq!(echo["body_len"], sends.0);
-                assert!(echo["body"].as_str().unwrap().as_bytes() == pattern::text(number, sends.0));
+                assert!(echo["body"].as_str().unwrap().as_bytes() == byte_pattern::text(number, sends.0));
                 return;
             }
             RequestedBody::Echo(..) => return,

@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::thread;
 
-use common::{Driver, assert_same, one_thread, single_stage, trusting_ca, with_time_limit};
+use common::{DriverKind, assert_same, one_thread, single_stage, trusting_ca, with_time_limit};
 use haul::fleet::{BodyDestination, Fleet, FleetItem};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::file::{FileOptions, FileSink};
@@ -18,8 +18,8 @@ use haul::{Client, RequestOptions};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, mknodat};
 use splice::{MIB, body, fetch, fetch_with_marks, head, head_then_body, pipe_read_by, read_all, waiting_output};
 use tempfile::TempDir;
-use testkit::identity::Identity;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::test_certificates::TestCertificates;
 
 const SIZES: [usize; 9] =
     [64 << 10, (64 << 10) + 1, (128 << 10) - 1, 511 << 10, MIB - 1, MIB + 1, 2 * MIB, 5 * MIB + 3, 20 * MIB];
@@ -53,7 +53,12 @@ fn bytes_received_with_head_precede_spliced_body() {
     let len = 3 * MIB;
     let mut bytes = format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n").into_bytes();
     bytes.extend(&body(len)[..10_000]);
-    let script = vec![Step::ReadHead, Step::Send(bytes), Step::Await(1), Step::Send(body(len)[10_000..].to_vec())];
+    let script = vec![
+        ScriptStep::ReadHead,
+        ScriptStep::Send(bytes),
+        ScriptStep::Await(1),
+        ScriptStep::Send(body(len)[10_000..].to_vec()),
+    ];
     let peer = Arc::new(RawPeer::start(vec![script]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
@@ -161,7 +166,12 @@ fn connection_is_reused_after_a_spliced_body() {
     let (client, big) = (Client::new(), 20 * MIB);
     let mut script = vec![];
     for (turn, len) in [big, 10, big].into_iter().enumerate() {
-        script.extend([Step::ReadHead, head(len), Step::Await(turn as u64 + 1), Step::Send(body(len))]);
+        script.extend([
+            ScriptStep::ReadHead,
+            head(len),
+            ScriptStep::Await(turn as u64 + 1),
+            ScriptStep::Send(body(len)),
+        ]);
     }
     let peer = Arc::new(RawPeer::start(vec![script]));
     for len in [big, 10, big] {
@@ -182,7 +192,7 @@ fn chunked_body_is_copied_not_spliced() {
         chunked.extend_from_slice(b"\r\n");
     }
     chunked.extend_from_slice(b"0\r\n\r\n");
-    let peer = Arc::new(RawPeer::start(vec![vec![Step::ReadHead, Step::Send(chunked)]]));
+    let peer = Arc::new(RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Send(chunked)]]));
     let (writer, reading) = pipe_read_by(read_all);
     fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_copied(len);
     assert_same(&reading.join().unwrap(), &body(len));
@@ -190,11 +200,11 @@ fn chunked_body_is_copied_not_spliced() {
 
 #[test]
 fn decoded_body_is_copied_not_spliced() {
-    let text = testkit::pattern::text(3, 4 * MIB);
-    let coded = testkit::coding::ContentCoding::Gzip.encode(&text);
+    let text = testkit::byte_pattern::text(3, 4 * MIB);
+    let coded = testkit::content_coding::ContentCoding::Gzip.encode(&text);
     assert!(coded.len() > 100_000);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", coded.len());
-    let script = vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::Send(coded)];
+    let script = vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Await(1), ScriptStep::Send(coded)];
     let peer = Arc::new(RawPeer::start(vec![script]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &RequestOptions { decode: true, ..options() });
@@ -206,7 +216,7 @@ fn decoded_body_is_copied_not_spliced() {
 fn fleet_splices_bodies_to_files_and_devices() {
     let dir = TempDir::new().unwrap();
     let lens = [20 * MIB, 70_000, 1, 3 * MIB + 5, MIB];
-    let script = |len| vec![Step::ReadHead, head(len), Step::Send(body(len))];
+    let script = |len| vec![ScriptStep::ReadHead, head(len), ScriptStep::Send(body(len))];
     let peers: Vec<_> = lens.iter().map(|&len| RawPeer::start(vec![script(len)])).collect();
     let items: Vec<_> = peers
         .iter()
@@ -239,17 +249,17 @@ fn fleet_splices_bodies_to_files_and_devices() {
 
 /// Returns a script that sends fast at first, then one byte, and the rest only after that byte has
 /// been received.
-fn pausing_script(first: usize, rest: usize) -> Vec<Step> {
+fn pausing_script(first: usize, rest: usize) -> Vec<ScriptStep> {
     let all = body(first + 1 + rest);
     vec![
-        Step::ReadHead,
+        ScriptStep::ReadHead,
         head(all.len()),
-        Step::Send(all[..first].to_vec()),
-        Step::Await(2),
-        Step::Send(all[first..=first].to_vec()),
-        Step::Await(3),
-        Step::Send(all[first + 1..].to_vec()),
-        Step::ReadToEnd,
+        ScriptStep::Send(all[..first].to_vec()),
+        ScriptStep::Await(2),
+        ScriptStep::Send(all[first..=first].to_vec()),
+        ScriptStep::Await(3),
+        ScriptStep::Send(all[first + 1..].to_vec()),
+        ScriptStep::ReadToEnd,
     ]
 }
 
@@ -271,10 +281,10 @@ fn slow_body_is_delivered_without_delay() {
 
 #[test]
 fn slow_tls_body_is_delivered_without_delay() {
-    let identity = Identity::generate();
+    let identity = TestCertificates::generate();
     let (options, _file) = trusting_ca(identity.ca_pem());
     let peer = Arc::new(RawPeer::start_tls(vec![pausing_script(FIRST, REST)], &identity, &[]));
-    let (sink, counts) = splice::WatchedSink::new(MemorySink::default(), &peer, &[FIRST, FIRST + 1]);
+    let (sink, counts) = splice::CountingSink::new(MemorySink::default(), &peer, &[FIRST, FIRST + 1]);
     let url = format!("https://localhost:{}/", peer.addr().port());
     let outcome = with_time_limit("the transfer", move || {
         Client::new().fetch(haul::Target::parse(&url).unwrap(), Arc::new(options), Box::new(sink))
@@ -311,9 +321,14 @@ fn fleet_delivers_a_slow_body_without_delay() {
 
 #[test]
 fn both_drivers_receive_large_bodies_whole() {
-    for driver in [Driver::Blocking, Driver::Reactor] {
+    for driver in [DriverKind::Blocking, DriverKind::Reactor] {
         let len = 9 * MIB;
-        let peer = RawPeer::start(vec![vec![Step::ReadHead, head(len), Step::Send(body(len)), Step::ReadToEnd]]);
+        let peer = RawPeer::start(vec![vec![
+            ScriptStep::ReadHead,
+            head(len),
+            ScriptStep::Send(body(len)),
+            ScriptStep::ReadToEnd,
+        ]]);
         assert_same(driver.get(&Client::new(), &peer.url("/"), &options()).ok(), &body(len));
     }
 }

@@ -12,11 +12,11 @@ use haul::sink::file::FileSink;
 use haul::{Client, ErrorKind, RequestOptions};
 use splice::{MIB, body, fetch, head, head_then_body, pipe_read_by, read_all, waiting_output};
 use tempfile::TempDir;
-use testkit::raw::{RawPeer, Script, Step};
+use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
 
 /// Returns a response that announces 3 MiB, sends `sent` bytes and then does `end`.
-fn broken_off(sent: usize, end: Step) -> Script {
-    vec![Step::ReadHead, head(3 * MIB), Step::Await(1), Step::Send(body(sent)), end]
+fn broken_off(sent: usize, end: ScriptStep) -> PeerScript {
+    vec![ScriptStep::ReadHead, head(3 * MIB), ScriptStep::Await(1), ScriptStep::Send(body(sent)), end]
 }
 
 fn options() -> RequestOptions {
@@ -30,7 +30,7 @@ fn within(limit: u64) -> RequestOptions {
 #[test]
 fn early_close_is_partial_body_with_exact_prefix() {
     for sent in [0, 1, 70_000, MIB + 17, 3 * MIB - 1] {
-        let peer = Arc::new(RawPeer::start(vec![broken_off(sent, Step::Close)]));
+        let peer = Arc::new(RawPeer::start(vec![broken_off(sent, ScriptStep::Close)]));
         let (writer, reading) = pipe_read_by(read_all);
         let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
         assert_eq!((told.exit, told.got), (18, sent as u64), "{:?}", told.error);
@@ -40,7 +40,7 @@ fn early_close_is_partial_body_with_exact_prefix() {
 
 #[test]
 fn connection_reset_is_an_error_with_exact_prefix() {
-    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Reset)]));
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, ScriptStep::Reset)]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
     assert_eq!(told.exit, 56, "{:?}", told.error);
@@ -52,21 +52,21 @@ fn connection_reset_is_an_error_with_exact_prefix() {
 #[test]
 fn discarded_body_is_counted_and_its_faults_reported() {
     for sent in [70_000, MIB + 17, 3 * MIB - 1] {
-        let peer = Arc::new(RawPeer::start(vec![broken_off(sent, Step::Close)]));
+        let peer = Arc::new(RawPeer::start(vec![broken_off(sent, ScriptStep::Close)]));
         let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options());
         assert_eq!((told.exit, told.got), (18, sent as u64), "{:?}", told.error);
     }
-    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Reset)]));
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, ScriptStep::Reset)]));
     let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options());
     assert_eq!(told.exit, 56, "{:?}", told.error);
-    let peer = Arc::new(RawPeer::start(vec![broken_off(MIB, Step::ReadToEnd)]));
+    let peer = Arc::new(RawPeer::start(vec![broken_off(MIB, ScriptStep::ReadToEnd)]));
     let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &within(400));
     assert_eq!((told.exit, told.got), (28, MIB as u64), "{:?}", told.error);
 }
 
 #[test]
 fn failed_download_leaves_no_file() {
-    for end in [Step::Close, Step::Reset] {
+    for end in [ScriptStep::Close, ScriptStep::Reset] {
         let dir = TempDir::new().unwrap();
         let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, end)]));
         let told = fetch(&Client::new(), &peer, FileSink::new(dir.path().join("file")), &options());
@@ -79,8 +79,8 @@ fn failed_download_leaves_no_file() {
 fn retried_file_restarts_from_its_beginning() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("file");
-    let again = vec![Step::ReadHead, head(3 * MIB), Step::Send(body(3 * MIB))];
-    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Close), again]));
+    let again = vec![ScriptStep::ReadHead, head(3 * MIB), ScriptStep::Send(body(3 * MIB))];
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, ScriptStep::Close), again]));
     let told = fetch(&Client::new(), &peer, FileSink::new(&path), &common::retrying(1));
     assert_eq!((told.exit, told.got), (0, 3 * MIB as u64), "{:?}", told.error);
     assert_same(&std::fs::read(&path).unwrap(), &body(3 * MIB));
@@ -88,7 +88,7 @@ fn retried_file_restarts_from_its_beginning() {
 
 #[test]
 fn bytes_in_a_pipe_are_not_fetched_again() {
-    let peer = Arc::new(RawPeer::always(broken_off(MIB, Step::Close)));
+    let peer = Arc::new(RawPeer::always(broken_off(MIB, ScriptStep::Close)));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &common::retrying(3));
     assert_eq!(told.exit, 18);
@@ -98,7 +98,7 @@ fn bytes_in_a_pipe_are_not_fetched_again() {
 
 #[test]
 fn stalled_body_ends_at_max_time() {
-    let peer = Arc::new(RawPeer::start(vec![broken_off(MIB + 1, Step::ReadToEnd)]));
+    let peer = Arc::new(RawPeer::start(vec![broken_off(MIB + 1, ScriptStep::ReadToEnd)]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &within(400));
     assert_eq!(told.exit, 28, "{:?}", told.error);
@@ -114,7 +114,7 @@ fn reader_that_never_reads_ends_at_max_time() {
         bytes.extend(body(len));
         bytes
     };
-    let scripts = [head_then_body(20 * MIB), vec![Step::ReadHead, Step::Send(chunked(20 * MIB))]];
+    let scripts = [head_then_body(20 * MIB), vec![ScriptStep::ReadHead, ScriptStep::Send(chunked(20 * MIB))]];
     for script in scripts {
         let peer = Arc::new(RawPeer::start(vec![script]));
         let (mut reader, writer) = io::pipe().unwrap();
@@ -129,7 +129,7 @@ fn reader_that_never_reads_ends_at_max_time() {
 #[test]
 fn closed_pipe_ends_the_transfer() {
     // The peer sends a part, and then nothing until the connection is closed.
-    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::ReadToEnd)]));
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, ScriptStep::ReadToEnd)]));
     let (writer, reading) = pipe_read_by(|mut reader| {
         let mut some = vec![0; 100_000];
         reader.read_exact(&mut some).unwrap();
@@ -156,7 +156,7 @@ fn full_device_error_names_the_device() {
 #[test]
 fn body_larger_than_disk_fails_before_fetching() {
     let dir = TempDir::new().unwrap();
-    let script = vec![Step::ReadHead, head(1_u64 << 62), Step::ReadToEnd];
+    let script = vec![ScriptStep::ReadHead, head(1_u64 << 62), ScriptStep::ReadToEnd];
     let peer = Arc::new(RawPeer::start(vec![script]));
     let told = fetch(&Client::new(), &peer, FileSink::new(dir.path().join("file")), &within(10_000));
     let expected = if cfg!(target_os = "linux") { 23 } else { 28 };

@@ -11,9 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use common::{assert_same, following};
-use haul::buffer::Lease;
+use haul::buffer_pool::BufferLease;
 use haul::request::basic_authorization;
-use haul::request::{SpeedLimit, SplitOptions};
+use haul::request::{SpeedLimit, SplitDownloadOptions};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::FileSink;
@@ -23,16 +23,16 @@ use ranges::{
     rate_limited_plan, splitting,
 };
 use tempfile::TempDir;
-use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin, FaultyRecord, WrongContentRange};
+use testkit::byte_pattern::BytePattern;
+use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin, FaultyRequestLog, WrongContentRange};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::pattern::Pattern;
-use testkit::raw::{RawPeer, Step};
 use testkit::relay::Relay;
 
 /// Asserts that the body was split, and that each part was requested as a closed range with
 /// If-Range.
 #[track_caller]
-fn assert_split(seen: &FaultyRecord) {
+fn assert_split(seen: &FaultyRequestLog) {
     assert_eq!(seen.requests[0].range, None, "the first request is a plain GET");
     let parts = &seen.requests[1..];
     assert!(!parts.is_empty(), "it was not split");
@@ -91,9 +91,9 @@ fn single_connection_requests_no_range() {
     let origin = origin();
     let path = origin.serve("one", FaultPlan { size: MIB, ..rate_limited_plan() });
     let once = NonRestartableSink::default();
-    let options = RequestOptions { split: SplitOptions::default(), ..splitting() };
+    let options = RequestOptions { split: SplitDownloadOptions::default(), ..splitting() };
     assert_success(&fetch(&Client::new(), &origin.url(&path), &options, once.clone()));
-    assert_same(&once.taken(), &Pattern::new(1).slice(0, MIB as usize));
+    assert_same(&once.taken(), &BytePattern::new(1).slice(0, MIB as usize));
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
 }
 
@@ -158,10 +158,10 @@ fn wrong_range_responses_fall_back_to_one_stream() {
 
 #[test]
 fn accept_ranges_none_prevents_splitting() {
-    let body = Pattern::new(3).slice(0, 2 * MIB as usize);
+    let body = BytePattern::new(3).slice(0, 2 * MIB as usize);
     let head =
         format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: \"x\"\r\nAccept-Ranges: none\r\n\r\n", body.len());
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Send(body.clone())]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
     let once = NonRestartableSink::default();
     assert_success(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
@@ -171,9 +171,9 @@ fn accept_ranges_none_prevents_splitting() {
 
 #[test]
 fn weak_validator_prevents_splitting() {
-    let body = Pattern::new(4).slice(0, 2 * MIB as usize);
+    let body = BytePattern::new(4).slice(0, 2 * MIB as usize);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: W/\"x\"\r\n\r\n", body.len());
-    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Send(body.clone())]);
+    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
     let once = NonRestartableSink::default();
     assert_success(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
@@ -290,7 +290,7 @@ fn parts_use_all_addresses_of_a_host() {
     client.resolver().add_override(&format!("split.test:{port}:127.0.0.1,127.0.0.2")).unwrap();
     let once = NonRestartableSink::default();
     assert_success(&fetch(&client, &format!("http://split.test:{port}{path}"), &splitting(), once.clone()));
-    assert_same(&once.taken(), &Pattern::new(1).slice(0, SIZE as usize));
+    assert_same(&once.taken(), &BytePattern::new(1).slice(0, SIZE as usize));
     assert!(one.connections() > 0 && two.connections() > 0, "{} and {}", one.connections(), two.connections());
 }
 
@@ -326,7 +326,7 @@ fn parts_at_a_redirect_target_carry_no_secrets() {
     let relay = Relay::to(origin.http_addr()).rate(RATE).start().unwrap();
     let location = format!("http://{}/bytes/{SIZE}", relay.addr());
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-    let entry = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
+    let entry = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     with_secrets(&origin, &entry.url("/"));
     assert_eq!(entry.connections(), 1);
     assert!(String::from_utf8(entry.received(0)).unwrap().contains("Authorization: "));
@@ -346,7 +346,7 @@ struct ReadAheadSink {
 }
 
 impl Sink for ReadAheadSink {
-    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
         self.once.bytes(lease)?;
         let out = self.once.taken().len() as u64;
         let asked = ranges(&self.origin.seen("ahead"));
@@ -371,7 +371,7 @@ fn parts_stay_within_the_memory_limit() {
     let memory = MIB;
     let (once, most) = (NonRestartableSink::default(), Arc::new(Mutex::new(0)));
     let sink = ReadAheadSink { once: once.clone(), origin: Arc::clone(&origin), memory, most: Arc::clone(&most) };
-    let options = RequestOptions { split: SplitOptions { connections: 6, memory }, ..splitting() };
+    let options = RequestOptions { split: SplitDownloadOptions { connections: 6, memory }, ..splitting() };
     assert_success(&fetch(&Client::new(), &origin.url(&path), &options, sink));
     assert_same(&once.taken(), &content(&rate_limited_plan(), 0));
     assert!(*most.lock().unwrap() > 0, "it was not split");
@@ -404,7 +404,7 @@ fn limit_rate_covers_all_connections_together() {
     let options = RequestOptions { limit_rate: Some(RATE / 4), ..splitting() };
     let outcome = fetch(&Client::new(), &origin.url(&path), &options, once.clone());
     assert_success(&outcome);
-    assert_same(&once.taken(), &Pattern::new(1).slice(0, 2 * MIB as usize));
+    assert_same(&once.taken(), &BytePattern::new(1).slice(0, 2 * MIB as usize));
     // A slow machine takes longer: 4 s at this rate, with any number of connections.
     assert!(outcome.facts.total >= Duration::from_secs(2), "{:?}", outcome.facts.total);
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use common::{DRIVERS, Driver};
+use common::{DRIVERS, DriverKind};
 use haul::net::pool::ConnectionKey;
 use haul::net::tls::{ClientIdentity, Pem};
 use haul::{Client, ErrorKind, RequestOptions, Target};
@@ -152,7 +152,7 @@ fn unusable_client_certificate_error_names_the_cause() {
         ("cert", "other", "cert"),
     ] {
         let options = rig.options(Some(&rig.path(certificate)), Some(&rig.path(key)));
-        let got = Driver::Blocking.get(&Client::new(), &rig.url, &options);
+        let got = DriverKind::Blocking.get(&Client::new(), &rig.url, &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::ClientCertificate), 58), "{certificate} {key}");
         assert!(got.message.contains(why), "{certificate} {key}: {}", got.message);
     }

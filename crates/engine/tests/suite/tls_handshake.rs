@@ -10,14 +10,14 @@ use std::time::Duration;
 use common::{DRIVERS, trusting_ca};
 use haul::{Client, ErrorKind, RequestOptions};
 use rustls::ServerConnection;
-use testkit::identity::Identity;
-use testkit::raw::{RawPeer, Step};
+use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::test_certificates::TestCertificates;
 
 /// Requests a key update in the middle of a body (RFC 8446 section 4.6.3); the server continues
 /// after the client's answer.
 #[test]
 fn key_update_is_answered_while_awaiting_response() {
-    let identity = Identity::for_names(&["localhost"]);
+    let identity = TestCertificates::for_names(&["localhost"]);
     for driver in DRIVERS {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -50,7 +50,7 @@ fn key_update_is_answered_while_awaiting_response() {
 fn broken_handshake_is_retried_for_any_method() {
     for driver in DRIVERS {
         for method in ["GET", "POST"] {
-            let peer = RawPeer::always(vec![Step::Close]);
+            let peer = RawPeer::always(vec![ScriptStep::Close]);
             let mut options = common::retrying(2);
             options.method = method.into();
             let url = format!("https://127.0.0.1:{}/", peer.addr().port());

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::field::is_tchar;
+use crate::field_syntax::is_tchar;
 
 /// The largest number of challenges read from a response. Further ones are ignored.
 pub const MAX_CHALLENGES: usize = 32;

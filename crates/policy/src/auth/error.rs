@@ -18,7 +18,7 @@ pub enum AuthError {
     DigestAlgorithm,
     /// The Digest challenge lacks a realm or a nonce, or offers only unknown values of `qop`.
     DigestChallenge,
-    /// [`SigV4`](super::SigV4) cannot sign the request; the text is the reason.
+    /// [`SigV4Parameters`](super::SigV4Parameters) cannot sign the request; the text is the reason.
     SigV4(&'static str),
 }
 

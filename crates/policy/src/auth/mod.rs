@@ -1,11 +1,11 @@
 //! HTTP authentication (RFC 9110 §11): challenges, answers, and the choice of credentials.
 //!
 //! ```
-//! use haul_policy::auth::{AllowedAuthSchemes, ChosenScheme, Credentials, DigestSession, choose, parse_challenges};
+//! use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose, parse_challenges};
 //!
 //! let fields: [&[u8]; 2] = [b"Negotiate, Basic realm=\"x\"", b"Digest realm=\"x\", nonce=\"n\", qop=\"auth\""];
 //! let challenges = parse_challenges(fields);
-//! let ChosenScheme::Digest(challenge) = choose(&challenges, AllowedAuthSchemes::ANY)? else { panic!("Digest is the strongest offer") };
+//! let ChosenAuthScheme::Digest(challenge) = choose(&challenges, AllowedAuthSchemes::ANY)? else { panic!("Digest is the strongest offer") };
 //! let me = Credentials::new("me", "secret")?;
 //! let mut digest = DigestSession::new(challenge);
 //! let value = digest.authorize(&me, "GET", "/", None, "0a4f113b")?;
@@ -45,5 +45,5 @@ pub use digest::{DigestChallenge, DigestSession, Qop, cnonce};
 pub use digest_algorithm::{DigestAlgorithm, DigestHasher};
 pub use error::AuthError;
 pub use request_credentials::{CredentialsError, NetrcLookup, RequestCredentials, UserCredentials, identity_for};
-pub use scheme_choice::{AllowedAuthSchemes, ChosenScheme, choose};
-pub use sigv4::{SigV4, SigV4Signature, UnsignedRequest};
+pub use scheme_choice::{AllowedAuthSchemes, ChosenAuthScheme, choose};
+pub use sigv4::{SigV4Parameters, SigV4Signature, UnsignedRequest};

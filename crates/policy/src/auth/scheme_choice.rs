@@ -24,7 +24,7 @@ impl AllowedAuthSchemes {
 
 /// The decision which challenge to answer, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChosenScheme {
+pub enum ChosenAuthScheme {
     /// Answer with Bearer: send the token.
     Bearer,
     /// Answer with a [`DigestSession`](super::DigestSession) for this challenge.
@@ -41,28 +41,28 @@ pub enum ChosenScheme {
 ///
 /// Fails if no challenge can be answered: NTLM or Negotiate alone, or an unknown or malformed
 /// Digest without Basic.
-pub fn choose(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenScheme, AuthError> {
+pub fn choose(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
     if allowed.bearer && offered(AuthScheme::Bearer) {
-        return Ok(ChosenScheme::Bearer);
+        return Ok(ChosenAuthScheme::Bearer);
     }
     let mut trouble = None;
     if allowed.digest {
         for challenge in challenges.iter().filter(|challenge| challenge.scheme == AuthScheme::Digest) {
             match DigestChallenge::new(challenge) {
-                Ok(challenge) => return Ok(ChosenScheme::Digest(challenge)),
+                Ok(challenge) => return Ok(ChosenAuthScheme::Digest(challenge)),
                 Err(error) => trouble = trouble.or(Some(error)),
             }
         }
     }
     if allowed.basic && offered(AuthScheme::Basic) {
-        return Ok(ChosenScheme::Basic);
+        return Ok(ChosenAuthScheme::Basic);
     }
     if let Some(error) = trouble {
         return Err(error);
     }
     if challenges.is_empty() || !challenges.iter().all(|challenge| challenge.scheme.is_of_connection()) {
-        return Ok(ChosenScheme::Nothing);
+        return Ok(ChosenAuthScheme::Nothing);
     }
     let mut names: Vec<String> = challenges.iter().map(|challenge| challenge.scheme.to_string()).collect();
     names.sort();

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::auth::{Credentials, SigV4, UnsignedRequest};
+//! use haul_policy::auth::{Credentials, SigV4Parameters, UnsignedRequest};
 //!
 //! let target = Target::parse("https://bucket.s3.amazonaws.com/a/key")?;
 //! let request = UnsignedRequest {
@@ -19,7 +19,7 @@
 //!     content: Some(b""),
 //!     unix: 1_440_938_160,
 //! };
-//! let signature = SigV4::parse("aws:amz:us-east-1:s3")?.sign(&Credentials::new("KEY", "SECRET")?, &request)?;
+//! let signature = SigV4Parameters::parse("aws:amz:us-east-1:s3")?.sign(&Credentials::new("KEY", "SECRET")?, &request)?;
 //! assert!(signature.authorization.starts_with("AWS4-HMAC-SHA256 Credential=KEY/20150830/us-east-1/s3/aws4_request, "));
 //! assert_eq!(signature.fields[0], ("X-Amz-Date".to_owned(), "20150830T123600Z".to_owned()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -49,7 +49,7 @@ const STORES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", 
 
 /// The parsed argument of `--aws-sigv4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SigV4 {
+pub struct SigV4Parameters {
     /// The prefix of the algorithm's name, in lower case: `aws`.
     algorithm: String,
     /// The provider's part of field names, in lower case: `amz`.
@@ -85,14 +85,14 @@ pub struct SigV4Signature {
     pub fields: Vec<(String, String)>,
 }
 
-impl SigV4 {
+impl SigV4Parameters {
     /// Parses the argument of `--aws-sigv4`: `PROVIDER1[:PROVIDER2[:REGION[:SERVICE]]]`. An empty
     /// argument means `aws:amz`, and PROVIDER2 defaults to PROVIDER1. Service and region default to
     /// the first labels of the host's name.
     ///
     /// # Errors
     /// [`AuthError::SigV4`]: no provider, or a part that is too long or not a single word.
-    pub fn parse(text: &str) -> Result<SigV4, AuthError> {
+    pub fn parse(text: &str) -> Result<SigV4Parameters, AuthError> {
         let mut parts = if text.is_empty() { DEFAULT } else { text }.split(':');
         let mut part = || match parts.next().unwrap_or_default() {
             "" => Ok(None),
@@ -102,7 +102,7 @@ impl SigV4 {
         };
         let algorithm = part()?.ok_or(AuthError::SigV4("it names no provider"))?.to_ascii_lowercase();
         let vendor = part()?.map_or_else(|| algorithm.clone(), |vendor| vendor.to_ascii_lowercase());
-        Ok(SigV4 { algorithm, vendor, region: part()?, service: part()? })
+        Ok(SigV4Parameters { algorithm, vendor, region: part()?, service: part()? })
     }
 
     /// Returns the target to sign and send instead of `target`; `None` if it need not change. Some
@@ -302,7 +302,7 @@ mod tests {
         let (user, password) = who;
         let host = target.authority();
         let request = UnsignedRequest { target: &target, host: host.as_bytes(), ..*unsigned };
-        SigV4::parse(option)?.sign(&Credentials::new(user, password).unwrap(), &request)
+        SigV4Parameters::parse(option)?.sign(&Credentials::new(user, password).unwrap(), &request)
     }
 
     /// Returns the last word of the Authorization value, which contains the signature.
@@ -452,7 +452,7 @@ mod tests {
     fn store_path_is_sent_as_it_is_signed() {
         let signed_target = |option, url: &str| {
             let target = Target::parse(url).unwrap();
-            SigV4::parse(option).unwrap().signed_target(&target).map(|target| target.to_url())
+            SigV4Parameters::parse(option).unwrap().signed_target(&target).map(|target| target.to_url())
         };
         let s3 = "aws:amz:us-east-1:s3";
         for (path, expected) in [

@@ -79,7 +79,7 @@ fn hostile_challenges_are_bounded_in_number() {
     }
 }
 
-fn chosen(fields: &[&str], allowed: AllowedAuthSchemes) -> Result<ChosenScheme, AuthError> {
+fn chosen(fields: &[&str], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
     choose(&parse_challenges(fields.iter().map(|f| f.as_bytes())), allowed)
 }
 
@@ -88,21 +88,21 @@ fn strongest_allowed_scheme_is_chosen() {
     let digest = "Digest realm=r, nonce=n, algorithm=SHA-256";
     let all = &["Basic realm=x", digest, "Bearer", "NTLM"][..];
     let bearer = AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::ANY };
-    assert_eq!(chosen(all, bearer), Ok(ChosenScheme::Bearer));
-    assert!(matches!(chosen(all, AllowedAuthSchemes::ANY), Ok(ChosenScheme::Digest(_))));
-    assert_eq!(chosen(all, AllowedAuthSchemes::BASIC), Ok(ChosenScheme::Basic));
-    assert_eq!(chosen(&["Basic"], AllowedAuthSchemes::DIGEST), Ok(ChosenScheme::Nothing));
-    assert_eq!(chosen(&["Bearer"], AllowedAuthSchemes::ANY), Ok(ChosenScheme::Nothing));
-    assert_eq!(chosen(&[], AllowedAuthSchemes::ANY), Ok(ChosenScheme::Nothing));
+    assert_eq!(chosen(all, bearer), Ok(ChosenAuthScheme::Bearer));
+    assert!(matches!(chosen(all, AllowedAuthSchemes::ANY), Ok(ChosenAuthScheme::Digest(_))));
+    assert_eq!(chosen(all, AllowedAuthSchemes::BASIC), Ok(ChosenAuthScheme::Basic));
+    assert_eq!(chosen(&["Basic"], AllowedAuthSchemes::DIGEST), Ok(ChosenAuthScheme::Nothing));
+    assert_eq!(chosen(&["Bearer"], AllowedAuthSchemes::ANY), Ok(ChosenAuthScheme::Nothing));
+    assert_eq!(chosen(&[], AllowedAuthSchemes::ANY), Ok(ChosenAuthScheme::Nothing));
     // The server's order among its digests, but for those that cannot be answered.
     let unknown = "Digest realm=r, nonce=n, algorithm=SHA-1024";
-    let Ok(ChosenScheme::Digest(challenge)) =
+    let Ok(ChosenAuthScheme::Digest(challenge)) =
         chosen(&[unknown, "Digest realm=r, nonce=m, algorithm=md5-SESS", digest], AllowedAuthSchemes::ANY)
     else {
         panic!("the second")
     };
     assert_eq!(challenge.algorithm(), DigestAlgorithm::Md5);
-    assert_eq!(chosen(&[unknown, "Basic"], AllowedAuthSchemes::ANY), Ok(ChosenScheme::Basic));
+    assert_eq!(chosen(&[unknown, "Basic"], AllowedAuthSchemes::ANY), Ok(ChosenAuthScheme::Basic));
     assert_eq!(chosen(&[unknown, "Basic"], AllowedAuthSchemes::DIGEST), Err(AuthError::DigestAlgorithm));
     for incomplete in [
         "Digest realm=r",
@@ -139,7 +139,7 @@ fn basic_and_bearer_values_are_encoded() {
 
 fn digest(field: &str) -> DigestSession {
     match chosen(&[field], AllowedAuthSchemes::DIGEST) {
-        Ok(ChosenScheme::Digest(challenge)) => DigestSession::new(challenge),
+        Ok(ChosenAuthScheme::Digest(challenge)) => DigestSession::new(challenge),
         other => panic!("{other:?}"),
     }
 }

@@ -54,7 +54,7 @@ use core::fmt;
 
 pub use changes::{CookieChanges, CookieKey};
 pub use error::CookieError;
-pub use store::{CookieStore, SetCookieOutcome, StateFileStyle};
+pub use store::{CookieFileStyle, CookieStore, SetCookieOutcome};
 
 /// The largest length of name and value together, in bytes (§5.6). A longer cookie is refused.
 pub const MAX_PAIR: usize = 4096;
@@ -147,7 +147,7 @@ impl Cookie {
         check_pair(&parts.name, &parts.value)?;
         let (domain, widest) = scope::canonical(&parts.domain, parts.host_only)?;
         parts.domain = domain;
-        parts.host_only |= widest == scope::MaxScope::Host;
+        parts.host_only |= widest == scope::MaxCookieScope::Host;
         if parts.path.first() != Some(&b'/') {
             parts.path = b"/".to_vec();
         }

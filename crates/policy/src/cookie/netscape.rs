@@ -22,7 +22,7 @@
 //!
 //! SameSite has no column and is lost.
 
-use super::{Cookie, CookieError, CookieParts, CookieStore, StateFileStyle, scope, store};
+use super::{Cookie, CookieError, CookieFileStyle, CookieParts, CookieStore, scope, store};
 
 /// The result of parsing a cookie file.
 #[derive(Clone, Debug, Default)]
@@ -75,13 +75,13 @@ pub fn read_for_host(text: &[u8], now: u64, host: Option<&str>) -> CookieFile {
     found
 }
 
-/// Writes the cookies that have not expired. They are in the order of the jar's [`StateFileStyle`],
+/// Writes the cookies that have not expired. They are in the order of the jar's [`CookieFileStyle`],
 /// by default oldest first, so that reading the file restores their order.
 pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
     let mut cookies: Vec<&Cookie> = jar.iter().filter(|cookie| !cookie.is_expired(now)).collect();
     let about = match jar.style() {
-        StateFileStyle::Standard => ABOUT,
-        StateFileStyle::Curl => {
+        CookieFileStyle::Standard => ABOUT,
+        CookieFileStyle::Curl => {
             cookies.reverse();
             ABOUT_CURL
         }

@@ -8,7 +8,7 @@ use crate::target::{Host, Scheme, Target};
 
 /// The widest scope that a cookie with a given domain may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MaxScope {
+pub(super) enum MaxCookieScope {
     /// Only the host itself: its name is an address, a public suffix, or has a trailing dot.
     Host,
     /// The domain and all hosts below it.
@@ -54,16 +54,16 @@ pub(super) fn is_public_suffix(domain: &str) -> bool {
 
 /// Returns the stored form of a domain that a program or a file supplies, and the widest scope that
 /// it allows.
-pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, MaxScope), CookieError> {
+pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, MaxCookieScope), CookieError> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = address(text) {
-        return Ok((address, MaxScope::Host));
+        return Ok((address, MaxCookieScope::Host));
     }
     let name = text.to_ascii_lowercase();
     let widest = check_name(&name)?;
     match widest {
-        MaxScope::Host if name.ends_with('.') && !host_only => Err(CookieError::Domain),
-        MaxScope::Domain if is_public_suffix(&name) => Ok((name, MaxScope::Host)),
+        MaxCookieScope::Host if name.ends_with('.') && !host_only => Err(CookieError::Domain),
+        MaxCookieScope::Domain if is_public_suffix(&name) => Ok((name, MaxCookieScope::Host)),
         widest => Ok((name, widest)),
     }
 }
@@ -81,7 +81,7 @@ pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>,
         let own = address(domain.trim_start_matches('[').trim_end_matches(']')).is_some_and(|address| address == host);
         return if own { Ok(None) } else { Err(CookieError::ForeignDomain) };
     }
-    if check_name(&domain)? == MaxScope::Host {
+    if check_name(&domain)? == MaxCookieScope::Host {
         return Err(CookieError::Domain);
     }
     if is_public_suffix(&domain) {
@@ -111,13 +111,13 @@ pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
 }
 
 /// Checks the characters of a name: letters, digits, `-_~` and single dots, as in a [`Target`].
-fn check_name(name: &str) -> Result<MaxScope, CookieError> {
+fn check_name(name: &str) -> Result<MaxCookieScope, CookieError> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);
     if labels.split('.').any(|label| label.is_empty() || !label.bytes().all(plain)) {
         return Err(CookieError::Domain);
     }
-    Ok(if labels.len() < name.len() { MaxScope::Host } else { MaxScope::Domain })
+    Ok(if labels.len() < name.len() { MaxCookieScope::Host } else { MaxCookieScope::Domain })
 }
 
 fn address(text: &str) -> Option<String> {

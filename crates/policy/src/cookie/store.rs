@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::scope::{self, MaxScope};
+use super::scope::{self, MaxCookieScope};
 use super::set_cookie::{self, SetCookie};
 use super::{
     Cookie, CookieChanges, CookieError, CookieKey, CookieParts, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT,
@@ -25,13 +25,13 @@ pub struct CookieStore {
     saved: u64,
     /// Removed cookies that the file contained, each with the change counter at its removal.
     removed: BTreeMap<CookieKey, u64>,
-    style: StateFileStyle,
+    style: CookieFileStyle,
 }
 
 /// The conventions for the order of cookies and for files. They apply to the files of cookies, of
 /// [`HstsStore`](crate::hsts::HstsStore) and of [`AltSvcStore`](crate::alt_svc::AltSvcStore).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StateFileStyle {
+pub enum CookieFileStyle {
     /// RFC 6265bis §5.8.3: the longest paths first, then the oldest. Files list the oldest first.
     #[default]
     Standard,
@@ -70,12 +70,12 @@ impl CookieStore {
     }
 
     /// Creates an empty jar that follows these conventions.
-    pub fn of(style: StateFileStyle) -> CookieStore {
+    pub fn of(style: CookieFileStyle) -> CookieStore {
         CookieStore { style, ..CookieStore::default() }
     }
 
     /// Returns the conventions for order and files.
-    pub fn style(&self) -> StateFileStyle {
+    pub fn style(&self) -> CookieFileStyle {
         self.style
     }
 
@@ -107,9 +107,9 @@ impl CookieStore {
             return Err(CookieError::HostPrefix);
         }
         let expires = match self.style {
-            StateFileStyle::Standard => expires,
+            CookieFileStyle::Standard => expires,
             // The latest possible end is rounded to the nearest minute.
-            StateFileStyle::Curl => {
+            CookieFileStyle::Curl => {
                 expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.saturating_add(30) / 60 * 60 } else { at })
             }
         };
@@ -147,7 +147,7 @@ impl CookieStore {
     }
 
     /// Returns the Cookie field for a request to `target`; `None` if no cookie matches. The cookies
-    /// are in the order of the jar's [`StateFileStyle`]. There are at most [`MAX_SENT`] cookies and
+    /// are in the order of the jar's [`CookieFileStyle`]. There are at most [`MAX_SENT`] cookies and
     /// [`MAX_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
@@ -184,10 +184,10 @@ impl CookieStore {
         };
         let mut found: Vec<&StoredCookie> = entries.iter().filter(fits).collect();
         match self.style {
-            StateFileStyle::Standard => {
+            CookieFileStyle::Standard => {
                 found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born))
             }
-            StateFileStyle::Curl => {
+            CookieFileStyle::Curl => {
                 // curl first collects this many and then sorts them.
                 found.truncate(MAX_SENT);
                 found.sort_by_key(|entry| {
@@ -286,7 +286,7 @@ impl CookieStore {
     /// paths then replace each other.
     fn in_style(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
-        if self.style == StateFileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
+        if self.style == CookieFileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
             path.pop();
         }
         cookie
@@ -367,7 +367,7 @@ pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Re
     let text = core::str::from_utf8(domain).map_err(|_| CookieError::Domain)?;
     let is_told = host.filter(|_| text.is_empty());
     let (domain, widest) = scope::canonical(is_told.unwrap_or(text), false)?;
-    let host_only = widest == MaxScope::Host || is_told.is_some();
+    let host_only = widest == MaxCookieScope::Host || is_told.is_some();
     let (name, value, path) = (name.to_vec(), value.to_vec(), path.unwrap_or(b"/").to_vec());
     Cookie::new(CookieParts { name, value, domain, host_only, path, secure, http_only, same_site, expires })
 }

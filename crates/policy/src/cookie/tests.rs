@@ -417,7 +417,7 @@ fn debug_shows_no_value() {
 fn curl_style_sets_order_and_heading() {
     let site = Target::parse("https://www.h.example/dir/page").unwrap();
     let now = 1_800_000_001;
-    let mut jar = CookieStore::of(StateFileStyle::Curl);
+    let mut jar = CookieStore::of(CookieFileStyle::Curl);
     for field in ["a=1", "b=2; Domain=h.example", "long=3", "c=4; Max-Age=99999999", "a=5"] {
         jar.set(&site, field.as_bytes(), now).unwrap();
     }
@@ -439,7 +439,7 @@ fn curl_style_sets_order_and_heading() {
 
 #[test]
 fn curl_style_sorts_the_cookies_that_fit() {
-    let mut jar = CookieStore::of(StateFileStyle::Curl);
+    let mut jar = CookieStore::of(CookieFileStyle::Curl);
     for i in 0..MAX_SENT + 3 {
         jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();
     }
@@ -450,7 +450,7 @@ fn curl_style_sorts_the_cookies_that_fit() {
 #[test]
 fn curl_style_ignores_a_paths_trailing_slash() {
     let site = target("https://h.example/p");
-    let mut jar = CookieStore::of(StateFileStyle::Curl);
+    let mut jar = CookieStore::of(CookieFileStyle::Curl);
     jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
     jar.set(&site, b"a=1; Path=/p/", NOW).unwrap();
     assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(SetCookieOutcome::Replaced));
@@ -465,7 +465,7 @@ fn curl_style_ignores_a_paths_trailing_slash() {
 
 #[test]
 fn curl_style_removes_only_one_trailing_slash() {
-    let mut jar = CookieStore::of(StateFileStyle::Curl);
+    let mut jar = CookieStore::of(CookieFileStyle::Curl);
     jar.set(&target("https://h.example/a"), b"n=1; Path=/a//", NOW).unwrap();
     assert_eq!(jar.iter().map(|cookie| &cookie.parts().path).collect::<Vec<_>>(), [b"/a/"]);
 }
@@ -473,7 +473,7 @@ fn curl_style_removes_only_one_trailing_slash() {
 #[test]
 fn curl_style_rounds_the_longest_expiry_to_minutes() {
     for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
-        let mut jar = CookieStore::of(StateFileStyle::Curl);
+        let mut jar = CookieStore::of(CookieFileStyle::Curl);
         let minute = NOW / 60 * 60;
         jar.set(&target("https://h.example/"), b"n=1; Max-Age=99999999", minute + second).unwrap();
         let ends: Vec<_> = jar.iter().filter_map(|cookie| cookie.parts().expires).collect();

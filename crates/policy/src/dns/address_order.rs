@@ -5,7 +5,7 @@
 //! block would always be tried in the same order.
 //!
 //! ```
-//! use haul_policy::dns::address_order::{Destination, sort};
+//! use haul_policy::dns::address_order::{DestinationAddress, sort};
 //!
 //! let destination = |address: &str, source: Option<&str>| Destination {
 //!     address: address.parse().unwrap(),
@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// An address of a name, with the local address from which it would be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Destination {
+pub struct DestinationAddress {
     /// The address to connect to.
     pub address: IpAddr,
     /// The local address that the kernel would send from; `None` if there is no route to the
@@ -47,11 +47,11 @@ const POLICY: [(Ipv6Addr, u32, u8, u8); 9] = [
 
 /// Sorts the addresses, the best first. Addresses that the rules do not distinguish keep their
 /// order.
-pub fn sort(destinations: &mut [Destination]) {
+pub fn sort(destinations: &mut [DestinationAddress]) {
     destinations.sort_by(compare);
 }
 
-fn compare(a: &Destination, b: &Destination) -> Ordering {
+fn compare(a: &DestinationAddress, b: &DestinationAddress) -> Ordering {
     // Rule 1: what cannot be reached comes last.
     let (source_a, source_b) = match (a.source, b.source) {
         (Some(source_a), Some(source_b)) => (source_a, source_b),
@@ -120,11 +120,14 @@ mod tests {
     /// Parses destinations of the form `ADDRESS` or `ADDRESS<SOURCE`, and returns the sorted
     /// addresses.
     fn sorted(destinations: &[&str]) -> Vec<String> {
-        let mut destinations: Vec<Destination> = destinations
+        let mut destinations: Vec<DestinationAddress> = destinations
             .iter()
             .map(|text| {
                 let (address, source) = text.split_once('<').map_or((*text, None), |(a, s)| (a, Some(s)));
-                Destination { address: address.parse().unwrap(), source: source.map(|source| source.parse().unwrap()) }
+                DestinationAddress {
+                    address: address.parse().unwrap(),
+                    source: source.map(|source| source.parse().unwrap()),
+                }
             })
             .collect();
         sort(&mut destinations);

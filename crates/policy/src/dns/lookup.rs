@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::message::{AddressQuery, DnsResponse, NameError, RecordType};
+use super::message::{DnsAddressQuery, DnsNameError, DnsRecordType, DnsResponse};
 use super::resolv_conf::ResolvConf;
 use crate::time::MonotonicTime;
 
@@ -35,9 +35,9 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 
 /// A query to send. [`NameLookup::query`] returns its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueryTransmit {
+pub struct OutgoingQuery {
     /// The type of address to ask for.
-    pub record_type: RecordType,
+    pub record_type: DnsRecordType,
     /// The index of the server in [`ResolvConf::servers`].
     pub server: usize,
     /// True to send the query over TCP instead of UDP.
@@ -46,7 +46,7 @@ pub struct QueryTransmit {
 
 /// The state of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LookupState {
+pub enum DnsLookupState {
     /// At least one response is outstanding.
     Waiting,
     /// The name has these addresses.
@@ -74,7 +74,7 @@ pub struct NameLookup {
     candidate: usize,
     config: Arc<ResolvConf>,
     first_server: usize,
-    questions: Vec<OpenQuestion>,
+    questions: Vec<FamilyQuery>,
     /// The time at which the lookup ends without the second address family; `None` before the first
     /// one is answered.
     cut_off: Option<MonotonicTime>,
@@ -83,13 +83,13 @@ pub struct NameLookup {
     /// True if some candidate name exists without an address.
     exists: bool,
     negative_ttl: Option<Duration>,
-    state: LookupState,
+    state: DnsLookupState,
 }
 
 /// The question for one address family of the current candidate name.
 #[derive(Debug)]
-struct OpenQuestion {
-    record_type: RecordType,
+struct FamilyQuery {
+    record_type: DnsRecordType,
     server: usize,
     tcp: bool,
     edns: bool,
@@ -109,15 +109,17 @@ impl NameLookup {
     /// `first_server`, modulo the number of servers.
     ///
     /// # Errors
-    /// [`NameError`] if no name of the search list can be written as a DNS name.
-    pub fn new(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, NameError> {
+    /// [`DnsNameError`] if no name of the search list can be written as a DNS name.
+    pub fn new(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, DnsNameError> {
         let mut candidates = config.candidates(name);
         let is_writable = |name: &String| {
-            AddressQuery { name, record_type: RecordType::A, id: 0, edns: false, trust_ad: false }.to_bytes().is_ok()
+            DnsAddressQuery { name, record_type: DnsRecordType::A, id: 0, edns: false, trust_ad: false }
+                .to_bytes()
+                .is_ok()
         };
         candidates.retain(is_writable);
         if candidates.is_empty() {
-            return Err(NameError);
+            return Err(DnsNameError);
         }
         Ok(Self {
             candidates,
@@ -129,19 +131,19 @@ impl NameLookup {
             failure: None,
             exists: false,
             negative_ttl: None,
-            state: LookupState::Waiting,
+            state: DnsLookupState::Waiting,
         })
     }
 
     /// Starts the lookup, and returns the first queries to send.
-    pub fn start(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
-        let types: &[RecordType] =
-            if self.config.no_aaaa { &[RecordType::A] } else { &[RecordType::A, RecordType::Aaaa] };
+    pub fn start(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
+        let types: &[DnsRecordType] =
+            if self.config.no_aaaa { &[DnsRecordType::A] } else { &[DnsRecordType::A, DnsRecordType::Aaaa] };
         let (server, tcp, edns) = (self.first_server, self.config.use_tcp, self.config.edns0);
         // Over TCP nothing is lost, so that a server is not asked twice within its time.
         let patience = if tcp { self.config.timeout } else { self.config.timeout.min(FIRST_RETRY) };
         let (due, ends) = (now + patience, now + self.config.timeout * self.most_tries());
-        let question = |&record_type| OpenQuestion {
+        let question = |&record_type| FamilyQuery {
             record_type,
             server,
             tcp,
@@ -154,7 +156,7 @@ impl NameLookup {
         };
         self.questions = types.iter().map(question).collect();
         self.cut_off = None;
-        self.questions.iter().map(OpenQuestion::transmit).collect()
+        self.questions.iter().map(FamilyQuery::transmit).collect()
     }
 
     /// Returns the name of the search list that is being asked for.
@@ -165,22 +167,22 @@ impl NameLookup {
 
     /// Returns the state of the lookup.
     #[must_use]
-    pub fn state(&self) -> &LookupState {
+    pub fn state(&self) -> &DnsLookupState {
         &self.state
     }
 
     /// Returns the query for this record type in its present form. The caller chooses a random
     /// `id`.
     #[must_use]
-    pub fn query(&self, record_type: RecordType, id: u16) -> AddressQuery<'_> {
+    pub fn query(&self, record_type: DnsRecordType, id: u16) -> DnsAddressQuery<'_> {
         let edns = self.questions.iter().any(|question| question.record_type == record_type && question.edns);
-        AddressQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
+        DnsAddressQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
     }
 
     /// Processes the response to a query of this type that was sent to `server`. Returns the next
     /// queries to send.
-    pub fn on_response(&mut self, now: MonotonicTime, to: QueryTransmit, response: DnsResponse) -> Vec<QueryTransmit> {
-        let QueryTransmit { record_type, server, tcp } = to;
+    pub fn on_response(&mut self, now: MonotonicTime, to: OutgoingQuery, response: DnsResponse) -> Vec<OutgoingQuery> {
+        let OutgoingQuery { record_type, server, tcp } = to;
         let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {
             return Vec::new();
         };
@@ -216,10 +218,10 @@ impl NameLookup {
     pub fn on_unreachable(
         &mut self,
         now: MonotonicTime,
-        record_type: RecordType,
+        record_type: DnsRecordType,
         server: usize,
         cause: Cow<'static, str>,
-    ) -> Vec<QueryTransmit> {
+    ) -> Vec<OutgoingQuery> {
         self.on_failure(now, record_type, server, cause)
     }
 
@@ -227,7 +229,7 @@ impl NameLookup {
     /// ended.
     #[must_use]
     pub fn next_timeout(&self) -> Option<MonotonicTime> {
-        if self.state != LookupState::Waiting {
+        if self.state != DnsLookupState::Waiting {
             return None;
         }
         let open = self.questions.iter().filter(|question| question.answer.is_none());
@@ -235,7 +237,7 @@ impl NameLookup {
     }
 
     /// Processes all timeouts up to `now`. Returns the next queries to send.
-    pub fn on_timeout(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
+    pub fn on_timeout(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         if self.cut_off.is_some_and(|at| at <= now) {
             self.questions.iter_mut().for_each(|question| question.ends = question.ends.min(now));
         }
@@ -258,10 +260,10 @@ impl NameLookup {
     fn on_failure(
         &mut self,
         now: MonotonicTime,
-        record_type: RecordType,
+        record_type: DnsRecordType,
         failed: usize,
         cause: Cow<'static, str>,
-    ) -> Vec<QueryTransmit> {
+    ) -> Vec<OutgoingQuery> {
         let most = self.most_tries();
         let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {
             return Vec::new();
@@ -287,8 +289,8 @@ impl NameLookup {
     }
 
     /// Ends the lookup if the answers suffice, or starts on the next name of the search list.
-    fn conclude(&mut self, now: MonotonicTime) -> Vec<QueryTransmit> {
-        if self.state != LookupState::Waiting {
+    fn conclude(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
+        if self.state != DnsLookupState::Waiting {
             return Vec::new();
         }
         let found = self.questions.iter().any(
@@ -323,13 +325,13 @@ impl NameLookup {
             return self.start(now);
         }
         self.state = match (self.failure.take(), self.negative_ttl) {
-            (Some(cause), _) => LookupState::Unavailable(cause),
-            (None, ttl) => LookupState::NotFound { exists: self.exists, ttl: ttl.unwrap_or_default() },
+            (Some(cause), _) => DnsLookupState::Unavailable(cause),
+            (None, ttl) => DnsLookupState::NotFound { exists: self.exists, ttl: ttl.unwrap_or_default() },
         };
         Vec::new()
     }
 
-    fn found(&self) -> LookupState {
+    fn found(&self) -> DnsLookupState {
         let mut all = Vec::new();
         let mut least: Option<Duration> = None;
         // IPv6 is asked second and comes first.
@@ -342,19 +344,19 @@ impl NameLookup {
                 _ => {}
             }
         }
-        LookupState::Found { addresses: all, ttl: least.unwrap_or_default() }
+        DnsLookupState::Found { addresses: all, ttl: least.unwrap_or_default() }
     }
 }
 
-impl OpenQuestion {
+impl FamilyQuery {
     /// Returns the query to send now, and sets the time at which the next server is asked.
-    fn transmit_at(&mut self, now: MonotonicTime) -> QueryTransmit {
+    fn transmit_at(&mut self, now: MonotonicTime) -> OutgoingQuery {
         self.due = (now + self.patience).min(self.ends);
         self.transmit()
     }
 
-    fn transmit(&self) -> QueryTransmit {
-        QueryTransmit { record_type: self.record_type, server: self.server, tcp: self.tcp }
+    fn transmit(&self) -> OutgoingQuery {
+        OutgoingQuery { record_type: self.record_type, server: self.server, tcp: self.tcp }
     }
 }
 

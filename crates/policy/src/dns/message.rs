@@ -1,13 +1,13 @@
 //! DNS messages: queries for the addresses of a name, and the parsing of responses (RFC 1035 §4).
 //!
 //! ```
-//! use haul_policy::dns::message::{AddressQuery, RecordType};
+//! use haul_policy::dns::message::{DnsAddressQuery, DnsRecordType};
 //!
-//! let query = AddressQuery { name: "www.example", record_type: RecordType::A, id: 7, edns: false, trust_ad: false };
+//! let query = DnsAddressQuery { name: "www.example", record_type: DnsRecordType::A, id: 7, edns: false, trust_ad: false };
 //! let bytes = query.to_bytes()?;
 //! assert_eq!(&bytes[..2], [0, 7]);
 //! assert!(query.parse_response(&bytes).is_none()); // a query is no response
-//! # Ok::<(), haul_policy::dns::message::NameError>(())
+//! # Ok::<(), haul_policy::dns::message::DnsNameError>(())
 //! ```
 
 use core::fmt;
@@ -32,14 +32,14 @@ const MAX_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The type of address that a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RecordType {
+pub enum DnsRecordType {
     /// A records: IPv4 addresses.
     A,
     /// AAAA records: IPv6 addresses.
     Aaaa,
 }
 
-impl RecordType {
+impl DnsRecordType {
     fn rtype(self) -> Rtype {
         match self {
             Self::A => Rtype::A,
@@ -51,23 +51,23 @@ impl RecordType {
 /// The error for a name that DNS cannot carry: it has an empty label, a label of over 63 bytes, or
 /// over 253 bytes in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NameError;
+pub struct DnsNameError;
 
-impl fmt::Display for NameError {
+impl fmt::Display for DnsNameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not a host name: a label is empty or longer than 63 bytes, or the name longer than 253")
     }
 }
 
-impl std::error::Error for NameError {}
+impl std::error::Error for DnsNameError {}
 
 /// A query for the addresses of a name.
 #[derive(Clone, Copy, Debug)]
-pub struct AddressQuery<'a> {
+pub struct DnsAddressQuery<'a> {
     /// The absolute name, without a dot at its end.
     pub name: &'a str,
     /// The type of address to ask for.
-    pub record_type: RecordType,
+    pub record_type: DnsRecordType,
     /// The identifier. It must be random, as a protection against forged responses (RFC 5452).
     pub id: u16,
     /// True to announce a receive buffer of [`UDP_PAYLOAD_SIZE`] bytes (EDNS).
@@ -77,7 +77,7 @@ pub struct AddressQuery<'a> {
     pub trust_ad: bool,
 }
 
-/// The meaning of a response to an [`AddressQuery`].
+/// The meaning of a response to an [`DnsAddressQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
     /// The name exists. It has these addresses, possibly none of the requested type.
@@ -114,12 +114,12 @@ impl DnsResponse {
     }
 }
 
-impl AddressQuery<'_> {
+impl DnsAddressQuery<'_> {
     /// Encodes the query.
     ///
     /// # Errors
-    /// [`NameError`] if the name cannot be encoded.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, NameError> {
+    /// [`DnsNameError`] if the name cannot be encoded.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, DnsNameError> {
         let name = self.wire_name()?;
         let mut builder = MessageBuilder::new_vec();
         let header = builder.header_mut();
@@ -127,7 +127,7 @@ impl AddressQuery<'_> {
         header.set_rd(true);
         header.set_ad(self.trust_ad);
         let mut builder = builder.question();
-        builder.push((&name, self.record_type.rtype())).map_err(|_| NameError)?;
+        builder.push((&name, self.record_type.rtype())).map_err(|_| DnsNameError)?;
         if !self.edns {
             return Ok(builder.finish());
         }
@@ -137,19 +137,19 @@ impl AddressQuery<'_> {
                 opt.set_udp_payload_size(UDP_PAYLOAD_SIZE);
                 Ok(())
             })
-            .map_err(|_| NameError)?;
+            .map_err(|_| DnsNameError)?;
         Ok(builder.finish())
     }
 
-    fn wire_name(&self) -> Result<Name<Vec<u8>>, NameError> {
+    fn wire_name(&self) -> Result<Name<Vec<u8>>, DnsNameError> {
         let mut builder = NameBuilder::new_vec();
         for label in self.name.split('.') {
             if label.is_empty() {
-                return Err(NameError);
+                return Err(DnsNameError);
             }
-            builder.append_label(label.as_bytes()).map_err(|_| NameError)?;
+            builder.append_label(label.as_bytes()).map_err(|_| DnsNameError)?;
         }
-        builder.into_name().map_err(|_| NameError)
+        builder.into_name().map_err(|_| DnsNameError)
     }
 
     /// Parses a received message. Returns `None` if it is not a response to this query: it has
@@ -188,7 +188,7 @@ impl AddressQuery<'_> {
     fn addresses(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
         let malformed = DnsResponse::ServerFailure("a malformed answer".into());
         let Ok(answer) = message.answer() else { return malformed };
-        let mut owner = ParsedOrOwn::Own(name);
+        let mut owner = DnsNameRef::Own(name);
         let mut ttl = MAX_TTL;
         for _ in 0..=MAX_ALIASES {
             let (mut addresses, mut alias) = (Vec::new(), None);
@@ -198,8 +198,8 @@ impl AddressQuery<'_> {
                     continue;
                 }
                 let address = match self.record_type {
-                    RecordType::A => record.to_record::<A>().map(|found| found.map(|a| IpAddr::V4(a.data().addr()))),
-                    RecordType::Aaaa => {
+                    DnsRecordType::A => record.to_record::<A>().map(|found| found.map(|a| IpAddr::V4(a.data().addr()))),
+                    DnsRecordType::Aaaa => {
                         record.to_record::<Aaaa>().map(|found| found.map(|a| IpAddr::V6(a.data().addr())))
                     }
                 };
@@ -212,7 +212,7 @@ impl AddressQuery<'_> {
                 ttl = ttl.min(lifetime(record.ttl()));
             }
             match alias {
-                Some(next) if addresses.is_empty() => owner = ParsedOrOwn::Parsed(next),
+                Some(next) if addresses.is_empty() => owner = DnsNameRef::Parsed(next),
                 None if addresses.is_empty() => {
                     return DnsResponse::Addresses { addresses, ttl: ttl.min(negative_ttl(message)) };
                 }
@@ -223,12 +223,12 @@ impl AddressQuery<'_> {
     }
 }
 
-enum ParsedOrOwn<'a> {
+enum DnsNameRef<'a> {
     Own(&'a Name<Vec<u8>>),
     Parsed(ParsedName<&'a [u8]>),
 }
 
-impl ParsedOrOwn<'_> {
+impl DnsNameRef<'_> {
     fn matches(&self, other: &impl ToName) -> bool {
         match self {
             Self::Own(name) => name.name_eq(other),

@@ -14,7 +14,7 @@
 //! `domain`.
 //!
 //! ```
-//! use haul_policy::dns::lookup::{LookupState, NameLookup};
+//! use haul_policy::dns::lookup::{DnsLookupState, NameLookup};
 //! use haul_policy::dns::resolv_conf::ResolvConf;
 //! use haul_policy::MonotonicTime;
 //!
@@ -23,8 +23,8 @@
 //! let queries = lookup.start(MonotonicTime(0));
 //! assert_eq!(queries.len(), 2); // A and AAAA of www.example.com
 //! assert_eq!(lookup.candidate(), "www.example.com");
-//! assert!(matches!(lookup.state(), LookupState::Waiting));
-//! # Ok::<(), haul_policy::dns::message::NameError>(())
+//! assert!(matches!(lookup.state(), DnsLookupState::Waiting));
+//! # Ok::<(), haul_policy::dns::message::DnsNameError>(())
 //! ```
 
 pub mod address_order;

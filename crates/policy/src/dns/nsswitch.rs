@@ -1,15 +1,15 @@
 //! `/etc/nsswitch.conf`: the sources of host names on a system with glibc (nsswitch.conf(5)).
 //!
 //! ```
-//! use haul_policy::dns::nsswitch::{HostSources, host_sources};
+//! use haul_policy::dns::nsswitch::{HostLookupSources, host_sources};
 //!
-//! assert_eq!(host_sources("hosts: files dns\n"), HostSources::FilesThenDns);
-//! assert_eq!(host_sources("hosts: files mdns4_minimal [NOTFOUND=return] dns\n"), HostSources::SystemOnly);
+//! assert_eq!(host_sources("hosts: files dns\n"), HostLookupSources::FilesThenDns);
+//! assert_eq!(host_sources("hosts: files mdns4_minimal [NOTFOUND=return] dns\n"), HostLookupSources::SystemOnly);
 //! ```
 
 /// The sources of host names, as far as this resolver distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostSources {
+pub enum HostLookupSources {
     /// The hosts file, then DNS.
     FilesThenDns,
     /// DNS, then the hosts file for names that DNS does not answer.
@@ -23,8 +23,8 @@ pub enum HostSources {
 /// Parses the line `hosts:` of the file. Without such a line, returns glibc's default: the hosts
 /// file, then DNS.
 #[must_use]
-pub fn host_sources(text: &str) -> HostSources {
-    let mut sources = HostSources::FilesThenDns;
+pub fn host_sources(text: &str) -> HostLookupSources {
+    let mut sources = HostLookupSources::FilesThenDns;
     for line in text.lines() {
         let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
         let Some((database, services)) = line.split_once(':') else { continue };
@@ -35,19 +35,19 @@ pub fn host_sources(text: &str) -> HostSources {
     sources
 }
 
-fn of_services(services: &str) -> HostSources {
+fn of_services(services: &str) -> HostLookupSources {
     // An action such as `[NOTFOUND=return]` changes what follows a source. glibc's defaults have
     // none that matter here.
     if services.contains('[') && !services.trim_end().ends_with("dns [!UNAVAIL=return] files") {
-        return HostSources::SystemOnly;
+        return HostLookupSources::SystemOnly;
     }
     let names: Vec<&str> =
         services.split_ascii_whitespace().filter(|word| !word.starts_with('[') && *word != "myhostname").collect();
     match names[..] {
-        ["files", "dns"] => HostSources::FilesThenDns,
-        ["dns", "files"] | ["dns"] => HostSources::DnsThenFiles,
-        ["files"] => HostSources::FilesOnly,
-        _ => HostSources::SystemOnly,
+        ["files", "dns"] => HostLookupSources::FilesThenDns,
+        ["dns", "files"] | ["dns"] => HostLookupSources::DnsThenFiles,
+        ["files"] => HostLookupSources::FilesOnly,
+        _ => HostLookupSources::SystemOnly,
     }
 }
 
@@ -57,10 +57,10 @@ mod tests {
 
     #[test]
     fn order_of_files_and_dns_is_kept() {
-        assert_eq!(host_sources("passwd: files\nhosts:\tfiles dns # both\n"), HostSources::FilesThenDns);
-        assert_eq!(host_sources("hosts: dns [!UNAVAIL=return] files\n"), HostSources::DnsThenFiles);
-        assert_eq!(host_sources("hosts: files\n"), HostSources::FilesOnly);
-        assert_eq!(host_sources(""), HostSources::FilesThenDns);
+        assert_eq!(host_sources("passwd: files\nhosts:\tfiles dns # both\n"), HostLookupSources::FilesThenDns);
+        assert_eq!(host_sources("hosts: dns [!UNAVAIL=return] files\n"), HostLookupSources::DnsThenFiles);
+        assert_eq!(host_sources("hosts: files\n"), HostLookupSources::FilesOnly);
+        assert_eq!(host_sources(""), HostLookupSources::FilesThenDns);
     }
 
     #[test]
@@ -72,13 +72,13 @@ mod tests {
             "db files",
             "",
         ] {
-            assert_eq!(host_sources(&format!("hosts: {services}\n")), HostSources::SystemOnly, "{services}");
+            assert_eq!(host_sources(&format!("hosts: {services}\n")), HostLookupSources::SystemOnly, "{services}");
         }
     }
 
     #[test]
     fn myhostname_source_is_ignored() {
         // nss-myhostname answers for the machine's own name and localhost, after files and dns.
-        assert_eq!(host_sources("hosts: files dns myhostname\n"), HostSources::FilesThenDns);
+        assert_eq!(host_sources("hosts: files dns myhostname\n"), HostLookupSources::FilesThenDns);
     }
 }

@@ -132,7 +132,7 @@ fn range(text: &str) -> ParsedGlob {
 }
 
 fn chars(text: &str) -> ParsedGlob {
-    let mut reader = RangeParser { text, at: 0 };
+    let mut reader = GlobRangeParser { text, at: 0 };
     let bad = |at| Err((GlobErrorKind::Range, at));
     let (from, to, step) = match *text.as_bytes() {
         [from, b'-', to, b']', ..] => {
@@ -155,7 +155,7 @@ fn chars(text: &str) -> ParsedGlob {
 }
 
 fn numbers(text: &str) -> ParsedGlob {
-    let mut reader = RangeParser { text, at: 0 };
+    let mut reader = GlobRangeParser { text, at: 0 };
     let zeros = text.bytes().take_while(u8::is_ascii_digit).count();
     let width = if text.starts_with('0') { zeros } else { 0 };
     let Some((from, to, step)) = reader.span() else { return Err((GlobErrorKind::Range, reader.at)) };
@@ -166,12 +166,12 @@ fn numbers(text: &str) -> ParsedGlob {
     Ok((GlobKind::Numbers { from, last, step, width }, reader.at))
 }
 
-struct RangeParser<'a> {
+struct GlobRangeParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl RangeParser<'_> {
+impl GlobRangeParser<'_> {
     /// Parses the numbers of a range: `from-to]` or `from-to:step]`. The step is 1 by default.
     fn span(&mut self) -> Option<(u64, u64, u64)> {
         let from = self.number()?;

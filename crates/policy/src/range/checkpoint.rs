@@ -153,7 +153,7 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
         return None;
     }
     let (body, sum) = bytes.split_last_chunk::<SUM>()?;
-    let mut rest = SlotReader(body);
+    let mut rest = CheckpointReader(body);
     // The magic is checked first: most of what is read is not a checkpoint, and needs no checksum.
     if &rest.array()? != MAGIC || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
         return None;
@@ -194,9 +194,9 @@ pub fn latest(slots: &[u8]) -> Option<(u64, Checkpoint)> {
     slots.chunks(SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }
 
-struct SlotReader<'b>(&'b [u8]);
+struct CheckpointReader<'b>(&'b [u8]);
 
-impl<'b> SlotReader<'b> {
+impl<'b> CheckpointReader<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

@@ -7,7 +7,7 @@
 //! | [`validator`] | the test that a response is of the same representation, byte for byte |
 //! | [`byte_ranges`] | sets of present and missing bytes |
 //! | [`split_planner`] | the number of connections that helps |
-//! | [`part_window`] | the part that each connection fetches |
+//! | [`part_tracker`] | the part that each connection fetches |
 //! | [`checkpoint`] | the checkpoint for a later run |
 //!
 //! A part counts only if all checks agree:
@@ -32,7 +32,7 @@
 pub mod byte_ranges;
 pub mod checkpoint;
 pub mod content_range;
-pub mod part_window;
+pub mod part_tracker;
 pub mod split_planner;
 pub mod validator;
 

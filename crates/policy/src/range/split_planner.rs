@@ -13,12 +13,12 @@
 //! ```
 //! use core::time::Duration;
 //! use haul_policy::MonotonicTime;
-//! use haul_policy::range::split_planner::{StreamSample, SplitPlanner};
+//! use haul_policy::range::split_planner::{FirstStreamSample, SplitPlanner};
 //!
 //! let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
 //! let later = MonotonicTime(0) + Duration::from_millis(100);
 //! // 5 MB/s, and waiting nearly all the time.
-//! let seen = StreamSample { now: later, received: 500_000, remaining: 100_000_000, waited: Duration::from_millis(95) };
+//! let seen = FirstStreamSample { now: later, received: 500_000, remaining: 100_000_000, waited: Duration::from_millis(95) };
 //! assert!(splitter.is_worth_trying(seen));
 //! ```
 
@@ -43,7 +43,7 @@ const FIRST: usize = 4;
 
 /// A measurement of the first stream at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamSample {
+pub struct FirstStreamSample {
     /// The time of the measurement.
     pub now: MonotonicTime,
     /// The number of body bytes received so far.
@@ -86,7 +86,7 @@ impl SplitPlanner {
 
     /// Returns `true` if a trial with more connections is worthwhile. Call it from time to time
     /// while there is one stream.
-    pub fn is_worth_trying(&mut self, seen: StreamSample) -> bool {
+    pub fn is_worth_trying(&mut self, seen: FirstStreamSample) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < WINDOW {
             return false;
@@ -192,8 +192,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn seen(ms: u32, received: u64, waited_ms: u32) -> StreamSample {
-        StreamSample { now: MonotonicTime(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
+    fn seen(ms: u32, received: u64, waited_ms: u32) -> FirstStreamSample {
+        FirstStreamSample { now: MonotonicTime(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
     }
 
     fn probing(most: usize, rate_of_one: u64) -> SplitPlanner {
@@ -256,7 +256,7 @@ mod tests {
         let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
         assert!(!splitter.is_worth_trying(seen(100, FAST / 10, 100)));
         assert!(!splitter.is_worth_trying(seen(200, FAST / 10 + 500_000, 120)), "it waits for the output, not for us");
-        let short = StreamSample { remaining: 1_000_000, ..seen(300, FAST / 10 + 1_000_000, 220) };
+        let short = FirstStreamSample { remaining: 1_000_000, ..seen(300, FAST / 10 + 1_000_000, 220) };
         assert!(!splitter.is_worth_trying(short));
         assert!(!splitter.is_worth_trying(seen(400, FAST / 10 + 1_000_000, 320)), "nothing came at all");
         assert!(!SplitPlanner::new(1, MonotonicTime(0)).is_worth_trying(seen(100, 500_000, 100)));

@@ -2,9 +2,9 @@
 //! cookies that servers set, and the credentials of two proxies.
 //!
 //! The client here only combines the crate's decisions: it composes the messages that an engine
-//! would send. The model (`account`) determines from the steps alone who may see which secret.
+//! would send. The model (`expected_secrets`) determines from the steps alone who may see which secret.
 
-mod account;
+mod expected_secrets;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ use haul_policy::secrets::fields_for;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use account::{DomainAttribute, HOSTS, ModelPeer, ModelSetCookie, ModelStep, ModelUserOptions, NETRC};
+use expected_secrets::{DomainAttribute, HOSTS, ModelPeer, ModelRedirect, ModelSetCookie, ModelUserOptions, NETRC};
 
 const NOW: u64 = 1_800_000_000;
 
@@ -94,7 +94,7 @@ fn socks(proxy: &Proxy, target: &Target) -> String {
     String::from_utf8_lossy(&told).into_owned()
 }
 
-fn run(world: &ModelUserOptions, first: ModelPeer, steps: &[ModelStep]) -> Result<(), TestCaseError> {
+fn run(world: &ModelUserOptions, first: ModelPeer, steps: &[ModelRedirect]) -> Result<(), TestCaseError> {
     let variable = |name: &str| match name {
         "http_proxy" => world.proxy_url(0),
         "https_proxy" => world.proxy_url(1),
@@ -103,7 +103,7 @@ fn run(world: &ModelUserOptions, first: ModelPeer, steps: &[ModelStep]) -> Resul
     };
     let environment = ProxyEnvironment::read(variable);
     let rules = RedirectRules::default();
-    let mut account = account::SecretsModel::new(world, first);
+    let mut account = expected_secrets::SecretsModel::new(world, first);
     let mut jar = CookieStore::new();
     let mut target = Target::parse(&first.url(if world.url_user { "alice:url-pw@" } else { "" }, 0)).unwrap();
     let origin = target.origin();
@@ -141,7 +141,7 @@ fn peers() -> impl Strategy<Value = ModelPeer> {
         .prop_map(|(tls, host, port)| ModelPeer { tls, host, port: port.unwrap_or(if tls { 443 } else { 80 }) })
 }
 
-fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
+fn steps() -> impl Strategy<Value = Vec<ModelRedirect>> {
     let domain = prop_oneof![
         Just(DomainAttribute::None),
         Just(DomainAttribute::Own),
@@ -150,7 +150,7 @@ fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
     ];
     let cookie = (domain, any::<bool>()).prop_map(|(domain, secure)| ModelSetCookie { domain, secure });
     let step = (peers(), 0..2usize, any::<bool>(), prop_oneof![4 => Just(false), 1 => Just(true)], vec(cookie, 0..3));
-    let step = step.prop_map(|(peer, spelling, stays, userinfo, cookies)| ModelStep {
+    let step = step.prop_map(|(peer, spelling, stays, userinfo, cookies)| ModelRedirect {
         peer,
         spelling,
         stays,

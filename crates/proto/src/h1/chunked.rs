@@ -18,8 +18,8 @@
 //! ```
 
 use super::error::{ChunkFault, H1Error};
-use super::parse::{self, SectionScan};
-use crate::Limits;
+use super::parse::{self, FieldSectionScan};
+use crate::ResponseLimits;
 use crate::fields::Fields;
 use crate::response_error::ResponseError;
 use core::ops::Range;
@@ -63,7 +63,7 @@ pub(crate) struct ChunkedDecoder {
     extensions: usize,
     /// The number of payload bytes so far.
     got: u64,
-    trailers: SectionScan,
+    trailers: FieldSectionScan,
     is_loose: bool,
 }
 
@@ -80,7 +80,7 @@ impl ChunkedDecoder {
 
     /// Decodes the start of `input` up to the next event. Also returns the number of bytes
     /// consumed.
-    pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
+    pub(crate) fn decode(&mut self, limits: &ResponseLimits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
         let mut at = 0;
         loop {
             match self.state {
@@ -113,7 +113,7 @@ impl ChunkedDecoder {
     }
 
     /// Processes one byte outside the payload.
-    fn frame(&mut self, limits: &Limits, byte: u8) -> Result<(), H1Error> {
+    fn frame(&mut self, limits: &ResponseLimits, byte: u8) -> Result<(), H1Error> {
         let fault = |fault| Err(H1Error::Chunk(fault));
         if matches!(self.state, ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf) {
             self.line += 1;
@@ -163,7 +163,7 @@ impl ChunkedDecoder {
         Ok(())
     }
 
-    fn trailers(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
+    fn trailers(&mut self, limits: &ResponseLimits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
         match input {
             [] | [b'\r'] => return Ok((0, ChunkEvent::NeedInput)),
             [b'\r', b'\n', ..] => return Ok((2, ChunkEvent::End(None))),

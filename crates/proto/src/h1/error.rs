@@ -4,9 +4,9 @@
 //! A mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
 //!
 //! ```
-//! use haul_proto::h1::{H1Error, LengthFault, ResponseError};
+//! use haul_proto::h1::{H1Error, ContentLengthFault, ResponseError};
 //!
-//! let error = ResponseError::ContentLength(LengthFault::Conflicting);
+//! let error = ResponseError::ContentLength(ContentLengthFault::Conflicting);
 //! assert_eq!(error.to_string(), "server sent two Content-Length that differ");
 //! assert_eq!(ResponseError::HeadTooLarge { limit: 307_200 }.to_string(), "server sent a head above the limit of 307200 bytes");
 //! assert!(H1Error::from(ResponseError::EndedBeforeResponse).is_early_end());
@@ -44,16 +44,16 @@ pub enum H1Error {
     /// `101 Switching Protocols` answers a request without an Upgrade field (RFC 9110 §15.2.2).
     UnexpectedUpgrade,
     /// The response has a Transfer-Encoding that is not supported.
-    TransferCoding(CodingFault),
+    TransferCoding(TransferCodingFault),
     /// The framing of a chunked body breaks RFC 9112 §7.1.
     Chunk(ChunkFault),
-    /// A chunk-size line is longer than [`Limits::chunk_line`](crate::Limits::chunk_line).
+    /// A chunk-size line is longer than [`ResponseLimits::chunk_line`](crate::ResponseLimits::chunk_line).
     ChunkLineTooLong {
         /// The limit in bytes.
         limit: usize,
     },
     /// The chunk extensions of a body are longer than
-    /// [`Limits::chunk_extensions_total`](crate::Limits::chunk_extensions_total).
+    /// [`ResponseLimits::chunk_extensions_total`](crate::ResponseLimits::chunk_extensions_total).
     ChunkExtensionsTooLarge {
         /// The limit in bytes.
         limit: usize,
@@ -112,7 +112,7 @@ pub enum FieldLineFault {
 /// The kinds of mistakes in a Transfer-Encoding.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum CodingFault {
+pub enum TransferCodingFault {
     /// Transfer-Encoding is present but names no coding.
     Empty,
     /// A coding that was not requested: any other than `chunked` and `identity`, or one of these
@@ -183,11 +183,13 @@ impl fmt::Display for H1Error {
                 write!(f, "server sent more than the limit of {limit} empty lines before a status line")
             }
             H1Error::UnexpectedUpgrade => f.write_str("server switched protocols without having been asked to"),
-            H1Error::TransferCoding(CodingFault::Empty) => f.write_str("server sent an empty Transfer-Encoding"),
-            H1Error::TransferCoding(CodingFault::Unsupported) => {
+            H1Error::TransferCoding(TransferCodingFault::Empty) => {
+                f.write_str("server sent an empty Transfer-Encoding")
+            }
+            H1Error::TransferCoding(TransferCodingFault::Unsupported) => {
                 f.write_str("server sent a Transfer-Encoding that was not asked for")
             }
-            H1Error::TransferCoding(CodingFault::Repeated) => {
+            H1Error::TransferCoding(TransferCodingFault::Repeated) => {
                 f.write_str("server sent a Transfer-Encoding with chunked twice")
             }
             H1Error::Chunk(fault) => write!(f, "server sent malformed chunks: {fault}"),

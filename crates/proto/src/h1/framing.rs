@@ -18,9 +18,9 @@
 //! body would be a false success. If it was requested, the last coding frames the body: chunks, or
 //! everything until the close, even with a Content-Length.
 
-use super::error::{CodingFault, H1Error};
-use super::{BodyFraming, CloseReason, H1Config, LengthFault};
-use crate::framing::{ResponseTo, content_length};
+use super::error::{H1Error, TransferCodingFault};
+use super::{BodyFraming, CloseReason, ContentLengthFault, H1Config};
+use crate::framing::{ResponseFramingContext, content_length};
 use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
 use crate::syntax::list;
@@ -31,7 +31,7 @@ use crate::syntax::list;
 /// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is ignored.
 pub(crate) fn of_response(
     head: &ResponseHead,
-    response_to: ResponseTo,
+    response_to: ResponseFramingContext,
     asks_coding: bool,
     config: &H1Config,
 ) -> Result<(BodyFraming, Option<CloseReason>), H1Error> {
@@ -39,7 +39,7 @@ pub(crate) fn of_response(
     let mut length = None;
     let mut coding = None;
     let mut connection = ConnectionTokens::default();
-    let bodiless = response_to == ResponseTo::Head || matches!(head.status(), 204 | 304);
+    let bodiless = response_to == ResponseFramingContext::Head || matches!(head.status(), 204 | 304);
     // The length of a name excludes nearly all others before any letter is compared.
     for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 16 | 17)) {
         match name.len() {
@@ -47,7 +47,7 @@ pub(crate) fn of_response(
             14 if !bodiless && !deviations.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
                 let one = content_length(value).map_err(ResponseError::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
-                    return Err(H1Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
+                    return Err(H1Error::Response(ResponseError::ContentLength(ContentLengthFault::Conflicting)));
                 }
                 length = Some(one);
             }
@@ -68,7 +68,7 @@ pub(crate) fn of_response(
     let is_loose = coding.is_some_and(|codings: TransferCodings| codings.has_identity);
     let (framing, faulty) = match (coding.map(|codings| codings.last), length) {
         _ if bodiless => (BodyFraming::None, None),
-        (Some(LastCoding::Unnamed), _) => return Err(H1Error::TransferCoding(CodingFault::Empty)),
+        (Some(LastCoding::Unnamed), _) => return Err(H1Error::TransferCoding(TransferCodingFault::Empty)),
         (Some(LastCoding::Chunked), Some(_)) => (BodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
         (Some(LastCoding::Chunked), None) if is_loose => (BodyFraming::Chunked, Some(CloseReason::LooseFraming)),
         (Some(LastCoding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
@@ -111,16 +111,16 @@ impl TransferCodings {
             } else if takes_others {
                 LastCoding::Other
             } else {
-                return Err(H1Error::TransferCoding(CodingFault::Unsupported));
+                return Err(H1Error::TransferCoding(TransferCodingFault::Unsupported));
             };
             self.has_identity |= one == LastCoding::Identity;
             self.last = match (self.last, one) {
                 (LastCoding::Chunked, LastCoding::Chunked) => {
-                    return Err(H1Error::TransferCoding(CodingFault::Repeated));
+                    return Err(H1Error::TransferCoding(TransferCodingFault::Repeated));
                 }
                 // What stands behind chunked would be coded chunks, and not the other way round
                 // (RFC 9112 §7.1).
-                (LastCoding::Chunked, _) => return Err(H1Error::TransferCoding(CodingFault::Unsupported)),
+                (LastCoding::Chunked, _) => return Err(H1Error::TransferCoding(TransferCodingFault::Unsupported)),
                 // It changes nothing.
                 (LastCoding::Other, LastCoding::Identity) => LastCoding::Other,
                 (_, one) => one,

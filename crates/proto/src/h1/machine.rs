@@ -11,7 +11,7 @@ use super::request::{self, RequestProperties};
 use super::send::RequestSender;
 use super::{BodyLength, RequestError, RequestHead};
 use super::{CloseReason, H1Config, H1Error, H1Event, H1Step, RequestId};
-use crate::framing::ResponseTo;
+use crate::framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
@@ -68,7 +68,7 @@ impl H1Machine {
         if last.facts.close {
             // RFC 9112 §9.6: a client that sends close must not send further requests.
             Some(RequestError::Closed(CloseReason::ClientClose))
-        } else if last.facts.upgrade || last.facts.response_to == ResponseTo::Connect {
+        } else if last.facts.upgrade || last.facts.response_to == ResponseFramingContext::Connect {
             Some(RequestError::TunnelPending)
         } else if !self.sender.is_finished() {
             Some(RequestError::BodyPending)

@@ -75,22 +75,22 @@ mod request;
 mod send;
 
 pub use crate::close_reason::CloseReason;
-pub use crate::framing::{BodyFraming, LengthFault, RequestId};
+pub use crate::framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::request::{BodyLength, RequestError, RequestHead};
 pub use crate::response_error::ResponseError;
-pub use error::{ChunkFault, CodingFault, FieldLineFault, H1Error};
+pub use error::{ChunkFault, FieldLineFault, H1Error, TransferCodingFault};
 pub use event::{H1Event, H1Step};
 pub use machine::H1Machine;
 pub(crate) use parse::reread;
 
-use crate::Limits;
+use crate::ResponseLimits;
 use core::time::Duration;
 
 /// The settings of one HTTP/1 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H1Config {
     /// Limits on the parts of a response besides its body.
-    pub limits: Limits,
+    pub limits: ResponseLimits,
     /// The time for which a body waits for `100 Continue`, counted from [`H1Machine::enqueue`].
     ///
     /// Default 1 s, as curl. Hazard: a server that ignores Expect costs this wait on every such
@@ -140,7 +140,7 @@ pub struct H1Deviations {
 impl Default for H1Config {
     fn default() -> H1Config {
         H1Config {
-            limits: Limits::default(),
+            limits: ResponseLimits::default(),
             expect_timeout: Duration::from_secs(1),
             max_pipeline: 1,
             is_proxy: false,

@@ -25,7 +25,7 @@ const FIELDS_ON_STACK: usize = 96;
 /// An incremental search for the empty line that ends a section. Each call receives the section
 /// from its first byte.
 #[derive(Default, Debug)]
-pub(crate) struct SectionScan {
+pub(crate) struct FieldSectionScan {
     /// The position from which to resume; the bytes before it contain no end.
     resume: usize,
     seen: usize,
@@ -38,7 +38,7 @@ pub(crate) struct SectionScan {
     examined: usize,
 }
 
-impl SectionScan {
+impl FieldSectionScan {
     /// Returns the length of the section with its empty line; `None` until that line has arrived. A
     /// line may end in LF without CR (RFC 9112 §2.2).
     pub(crate) fn find_end(&mut self, input: &[u8]) -> Option<usize> {
@@ -128,7 +128,7 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
 /// Parses a whole head of the length that `scan` found. Keeps control bytes in values and in the
 /// reason phrase, except CR, LF and NUL (RFC 9110 §5.5). Skips a line whose name is not a token
 /// (`Feature Policy: x`), as browsers and curl do.
-pub(crate) fn head(input: &[u8], scan: &SectionScan, limit: usize) -> Result<ResponseHead, H1Error> {
+pub(crate) fn head(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<ResponseHead, H1Error> {
     // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
     let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
     match head_of(&whole, &whole, limit) {
@@ -224,7 +224,7 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Er
 /// head.
 pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
     const HTTP2: &[u8] = b"HTTP/2 ";
-    let mut scan = SectionScan::default();
+    let mut scan = FieldSectionScan::default();
     if scan.find_end(raw) != Some(raw.len()) {
         return None;
     }
@@ -240,7 +240,7 @@ pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
 }
 
 /// Parses a whole trailer section of the length that `scan` found.
-pub(crate) fn trailers(input: &[u8], scan: &SectionScan, limit: usize) -> Result<Fields, H1Error> {
+pub(crate) fn trailers(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<Fields, H1Error> {
     if scan.folded {
         return Err(H1Error::Field(FieldLineFault::Folded));
     }
@@ -307,7 +307,7 @@ mod tests {
             head.extend_from_slice(format!("X-{number}: {number}\r\n").as_bytes());
         }
         head.extend_from_slice(b"\r\n");
-        let mut scan = SectionScan::default();
+        let mut scan = FieldSectionScan::default();
         for cut in 0..head.len() {
             assert_eq!(scan.find_end(&head[..cut]), None, "{cut}");
         }
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn section_ends_at_either_kind_of_empty_line() {
-        let find = |text: &[u8]| SectionScan::default().find_end(text);
+        let find = |text: &[u8]| FieldSectionScan::default().find_end(text);
         assert_eq!(find(b"a\r\n\r\nrest"), Some(5));
         assert_eq!(find(b"a\n\nrest"), Some(3));
         assert_eq!(find(b"a\n\r\nrest"), Some(4));

@@ -3,10 +3,10 @@
 use super::chunked::{ChunkEvent, ChunkedDecoder};
 use super::framing;
 use super::machine::H1Machine;
-use super::parse::{self, SectionScan};
+use super::parse::{self, FieldSectionScan};
 use super::{BodyFraming, CloseReason, H1Error, H1Event, H1Step, RequestId};
 use crate::fields::Fields;
-use crate::framing::ResponseTo;
+use crate::framing::ResponseFramingContext;
 use crate::head::ResponseHead;
 use crate::response_error::ResponseError;
 
@@ -17,7 +17,7 @@ const EMPTY_LINES: usize = 4;
 /// The part of a response that is expected next in the input.
 #[derive(Debug)]
 enum ReceiveState {
-    Head(SectionScan),
+    Head(FieldSectionScan),
     /// Payload of known length. `left` is 0 if only the completion remains to be reported.
     Length {
         total: u64,
@@ -49,7 +49,7 @@ pub(crate) struct ResponseReceiver {
 impl Default for ResponseReceiver {
     fn default() -> ResponseReceiver {
         ResponseReceiver {
-            state: ReceiveState::Head(SectionScan::default()),
+            state: ReceiveState::Head(FieldSectionScan::default()),
             started: false,
             empty_lines: 0,
             interim: 0,
@@ -203,7 +203,7 @@ impl H1Machine {
             };
         };
         let head = parse::head(&input[..end], scan, limits.head_fields)?;
-        *scan = SectionScan::default();
+        *scan = FieldSectionScan::default();
         receiver.head_bytes += end;
         receiver.empty_lines = 0;
         let event = self.judge(id, head)?;
@@ -236,7 +236,7 @@ impl H1Machine {
                 }
                 Ok(H1Event::Interim { id, head })
             }
-            200..=299 if facts.response_to == ResponseTo::Connect => Ok(self.tunnel(id, head)),
+            200..=299 if facts.response_to == ResponseFramingContext::Connect => Ok(self.tunnel(id, head)),
             _ => {
                 let (framing, closing) =
                     framing::of_response(&head, facts.response_to, facts.asks_coding, &self.config)?;

@@ -4,7 +4,7 @@
 //! Content-Length, Transfer-Encoding and Expect.
 
 use super::framing::ConnectionTokens;
-use crate::framing::ResponseTo;
+use crate::framing::ResponseFramingContext;
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, has_any, push_decimal};
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// The properties of a request that the connection keeps until the response is complete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RequestProperties {
-    pub(crate) response_to: ResponseTo,
+    pub(crate) response_to: ResponseFramingContext,
     /// True if the request has an Upgrade field, so that 101 is a possible response.
     pub(crate) upgrade: bool,
     /// True if the request said `Connection: close`.

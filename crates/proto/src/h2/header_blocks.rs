@@ -3,17 +3,17 @@
 use super::error::FrameFault;
 use super::frame::{FrameHeader, flag};
 use super::machine::H2Machine;
-use super::response::{self, SectionKind};
+use super::response::{self, FieldSectionKind};
 use super::streams::ResponsePhase;
-use super::{BodyFraming, ErrorCode, FloodKind, H2Error, H2Event, LengthFault, RequestId};
-use crate::framing::{ResponseTo, content_length};
+use super::{BodyFraming, ContentLengthFault, ErrorCode, FloodKind, H2Error, H2Event, RequestId};
+use crate::framing::{ResponseFramingContext, content_length};
 use crate::head::ResponseHead;
 use crate::response_error::ResponseError;
 use alloc::vec::Vec;
 
 /// A header block that continues in further CONTINUATION frames.
 #[derive(Debug)]
-pub(super) struct PartialBlock {
+pub(super) struct PartialHeaderBlock {
     pub(super) id: u32,
     end_stream: bool,
     pub(super) bytes: Vec<u8>,
@@ -40,7 +40,7 @@ impl H2Machine {
             return self.block(header.stream, end_stream, fragment);
         }
         let bytes = fragment.to_vec();
-        self.reader.block = Some(PartialBlock { id: header.stream, end_stream, bytes, continuations: 0 });
+        self.reader.block = Some(PartialHeaderBlock { id: header.stream, end_stream, bytes, continuations: 0 });
         Ok(())
     }
 
@@ -61,20 +61,20 @@ impl H2Machine {
     /// Decodes a complete header block, and processes it as a head or as trailers.
     fn block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), H2Error> {
         let section = match self.streams.get_mut(id) {
-            None if self.stale.block() => SectionKind::Unwanted,
+            None if self.stale.block() => FieldSectionKind::Unwanted,
             None => return Err(H2Error::Frame(FrameFault::ClosedStream)),
             Some(stream) => {
                 stream.started = true;
                 match stream.phase {
-                    ResponsePhase::Head => SectionKind::Head { before: stream.head_bytes },
-                    ResponsePhase::Body { .. } | ResponsePhase::Ended => SectionKind::Trailers,
+                    ResponsePhase::Head => FieldSectionKind::Head { before: stream.head_bytes },
+                    ResponsePhase::Body { .. } | ResponsePhase::Ended => FieldSectionKind::Trailers,
                 }
             }
         };
         let reader = &mut self.reader;
         let decoded = match response::decode(&mut self.decoder, bytes, section, &self.config.limits, &mut reader.hint) {
             Err(fault) => return Err(fault),
-            Ok(_) if section == SectionKind::Unwanted => return Ok(()),
+            Ok(_) if section == FieldSectionKind::Unwanted => return Ok(()),
             Ok(Err(fault)) => {
                 self.violated(id, fault);
                 return Ok(());
@@ -82,7 +82,7 @@ impl H2Machine {
             Ok(Ok(decoded)) => decoded,
         };
         self.tally.useful(1);
-        let judged = if section == SectionKind::Trailers {
+        let judged = if section == FieldSectionKind::Trailers {
             self.trailers(id, end_stream, decoded)
         } else {
             if let Some(stream) = self.streams.get_mut(id) {
@@ -117,14 +117,14 @@ impl H2Machine {
             return Ok(());
         }
         // A successful response to CONNECT is a tunnel, which has no length (RFC 9110 §9.3.6).
-        let tunnel = stream.response_to == ResponseTo::Connect && status < 300;
-        let none = stream.response_to == ResponseTo::Head || matches!(status, 204 | 304);
+        let tunnel = stream.response_to == ResponseFramingContext::Connect && status < 300;
+        let none = stream.response_to == ResponseFramingContext::Head || matches!(status, 204 | 304);
         let mut expected = None;
         if !none && !tunnel {
             for value in head.get_all("content-length") {
                 let one = content_length(value).map_err(ResponseError::ContentLength)?;
                 if expected.is_some_and(|known| known != one) {
-                    return Err(H2Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
+                    return Err(H2Error::Response(ResponseError::ContentLength(ContentLengthFault::Conflicting)));
                 }
                 expected = Some(one);
             }
@@ -141,7 +141,7 @@ impl H2Machine {
         stream.phase = ResponsePhase::Body { expected, got: 0, none };
         stream.reads_on = (200..300).contains(&status) && !tunnel;
         let wanted = stream.reads_on;
-        let was_head = stream.response_to == ResponseTo::Head;
+        let was_head = stream.response_to == ResponseFramingContext::Head;
         self.stop_holding(id, wanted);
         self.due.push_back(H2Event::Head { id: request, head, framing });
         if end_stream {
@@ -155,7 +155,7 @@ impl H2Machine {
         Ok(())
     }
 
-    fn trailers(&mut self, id: u32, end_stream: bool, decoded: response::DecodedSection) -> Result<(), H2Error> {
+    fn trailers(&mut self, id: u32, end_stream: bool, decoded: response::DecodedFieldSection) -> Result<(), H2Error> {
         if !end_stream {
             return Err(H2Error::Frame(FrameFault::HeadInBody));
         }

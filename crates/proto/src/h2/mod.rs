@@ -85,7 +85,7 @@ mod send;
 mod streams;
 
 pub use crate::close_reason::CloseReason;
-pub use crate::framing::{BodyFraming, LengthFault, RequestId};
+pub use crate::framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::request::{BodyLength, RequestError, RequestHead};
 pub use crate::response_error::ResponseError;
 pub use error::{FieldFault, FloodKind, FrameFault, H2Error};
@@ -93,7 +93,7 @@ pub use event::{ErrorCode, H2Event, H2Step, ResetReason};
 pub use flood_limits::FloodLimits;
 pub use machine::H2Machine;
 
-use crate::Limits;
+use crate::ResponseLimits;
 use core::time::Duration;
 
 /// The settings of one HTTP/2 connection.
@@ -101,7 +101,7 @@ use core::time::Duration;
 pub struct H2Config {
     /// Limits on the parts of a response besides its body. `head_bytes` and `trailer_bytes` count
     /// as in RFC 9113 §6.5.2: 32 bytes for each field in addition to its name and value.
-    pub limits: Limits,
+    pub limits: ResponseLimits,
     /// Limits on frames that make no progress.
     pub floods: FloodLimits,
     /// The number of bytes of one response that the peer may send before anything is released; at
@@ -120,7 +120,7 @@ pub struct H2Config {
     /// The largest frame accepted, in bytes: 16,384 to 16,777,215.
     ///
     /// Default 65,536. DATA frames are never buffered, so a larger one only saves headers. Other
-    /// frames that arrive in pieces are buffered, up to [`Limits::head_bytes`] for heads and this
+    /// frames that arrive in pieces are buffered, up to [`ResponseLimits::head_bytes`] for heads and this
     /// size for the rest. Hazard: a large frame delays other responses.
     pub max_frame_size: u32,
     /// The size in bytes of the dynamic table with which the peer compresses heads (RFC 7541
@@ -146,7 +146,7 @@ pub struct H2Config {
 impl Default for H2Config {
     fn default() -> H2Config {
         H2Config {
-            limits: Limits::default(),
+            limits: ResponseLimits::default(),
             floods: FloodLimits::default(),
             stream_window: 256 * 1024,
             connection_window: 32 * 1024 * 1024,

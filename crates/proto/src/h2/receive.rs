@@ -8,9 +8,9 @@
 
 use super::error::FrameFault;
 use super::frame::{self, FrameHeader, flag, kind};
-use super::header_blocks::PartialBlock;
+use super::header_blocks::PartialHeaderBlock;
 use super::machine::H2Machine;
-use super::response::{self, SizeHint};
+use super::response::{self, FieldSectionSizeHint};
 use super::streams::{ResponsePhase, UploadState};
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, H2Step, RequestId};
 use crate::response_error::ResponseError;
@@ -20,7 +20,7 @@ use core::mem;
 
 /// The part of a frame that is expected next in the input.
 #[derive(Debug, Default)]
-enum FrameState {
+enum FrameReadState {
     /// A frame's header. `partial` contains the bytes of it that have arrived.
     #[default]
     Header,
@@ -44,23 +44,23 @@ enum FrameState {
 
 #[derive(Debug, Default)]
 pub(crate) struct H2FrameReader {
-    state: FrameState,
+    state: FrameReadState,
     partial: Vec<u8>,
-    pub(super) block: Option<PartialBlock>,
-    pub(super) hint: SizeHint,
+    pub(super) block: Option<PartialHeaderBlock>,
+    pub(super) hint: FieldSectionSizeHint,
 }
 
 impl H2FrameReader {
     pub(crate) fn close(&mut self) {
-        *self = H2FrameReader { state: FrameState::Closed, ..H2FrameReader::default() };
+        *self = H2FrameReader { state: FrameReadState::Closed, ..H2FrameReader::default() };
     }
 
     /// Skips the rest of the current frame if it belongs to `stream`, which was closed. Returns the
     /// number of payload bytes that will not be delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
-            FrameState::Data { id, left, padding, .. } if id == stream => {
-                self.state = FrameState::Skip(left + padding);
+            FrameReadState::Data { id, left, padding, .. } if id == stream => {
+                self.state = FrameReadState::Skip(left + padding);
                 u64::from(left)
             }
             _ => 0,
@@ -79,10 +79,10 @@ impl H2Machine {
                 return Ok(H2Step { consumed: at, event });
             }
             let rest = &input[at..];
-            if let FrameState::Closed = self.reader.state {
+            if let FrameReadState::Closed = self.reader.state {
                 return Err(H2Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken))));
             }
-            if let FrameState::Data { id, left, padding, end } = self.reader.state {
+            if let FrameReadState::Data { id, left, padding, end } = self.reader.state {
                 if left > 0 && !rest.is_empty() {
                     let take = (left as usize).min(rest.len());
                     self.delivered(id, left - take as u32, padding, end);
@@ -105,7 +105,7 @@ impl H2Machine {
     /// DATA frame still to come, without its padding.
     fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
-            self.reader.state = FrameState::Data { id, left, padding, end };
+            self.reader.state = FrameReadState::Data { id, left, padding, end };
             return;
         }
         self.skip(padding);
@@ -130,19 +130,19 @@ impl H2Machine {
     }
 
     fn skip(&mut self, bytes: u32) {
-        self.reader.state = if bytes > 0 { FrameState::Skip(bytes) } else { FrameState::Header };
+        self.reader.state = if bytes > 0 { FrameReadState::Skip(bytes) } else { FrameReadState::Header };
     }
 
     /// Consumes bytes other than payload and returns their number. `input` must not be empty.
     fn advance(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
         match self.reader.state {
-            FrameState::Header => self.header(now, input),
-            FrameState::Payload(header) => {
+            FrameReadState::Header => self.header(now, input),
+            FrameReadState::Payload(header) => {
                 let missing = header.length as usize - self.reader.partial.len();
                 let take = missing.min(input.len());
                 self.reader.partial.extend_from_slice(&input[..take]);
                 if take == missing {
-                    self.reader.state = FrameState::Header;
+                    self.reader.state = FrameReadState::Header;
                     let mut payload = mem::take(&mut self.reader.partial);
                     self.frame(now, header, &payload)?;
                     payload.clear();
@@ -152,17 +152,17 @@ impl H2Machine {
                 }
                 Ok(take)
             }
-            FrameState::PadLength(header) => {
+            FrameReadState::PadLength(header) => {
                 self.data(now, header, Some(input[0]))?;
                 Ok(1)
             }
-            FrameState::Skip(left) => {
+            FrameReadState::Skip(left) => {
                 let take = (left as usize).min(input.len());
                 self.skip(left - take as u32);
                 Ok(take)
             }
             // Not reached: the caller handles these first.
-            FrameState::Data { .. } | FrameState::Closed => Ok(0),
+            FrameReadState::Data { .. } | FrameReadState::Closed => Ok(0),
         }
     }
 
@@ -197,12 +197,12 @@ impl H2Machine {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(H2Error::Frame(FrameFault::Padding)),
             kind::DATA if header.has(flag::PADDED) => {
-                self.reader.state = FrameState::PadLength(header);
+                self.reader.state = FrameReadState::PadLength(header);
                 Ok(())
             }
             kind::DATA => self.data(now, header, None),
             _ if is_gathered(header.kind) && header.length > 0 => {
-                self.reader.state = FrameState::Payload(header);
+                self.reader.state = FrameReadState::Payload(header);
                 Ok(())
             }
             _ if is_gathered(header.kind) => self.frame(now, header, &[]),
@@ -307,9 +307,9 @@ impl H2Machine {
     }
 
     /// Ends a response, and reports its completion if the request was sent too.
-    pub(super) fn complete(&mut self, id: u32, trailers: Option<response::DecodedSection>) {
+    pub(super) fn complete(&mut self, id: u32, trailers: Option<response::DecodedFieldSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
-        let trailers = trailers.map(response::DecodedSection::into_fields);
+        let trailers = trailers.map(response::DecodedFieldSection::into_fields);
         let unfinished = stream.upload != UploadState::Finished;
         if unfinished && stream.reads_on {
             // A server that wants no more of the request says so by RST_STREAM (RFC 9113 §8.1).

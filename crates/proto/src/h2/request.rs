@@ -5,16 +5,16 @@
 //! names, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but
 //! `trailers`. Host becomes `:authority`.
 
-use crate::framing::ResponseTo;
-use crate::hpack::{HpackEncoder, Indexing};
+use crate::framing::ResponseFramingContext;
+use crate::hpack::{HpackEncoder, HpackIndexing};
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, push_decimal};
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
 
 /// A request that passed [`check`], with the values that [`write()`] needs.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct CheckedRequest<'a> {
-    pub(crate) response_to: ResponseTo,
+pub(crate) struct ValidatedRequest<'a> {
+    pub(crate) response_to: ResponseFramingContext,
     scheme: &'a str,
     path: &'a str,
     authority: &'a [u8],
@@ -28,12 +28,12 @@ pub(crate) struct CheckedRequest<'a> {
 
 /// Validates a request without writing anything. `room` is the peer's limit on the size of a head;
 /// `None` means no limit.
-pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<CheckedRequest<'a>, RequestError> {
+pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<ValidatedRequest<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
     }
     let (scheme, path) = scheme_and_path(request);
-    let mut facts = CheckedRequest {
+    let mut facts = ValidatedRequest {
         response_to: request.response_to(),
         scheme,
         path,
@@ -81,13 +81,13 @@ fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, &'a str) {
     }
 }
 
-fn check_target(request: &RequestHead<'_>, facts: &CheckedRequest<'_>) -> Result<(), RequestError> {
+fn check_target(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> Result<(), RequestError> {
     let visible = |text: &[u8]| !text.is_empty() && text.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     let authority = facts.authority;
     if !visible(authority) || authority.contains(&b'@') || core::str::from_utf8(authority).is_err() {
         return Err(RequestError::Authority);
     }
-    if facts.response_to == ResponseTo::Connect {
+    if facts.response_to == ResponseFramingContext::Connect {
         return Ok(());
     }
     if !matches!(facts.scheme, "http" | "https") {
@@ -101,7 +101,7 @@ fn check_target(request: &RequestHead<'_>, facts: &CheckedRequest<'_>) -> Result
 }
 
 /// Returns an upper bound of the head's size, counted as in RFC 9113 §6.5.2.
-fn list_size(request: &RequestHead<'_>, facts: &CheckedRequest<'_>) -> u64 {
+fn list_size(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> u64 {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
     let pseudo = request.method.len() + facts.scheme.len() + facts.path.len() + facts.authority.len();
     // The names of the pseudo-fields, Content-Length and Expect, and 32 bytes for each of the six.
@@ -111,26 +111,26 @@ fn list_size(request: &RequestHead<'_>, facts: &CheckedRequest<'_>) -> u64 {
 /// Writes the block of a request that passed [`check`]. `name` is scratch space.
 pub(crate) fn write(
     request: &RequestHead<'_>,
-    facts: &CheckedRequest<'_>,
+    facts: &ValidatedRequest<'_>,
     encoder: &mut HpackEncoder,
     name: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
     encoder.begin(out);
-    encoder.encode(b":method", request.method.as_bytes(), Indexing::Add, out);
-    encoder.encode(b":authority", facts.authority, Indexing::Add, out);
-    if facts.response_to != ResponseTo::Connect {
-        encoder.encode(b":scheme", facts.scheme.as_bytes(), Indexing::Add, out);
-        encoder.encode(b":path", facts.path.as_bytes(), Indexing::Skip, out);
+    encoder.encode(b":method", request.method.as_bytes(), HpackIndexing::Add, out);
+    encoder.encode(b":authority", facts.authority, HpackIndexing::Add, out);
+    if facts.response_to != ResponseFramingContext::Connect {
+        encoder.encode(b":scheme", facts.scheme.as_bytes(), HpackIndexing::Add, out);
+        encoder.encode(b":path", facts.path.as_bytes(), HpackIndexing::Skip, out);
     }
     write_fields(request.fields, request.sensitive, facts.nominates, encoder, name, out);
     if let Some(length) = facts.length {
         let mut digits = Vec::new();
         push_decimal(length, &mut digits);
-        encoder.encode(b"content-length", &digits, Indexing::Skip, out);
+        encoder.encode(b"content-length", &digits, HpackIndexing::Skip, out);
     }
     if facts.expect {
-        encoder.encode(b"expect", b"100-continue", Indexing::Add, out);
+        encoder.encode(b"expect", b"100-continue", HpackIndexing::Add, out);
     }
 }
 
@@ -203,13 +203,13 @@ fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
             .any(|(_, value)| list(value).any(|token| token.eq_ignore_ascii_case(name.as_bytes())))
 }
 
-fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> Indexing {
+fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> HpackIndexing {
     match name {
-        b"authorization" | b"proxy-authorization" => Indexing::Never,
-        b"cookie" if value.len() < 20 => Indexing::Never,
-        _ if sensitive.iter().any(|secret| secret.as_bytes() == name) => Indexing::Never,
+        b"authorization" | b"proxy-authorization" => HpackIndexing::Never,
+        b"cookie" if value.len() < 20 => HpackIndexing::Never,
+        _ if sensitive.iter().any(|secret| secret.as_bytes() == name) => HpackIndexing::Never,
         // These differ from request to request.
-        b"content-length" | b"range" | b"if-range" | b"if-none-match" | b"if-modified-since" => Indexing::Skip,
-        _ => Indexing::Add,
+        b"content-length" | b"range" | b"if-range" | b"if-none-match" | b"if-modified-since" => HpackIndexing::Skip,
+        _ => HpackIndexing::Add,
     }
 }

@@ -4,17 +4,17 @@
 //! its end, so that the dynamic table stays the same as the peer's, but its fields are dropped.
 
 use super::error::{FieldFault, H2Error};
-use crate::Limits;
+use crate::ResponseLimits;
 use crate::fields::{FieldSpan, Fields};
 use crate::head::{ProtocolVersion, ResponseHead};
-use crate::hpack::{DecodedLine, HeaderBlock, HpackDecoder};
+use crate::hpack::{DecodedFieldLine, HeaderBlock, HpackDecoder};
 use crate::response_error::ResponseError;
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 
 /// The kind of a header block, which determines the rules for its fields.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum SectionKind {
+pub(crate) enum FieldSectionKind {
     /// A head. `before` is the number of bytes in earlier heads of this response.
     Head {
         before: usize,
@@ -31,7 +31,7 @@ pub(crate) enum SectionKind {
 const FOLLOWED: usize = 16;
 
 /// A decoded header block that is well-formed: a head or trailers.
-pub(crate) struct DecodedSection {
+pub(crate) struct DecodedFieldSection {
     /// The status code; 0 for trailers.
     status: u16,
     fields: Fields,
@@ -41,7 +41,7 @@ pub(crate) struct DecodedSection {
 
 const STATUS_LINE: &[u8] = b"HTTP/2 200 \r\n";
 
-impl DecodedSection {
+impl DecodedFieldSection {
     pub(crate) fn into_head(self) -> ResponseHead {
         let end = STATUS_LINE.len() as u32 - 2;
         ResponseHead::new(ProtocolVersion::Http2, self.status, (end, end), self.fields)
@@ -55,14 +55,14 @@ impl DecodedSection {
 /// The size of the last section decoded. The next one is likely to be similar, so its buffers are
 /// allocated in this size.
 #[derive(Debug)]
-pub(crate) struct SizeHint {
+pub(crate) struct FieldSectionSizeHint {
     bytes: usize,
     fields: usize,
 }
 
-impl Default for SizeHint {
-    fn default() -> SizeHint {
-        SizeHint { bytes: 512, fields: 16 }
+impl Default for FieldSectionSizeHint {
+    fn default() -> FieldSectionSizeHint {
+        FieldSectionSizeHint { bytes: 512, fields: 16 }
     }
 }
 
@@ -70,11 +70,11 @@ impl Default for SizeHint {
 pub(crate) fn decode(
     decoder: &mut HpackDecoder,
     block: &[u8],
-    section: SectionKind,
-    limits: &Limits,
-    hint: &mut SizeHint,
-) -> Result<Result<DecodedSection, H2Error>, H2Error> {
-    let mut reading = SectionReader {
+    section: FieldSectionKind,
+    limits: &ResponseLimits,
+    hint: &mut FieldSectionSizeHint,
+) -> Result<Result<DecodedFieldSection, H2Error>, H2Error> {
+    let mut reading = FieldSectionReader {
         section,
         limits,
         text: Vec::with_capacity(hint.bytes),
@@ -88,7 +88,7 @@ pub(crate) fn decode(
     loop {
         let start = reading.text.len();
         let Some(line) = decoder.line(&mut block, &mut reading.text).map_err(H2Error::Hpack)? else { break };
-        if section == SectionKind::Unwanted || fault.is_some() {
+        if section == FieldSectionKind::Unwanted || fault.is_some() {
             reading.text.truncate(start);
             unwanted += line.value.end - start;
             if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
@@ -102,19 +102,19 @@ pub(crate) fn decode(
     if let Some(fault) = fault {
         return Ok(Err(fault));
     }
-    if matches!(section, SectionKind::Head { .. }) && reading.status == 0 {
+    if matches!(section, FieldSectionKind::Head { .. }) && reading.status == 0 {
         return Ok(Err(H2Error::Field(FieldFault::MissingStatus)));
     }
     reading.text.extend_from_slice(b"\r\n");
     // A large section is rare, and should not make the allocation for all others large.
-    *hint = SizeHint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
+    *hint = FieldSectionSizeHint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
     let fields = Fields::new(reading.text, reading.spans);
-    Ok(Ok(DecodedSection { status: reading.status, fields, size: reading.size }))
+    Ok(Ok(DecodedFieldSection { status: reading.status, fields, size: reading.size }))
 }
 
-struct SectionReader<'a> {
-    section: SectionKind,
-    limits: &'a Limits,
+struct FieldSectionReader<'a> {
+    section: FieldSectionKind,
+    limits: &'a ResponseLimits,
     text: Vec<u8>,
     spans: Vec<FieldSpan>,
     status: u16,
@@ -122,9 +122,9 @@ struct SectionReader<'a> {
     size: usize,
 }
 
-impl SectionReader<'_> {
-    fn line(&mut self, line: DecodedLine) -> Result<(), H2Error> {
-        let DecodedLine { name, mut value, .. } = line;
+impl FieldSectionReader<'_> {
+    fn line(&mut self, line: DecodedFieldLine) -> Result<(), H2Error> {
+        let DecodedFieldLine { name, mut value, .. } = line;
         self.count += 1;
         self.size += name.len() + value.len() + 32;
         self.check_size()?;
@@ -163,17 +163,17 @@ impl SectionReader<'_> {
     fn check_size(&self) -> Result<(), H2Error> {
         let limits = self.limits;
         match self.section {
-            SectionKind::Trailers if self.size > limits.trailer_bytes => {
+            FieldSectionKind::Trailers if self.size > limits.trailer_bytes => {
                 Err(H2Error::Response(ResponseError::TrailersTooLarge { limit: limits.trailer_bytes }))
             }
-            SectionKind::Trailers if self.count > limits.trailer_fields => {
+            FieldSectionKind::Trailers if self.count > limits.trailer_fields => {
                 Err(H2Error::Response(ResponseError::TooManyTrailers { limit: limits.trailer_fields }))
             }
-            SectionKind::Head { before } if before + self.size > limits.head_bytes => {
+            FieldSectionKind::Head { before } if before + self.size > limits.head_bytes => {
                 Err(H2Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
             }
             // The pseudo-field is not kept among the fields.
-            SectionKind::Head { .. } if self.count > limits.head_fields + 1 => {
+            FieldSectionKind::Head { .. } if self.count > limits.head_fields + 1 => {
                 Err(H2Error::Response(ResponseError::TooManyFields { limit: limits.head_fields }))
             }
             _ => Ok(()),
@@ -182,7 +182,7 @@ impl SectionReader<'_> {
 
     fn pseudo(&self, name: &[u8], value: &[u8]) -> Result<u16, H2Error> {
         let fault = |fault| Err(H2Error::Field(fault));
-        if self.section == SectionKind::Trailers {
+        if self.section == FieldSectionKind::Trailers {
             return fault(FieldFault::PseudoInTrailers);
         }
         if name != b":status" {

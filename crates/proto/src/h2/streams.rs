@@ -6,7 +6,7 @@
 //! stream.
 
 use super::flow_control::StreamReceiveWindow;
-use crate::framing::ResponseTo;
+use crate::framing::ResponseFramingContext;
 use crate::head::Fields;
 use crate::time::Timestamp;
 use alloc::vec::Vec;
@@ -40,7 +40,7 @@ pub(crate) enum ResponsePhase {
 
 #[derive(Debug)]
 pub(crate) struct RequestStream {
-    pub(crate) response_to: ResponseTo,
+    pub(crate) response_to: ResponseFramingContext,
     pub(crate) upload: UploadState,
     /// The time at which the wait for `100 Continue` ends; `None` if the body does not wait.
     pub(crate) hold_until: Option<Timestamp>,

@@ -23,7 +23,7 @@ impl<'a> HeaderBlock<'a> {
 
 /// The positions of one decoded field in the output buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DecodedLine {
+pub struct DecodedFieldLine {
     /// The range of the name.
     pub name: Range<usize>,
     /// The range of the value.
@@ -60,7 +60,11 @@ impl HpackDecoder {
     /// Checks only the coding. Decode every block of a connection to its end, in order, even if its
     /// fields are not wanted. If a block is skipped, the tables of the two ends differ from then
     /// on.
-    pub fn line(&mut self, block: &mut HeaderBlock<'_>, out: &mut Vec<u8>) -> Result<Option<DecodedLine>, HpackError> {
+    pub fn line(
+        &mut self,
+        block: &mut HeaderBlock<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<DecodedFieldLine>, HpackError> {
         loop {
             let Some(&first) = block.rest.first() else { return Ok(None) };
             if first & 0xe0 != 0x20 {
@@ -81,7 +85,12 @@ impl HpackDecoder {
         }
     }
 
-    fn field(&mut self, first: u8, block: &mut HeaderBlock<'_>, out: &mut Vec<u8>) -> Result<DecodedLine, HpackError> {
+    fn field(
+        &mut self,
+        first: u8,
+        block: &mut HeaderBlock<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<DecodedFieldLine, HpackError> {
         let start = out.len();
         if first & 0x80 != 0 {
             let index = integer::decode(&mut block.rest, 7)?;
@@ -90,7 +99,7 @@ impl HpackDecoder {
             out.extend_from_slice(name);
             out.extend_from_slice(b": ");
             out.extend_from_slice(value);
-            let line = DecodedLine {
+            let line = DecodedFieldLine {
                 name: start..start + name.len(),
                 value: out.len() - value.len()..out.len(),
                 sensitive: false,
@@ -112,7 +121,7 @@ impl HpackDecoder {
             self.table.insert(&out[name.clone()], &out[value.clone()]);
         }
         out.extend_from_slice(b"\r\n");
-        Ok(DecodedLine { name, value, sensitive: first & 0xf0 == 0x10 })
+        Ok(DecodedFieldLine { name, value, sensitive: first & 0xf0 == 0x10 })
     }
 
     fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), HpackError> {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 const OVERHEAD: usize = 32;
 
 #[derive(Copy, Clone, Debug)]
-struct DynamicEntry {
+struct DynamicTableEntry {
     /// The start of the name, counted from the first byte ever inserted; the value follows it.
     at: u64,
     name: u32,
@@ -18,9 +18,9 @@ struct DynamicEntry {
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     bytes: Vec<u8>,
-    /// The position of `bytes[0]`, counted like [`DynamicEntry::at`].
+    /// The position of `bytes[0]`, counted like [`DynamicTableEntry::at`].
     base: u64,
-    entries: VecDeque<DynamicEntry>,
+    entries: VecDeque<DynamicTableEntry>,
     size: usize,
     max: usize,
 }
@@ -67,7 +67,7 @@ impl DynamicTable {
         let at = self.base + self.bytes.len() as u64;
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(value);
-        self.entries.push_front(DynamicEntry { at, name: name.len() as u32, value: value.len() as u32 });
+        self.entries.push_front(DynamicTableEntry { at, name: name.len() as u32, value: value.len() as u32 });
         self.size += size;
     }
 
@@ -89,7 +89,7 @@ impl DynamicTable {
         }
     }
 
-    fn parts(&self, entry: &DynamicEntry) -> (&[u8], &[u8]) {
+    fn parts(&self, entry: &DynamicTableEntry) -> (&[u8], &[u8]) {
         let start = (entry.at - self.base) as usize;
         let field = &self.bytes[start..start + entry.name as usize + entry.value as usize];
         field.split_at(entry.name as usize)

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 /// The use of the dynamic table for a field.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Indexing {
+pub enum HpackIndexing {
     /// Adds the field to the table, because it will occur again.
     Add,
     /// Does not add the field, because it would only evict others. If a table contains it already,
@@ -63,14 +63,14 @@ impl HpackEncoder {
     }
 
     /// Appends a field. `name` must be in lower case.
-    pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
+    pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: HpackIndexing, out: &mut Vec<u8>) {
         let mut index = 0;
         // The dynamic table first: it has most fields of a further request, and it is the shorter
         // one.
         for (place, (known, known_value)) in self.table.iter().enumerate() {
             if known == name {
                 let here = (static_table::TABLE.len() + place) as u32 + 1;
-                if known_value == value && indexing != Indexing::Never {
+                if known_value == value && indexing != HpackIndexing::Never {
                     return integer::encode(here, 0x80, 7, out);
                 }
                 if index == 0 {
@@ -79,23 +79,23 @@ impl HpackEncoder {
             }
         }
         match static_table::find(name, value) {
-            static_table::StaticMatch::Field(index) if indexing != Indexing::Never => {
+            static_table::StaticTableMatch::Field(index) if indexing != HpackIndexing::Never => {
                 return integer::encode(index, 0x80, 7, out);
             }
-            static_table::StaticMatch::Field(place) | static_table::StaticMatch::Name(place) => index = place,
-            static_table::StaticMatch::Nothing => {}
+            static_table::StaticTableMatch::Field(place) | static_table::StaticTableMatch::Name(place) => index = place,
+            static_table::StaticTableMatch::Nothing => {}
         }
         let (pattern, prefix) = match indexing {
-            Indexing::Add => (0x40, 6),
-            Indexing::Skip => (0, 4),
-            Indexing::Never => (0x10, 4),
+            HpackIndexing::Add => (0x40, 6),
+            HpackIndexing::Skip => (0, 4),
+            HpackIndexing::Never => (0x10, 4),
         };
         integer::encode(index, pattern, prefix, out);
         if index == 0 {
             string(name, out);
         }
         string(value, out);
-        if indexing == Indexing::Add {
+        if indexing == HpackIndexing::Add {
             self.table.insert(name, value);
         }
     }

@@ -18,13 +18,13 @@
 //! is never longer than a table entry or 8/5 of the block.
 //!
 //! ```
-//! use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, Indexing};
+//! use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackIndexing};
 //!
 //! let mut encoder = HpackEncoder::new(4096);
 //! let mut block = Vec::new();
 //! encoder.begin(&mut block);
-//! encoder.encode(b":method", b"GET", Indexing::Add, &mut block);
-//! encoder.encode(b"authorization", b"Basic YTpi", Indexing::Never, &mut block);
+//! encoder.encode(b":method", b"GET", HpackIndexing::Add, &mut block);
+//! encoder.encode(b"authorization", b"Basic YTpi", HpackIndexing::Never, &mut block);
 //! assert_eq!(block[0], 0x82, "the static table has the method");
 //!
 //! let mut decoder = HpackDecoder::new(4096);
@@ -43,8 +43,8 @@ pub(crate) mod huffman;
 mod integer;
 mod static_table;
 
-pub use decoder::{DecodedLine, HeaderBlock, HpackDecoder};
-pub use encoder::{HpackEncoder, Indexing};
+pub use decoder::{DecodedFieldLine, HeaderBlock, HpackDecoder};
+pub use encoder::{HpackEncoder, HpackIndexing};
 
 use core::fmt;
 

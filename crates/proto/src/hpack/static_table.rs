@@ -70,7 +70,7 @@ const PSEUDO: usize = 14;
 
 /// A match for a field in the static table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum StaticMatch {
+pub(super) enum StaticTableMatch {
     /// Name and value match the entry with this index.
     Field(u32),
     /// Only the name matches the entry with this index.
@@ -80,8 +80,8 @@ pub(super) enum StaticMatch {
 
 /// Looks up a field. Few names have the same length, so the walk compares little more than lengths;
 /// a hash of the name would cost as much.
-pub(super) fn find(name: &[u8], value: &[u8]) -> StaticMatch {
-    let mut found = StaticMatch::Nothing;
+pub(super) fn find(name: &[u8], value: &[u8]) -> StaticTableMatch {
+    let mut found = StaticTableMatch::Nothing;
     let part = if name.first() == Some(&b':') { 0..PSEUDO } else { PSEUDO..TABLE.len() };
     for (place, (known, known_value)) in part.clone().zip(&TABLE[part]) {
         if known.len() != name.len() || *known != name {
@@ -89,10 +89,10 @@ pub(super) fn find(name: &[u8], value: &[u8]) -> StaticMatch {
         }
         let index = place as u32 + 1;
         if *known_value == value {
-            return StaticMatch::Field(index);
+            return StaticTableMatch::Field(index);
         }
-        if found == StaticMatch::Nothing {
-            found = StaticMatch::Name(index);
+        if found == StaticTableMatch::Nothing {
+            found = StaticTableMatch::Name(index);
         }
     }
     found
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn names_and_fields_are_found() {
-        assert_eq!(find(b":method", b"POST"), StaticMatch::Field(3));
-        assert_eq!(find(b":method", b"PUT"), StaticMatch::Name(2));
-        assert_eq!(find(b":path", b"/x"), StaticMatch::Name(4));
-        assert_eq!(find(b"www-authenticate", b""), StaticMatch::Field(61));
-        assert_eq!(find(b"www-authenticate", b"x"), StaticMatch::Name(61));
-        assert_eq!(find(b"x-other", b""), StaticMatch::Nothing);
+        assert_eq!(find(b":method", b"POST"), StaticTableMatch::Field(3));
+        assert_eq!(find(b":method", b"PUT"), StaticTableMatch::Name(2));
+        assert_eq!(find(b":path", b"/x"), StaticTableMatch::Name(4));
+        assert_eq!(find(b"www-authenticate", b""), StaticTableMatch::Field(61));
+        assert_eq!(find(b"www-authenticate", b"x"), StaticTableMatch::Name(61));
+        assert_eq!(find(b"x-other", b""), StaticTableMatch::Nothing);
         for (place, (name, value)) in TABLE.iter().enumerate() {
-            assert_eq!(find(name, value), StaticMatch::Field(place as u32 + 1));
+            assert_eq!(find(name, value), StaticTableMatch::Field(place as u32 + 1));
         }
     }
 }

@@ -6,11 +6,11 @@ use super::peer::{
     SETTINGS, WHOLE, WINDOW_UPDATE, answer, asked, block, body, data, feed, frame, frames, get, go_away, headers,
     padded, rst, settings, settings_ack, window_update, with,
 };
-use haul_proto::Limits;
 use haul_proto::ResponseError;
+use haul_proto::ResponseLimits;
 use haul_proto::h2::{
-    BodyLength, CloseReason, ErrorCode, FieldFault, FloodKind, FrameFault, H2Config, H2Error, H2Machine, LengthFault,
-    RequestId, ResetReason,
+    BodyLength, CloseReason, ContentLengthFault, ErrorCode, FieldFault, FloodKind, FrameFault, H2Config, H2Error,
+    H2Machine, RequestId, ResetReason,
 };
 use haul_proto::hpack;
 use haul_proto::time::Timestamp;
@@ -268,17 +268,17 @@ fn length_mismatches_are_refused() {
     let trailers = headers(1, END, &[("a", "b")]);
     reset_for("by trailers", "GET", &[says("5", 0), data(1, 0, b"hell"), trailers], differ(5, 4));
     for length in ["", "-1", "+5", "5x", "0x5", "5,"] {
-        let error = H2Error::Response(ResponseError::ContentLength(LengthFault::Malformed));
+        let error = H2Error::Response(ResponseError::ContentLength(ContentLengthFault::Malformed));
         reset_for("malformed", "GET", &[says(length, 0)], error);
     }
     reset_for(
         "too large",
         "GET",
         &[says("18446744073709551616", 0)],
-        H2Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
+        H2Error::Response(ResponseError::ContentLength(ContentLengthFault::TooLarge)),
     );
     let two = headers(1, 0, &[(":status", "200"), ("content-length", "5"), ("content-length", "6")]);
-    reset_for("two", "GET", &[two], H2Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
+    reset_for("two", "GET", &[two], H2Error::Response(ResponseError::ContentLength(ContentLengthFault::Conflicting)));
     let empty = headers(1, 0, &[(":status", "204")]);
     reset_for("a body with 204", "GET", &[empty, data(1, 0, b"x")], H2Error::UnexpectedBody);
 }
@@ -331,7 +331,7 @@ fn large_heads_are_refused() {
 fn endless_interim_heads_are_refused() {
     let wire = vec![headers(1, 0, &[(":status", "102")]); 65];
     reset_for("65 interim heads", "GET", &wire, H2Error::Response(ResponseError::TooManyInterim { limit: 64 }));
-    let limits = Limits { head_bytes: 1_000, interim: 1_000, ..Limits::default() };
+    let limits = ResponseLimits { head_bytes: 1_000, interim: 1_000, ..ResponseLimits::default() };
     let mut conn = asked(H2Config { limits, ..H2Config::default() }, &get(), 1);
     let seen = answer(&mut conn, &vec![headers(1, 0, &[(":status", "102"), ("x", &"v".repeat(57))]); 9]);
     let error = H2Error::Response(ResponseError::HeadTooLarge { limit: 1_000 });

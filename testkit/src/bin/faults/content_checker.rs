@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use aws_lc_rs::digest::{Context, Digest, SHA256};
+use testkit::byte_pattern::BytePattern;
 use testkit::faulty::FaultPlan;
-use testkit::pattern::Pattern;
 
 /// Compares output, piece by piece, with each content that the source may have had: before and
 /// after a change, and cut off by a wrong length.
@@ -18,14 +18,14 @@ pub(crate) struct ContentChecker {
 }
 
 struct SourceContent {
-    pattern: Pattern,
+    pattern: BytePattern,
     size: u64,
     /// True if all bytes received so far are the beginning of this content.
     prefix: bool,
 }
 
 /// The result of comparing all received bytes.
-pub(crate) struct CheckResult {
+pub(crate) struct ContentCheckResult {
     pub(crate) sha256: Digest,
     /// True if the bytes are the beginning of one of the contents, or all of it.
     pub(crate) prefix: bool,
@@ -36,7 +36,7 @@ pub(crate) struct CheckResult {
 impl ContentChecker {
     pub(crate) fn of(plan: &FaultPlan) -> ContentChecker {
         let content = |version: u64, size| SourceContent {
-            pattern: Pattern::new(plan.seed.wrapping_add(version)),
+            pattern: BytePattern::new(plan.seed.wrapping_add(version)),
             size,
             prefix: true,
         };
@@ -72,8 +72,8 @@ impl ContentChecker {
         }
     }
 
-    pub(crate) fn finish(self) -> CheckResult {
-        CheckResult {
+    pub(crate) fn finish(self) -> ContentCheckResult {
+        ContentCheckResult {
             sha256: self.digest.finish(),
             prefix: self.contents.iter().any(|content| content.prefix && self.len <= content.size),
             whole: self.contents.iter().any(|content| content.prefix && self.len == content.size),
@@ -83,7 +83,7 @@ impl ContentChecker {
 
 /// Returns the SHA-256 of the source itself.
 pub(crate) fn source(plan: &FaultPlan) -> Digest {
-    let pattern = Pattern::new(plan.seed);
+    let pattern = BytePattern::new(plan.seed);
     let mut digest = Context::new(&SHA256);
     let mut buffer = vec![0; 256 << 10];
     let mut at = 0;
@@ -117,7 +117,7 @@ mod tests {
     fn checker_tells_prefixes_and_wholes_from_mixtures() {
         let plan =
             FaultPlan { size: 100, change: Some(ContentChange::Bytes(5)), new_size: Some(90), ..FaultPlan::default() };
-        let (old, new) = (Pattern::new(1).slice(0, 100), Pattern::new(2).slice(0, 100));
+        let (old, new) = (BytePattern::new(1).slice(0, 100), BytePattern::new(2).slice(0, 100));
         assert_eq!(found(&plan, &old), (true, true));
         assert_eq!(found(&plan, &old[..99]), (true, false));
         assert_eq!(found(&plan, &new[..90]), (true, true));

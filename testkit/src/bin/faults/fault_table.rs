@@ -16,7 +16,7 @@ pub(crate) struct FaultCase {
     /// thirds of the runner's limit.
     pub(crate) max_time: Option<Duration>,
     pub(crate) over: HttpVersions,
-    pub(crate) make: fn(&mut TryChoices, &mut FaultPlan),
+    pub(crate) make: fn(&mut FaultRandomChoices, &mut FaultPlan),
 }
 
 /// The versions of HTTP over which a fault can happen.
@@ -47,16 +47,16 @@ impl FaultCase {
 }
 
 /// The random choices of one run.
-pub(crate) struct TryChoices {
+pub(crate) struct FaultRandomChoices {
     pub(crate) rng: Rng,
     /// The offset at which this run's body breaks. It is below the size.
     pub(crate) offset: u64,
 }
 
-impl TryChoices {
+impl FaultRandomChoices {
     /// Chooses an offset in the source. Half of them are anywhere; the others are at or next to the
     /// offsets where programs split a body.
-    pub(crate) fn new(mut rng: Rng, size: u64) -> TryChoices {
+    pub(crate) fn new(mut rng: Rng, size: u64) -> FaultRandomChoices {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
             1..=3 => {
@@ -66,7 +66,7 @@ impl TryChoices {
             }
             _ => rng.below(size),
         };
-        TryChoices { rng, offset: offset.min(size - 1) }
+        FaultRandomChoices { rng, offset: offset.min(size - 1) }
     }
 
     /// Returns a random number from 1 up to `most`.
@@ -104,7 +104,7 @@ const fn fault(
     name: &'static str,
     about: &'static str,
     codes: &'static [i32],
-    make: fn(&mut TryChoices, &mut FaultPlan),
+    make: fn(&mut FaultRandomChoices, &mut FaultPlan),
 ) -> FaultCase {
     FaultCase { name, about, codes, max_time: None, over: HttpVersions::Both, make }
 }

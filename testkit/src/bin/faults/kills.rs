@@ -16,12 +16,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::faulty::{FaultPlan, FaultyRecord};
+use testkit::faulty::{FaultPlan, FaultyRequestLog};
 use testkit::relay::Relay;
 use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
-use crate::haul::HaulCommand;
+use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result};
 
 /// The largest size of a part in bytes.
@@ -138,11 +138,11 @@ struct KilledFiles<'a> {
 }
 
 impl KilledFiles<'_> {
-    fn seen(&self) -> impl Iterator<Item = FaultyRecord> {
+    fn seen(&self) -> impl Iterator<Item = FaultyRequestLog> {
         self.files.iter().map(|(name, ..)| self.bench.origin.seen(name))
     }
 
-    fn sum(&self, count: fn(&FaultyRecord) -> u64) -> u64 {
+    fn sum(&self, count: fn(&FaultyRequestLog) -> u64) -> u64 {
         self.seen().map(|seen| count(&seen)).sum()
     }
 
@@ -197,9 +197,9 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     let (mut killed, mut connections, mut seen_before) = (0, 0, 0);
     let kills = 1 + u64::from(rng.below(4) == 0);
     for _ in 0..kills {
-        let sent = files.sum(FaultyRecord::sent);
+        let sent = files.sum(FaultyRequestLog::sent);
         let moment = sent + rng.below((size * count).saturating_sub(sent).max(1));
-        let hit = kill_at(bench, &job, moment, || files.sum(FaultyRecord::sent))?;
+        let hit = kill_at(bench, &job, moment, || files.sum(FaultyRequestLog::sent))?;
         let now = files.sum(|seen| seen.connections);
         if hit {
             killed += 1;
@@ -224,7 +224,7 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
         connections,
         done,
         equal: done && files.are_equal()?,
-        twice: files.sum(FaultyRecord::twice),
+        twice: files.sum(FaultyRequestLog::twice),
         bound: connections * part + files.sum(|seen| seen.connections) * UNDER_WAY,
         told: format!(
             "kill {number}, {}: {killed} killed, {connections} connections, part {part}; {told}",

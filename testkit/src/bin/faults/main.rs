@@ -8,14 +8,14 @@
 //! plain or TLS × pipe or file × split or not, at random offsets. *Kills* use kill -9 in the
 //! middle, then the same command again. *Sizes* check SHA-256 and peak memory.
 
+mod body_sizes;
 mod content_checker;
 mod fault_table;
-mod haul;
 mod kills;
 mod options;
 mod report;
 mod rows;
-mod sizes;
+mod run_haul;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 /// The state shared by rows, kills and sizes.
 struct FaultRunner {
     options: options::FaultOptions,
-    haul: haul::HaulProgram,
+    haul: run_haul::HaulProgram,
     origin: FaultyOrigin,
     origin_h2: FaultyOrigin,
     work: tempfile::TempDir,
@@ -47,7 +47,7 @@ fn main() -> Result<ExitCode> {
     let origin = FaultyOrigin::builder().start()?;
     let origin_h2 = FaultyOrigin::builder().http2().start()?;
     let trusted = [origin.ca_pem(), origin_h2.ca_pem()].concat();
-    let haul = haul::HaulProgram::probe(&options.haul, work.path(), &trusted)?;
+    let haul = run_haul::HaulProgram::probe(&options.haul, work.path(), &trusted)?;
     println!("{} · seed {} · {} offsets a row", haul.version, options.seed, options.offsets);
     if !haul.splits {
         println!("this haul has no --split: the rows of it are run as it is");
@@ -55,18 +55,20 @@ fn main() -> Result<ExitCode> {
     let bench = FaultRunner { options, haul, origin, origin_h2, work };
 
     // First, while this process is small: see `haul::ChildOutcome::rss`.
-    let sizes = sizes::all(&bench)?;
+    let sizes = body_sizes::all(&bench)?;
     let rows = rows::all(&bench)?;
     let kills = kills::all(&bench)?;
-    let right = sizes.iter().all(sizes::SizeRun::right) && rows.iter().all(rows::RowTally::right) && kills.right();
+    let right = sizes.iter().all(body_sizes::BodySizeRun::right)
+        && rows.iter().all(rows::FaultRowTally::right)
+        && kills.right();
     let value = json!({
         "haul": bench.haul.version,
         "split": bench.haul.splits,
         "seed": bench.options.seed,
         "body": bench.options.body,
         "rate": bench.options.rate,
-        "sizes": sizes.iter().map(sizes::SizeRun::to_json).collect::<Vec<_>>(),
-        "rows": rows.iter().map(rows::RowTally::to_json).collect::<Vec<_>>(),
+        "sizes": sizes.iter().map(body_sizes::BodySizeRun::to_json).collect::<Vec<_>>(),
+        "rows": rows.iter().map(rows::FaultRowTally::to_json).collect::<Vec<_>>(),
         "kills": kills.to_json(),
         "right": right,
     });

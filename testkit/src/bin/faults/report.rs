@@ -6,10 +6,10 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Result;
+use crate::body_sizes::BodySizeRun;
 use crate::kills::KillTally;
 use crate::options::FaultOptions;
-use crate::rows::RowTally;
-use crate::sizes::SizeRun;
+use crate::rows::FaultRowTally;
 
 pub(crate) fn head() {
     println!(
@@ -18,7 +18,7 @@ pub(crate) fn head() {
     );
 }
 
-pub(crate) fn row(tally: &RowTally, quiet: bool) {
+pub(crate) fn row(tally: &FaultRowTally, quiet: bool) {
     if quiet && tally.right() {
         return;
     }
@@ -40,7 +40,7 @@ pub(crate) fn row(tally: &RowTally, quiet: bool) {
     }
 }
 
-pub(crate) fn size(size: &SizeRun, quiet: bool) {
+pub(crate) fn size(size: &BodySizeRun, quiet: bool) {
     if quiet && size.right() {
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn size(size: &SizeRun, quiet: bool) {
     );
 }
 
-pub(crate) fn summary(rows: &[RowTally], kills: &KillTally, sizes: &[SizeRun], right: bool) {
+pub(crate) fn summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[BodySizeRun], right: bool) {
     if kills.tried > 0 {
         println!(
             "kills: {} tried, {} killed, {} survived, {} wrong hash, {} not done, {} over bound, {} bytes twice",
@@ -62,7 +62,7 @@ pub(crate) fn summary(rows: &[RowTally], kills: &KillTally, sizes: &[SizeRun], r
         );
         kills.failures.iter().for_each(|failure| println!("    {failure}"));
     }
-    let sum = |count: fn(&RowTally) -> u64| rows.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&FaultRowTally) -> u64| rows.iter().map(count).sum::<u64>();
     println!(
         "{} rows, {} tried: {} survived, {} refused, {} false successes, {} wrong bytes, {} unexpected, {} hangs; {} sizes, {} false",
         rows.len(),

@@ -13,8 +13,8 @@ use testkit::faulty::FaultPlan;
 use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
-use crate::fault_table::{FAULTS, FaultCase, TryChoices};
-use crate::haul::{ChildOutcome, HaulCommand};
+use crate::fault_table::{FAULTS, FaultCase, FaultRandomChoices};
+use crate::run_haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 
 /// The earlier contents of the output file, which exists in every second try.
@@ -39,7 +39,7 @@ struct FaultRow {
 
 /// The results of one row.
 #[derive(Default)]
-pub(crate) struct RowTally {
+pub(crate) struct FaultRowTally {
     pub(crate) name: String,
     pub(crate) tried: u64,
     /// The number of runs with exit code 0 and the right bytes.
@@ -62,7 +62,7 @@ pub(crate) struct RowTally {
     pub(crate) failures: Vec<String>,
 }
 
-impl RowTally {
+impl FaultRowTally {
     pub(crate) fn right(&self) -> bool {
         self.false_successes + self.wrong_bytes + self.unexpected + self.hangs == 0
     }
@@ -85,7 +85,7 @@ impl RowTally {
 }
 
 /// The verdict on one run of the program.
-enum RowVerdict {
+enum FaultRowVerdict {
     Survived,
     Refused,
     FalseSuccess,
@@ -94,14 +94,14 @@ enum RowVerdict {
     Hung,
 }
 
-struct RowTry {
-    verdict: RowVerdict,
+struct FaultRowTry {
+    verdict: FaultRowVerdict,
     code: i32,
     parallel: bool,
     told: String,
 }
 
-pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<RowTally>> {
+pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<FaultRowTally>> {
     let rows = rows(&bench.options.rows);
     let tries = bench.options.offsets;
     if tries == 0 {
@@ -109,7 +109,8 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<RowTally>> {
     }
     report::head();
     let next = AtomicUsize::new(0);
-    let tallies: Vec<_> = rows.iter().map(|row| RowTally { name: row.name(), ..RowTally::default() }).collect();
+    let tallies: Vec<_> =
+        rows.iter().map(|row| FaultRowTally { name: row.name(), ..FaultRowTally::default() }).collect();
     let shared = Mutex::new((tallies, 0));
     let work = || -> Result<()> {
         loop {
@@ -158,14 +159,14 @@ impl FaultRow {
 
     /// Runs the try with this number. The same seed gives the same try, whichever other tries are
     /// run.
-    fn run(&self, bench: &FaultRunner, number: u64) -> Result<RowTry> {
+    fn run(&self, bench: &FaultRunner, number: u64) -> Result<FaultRowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
         let version = if self.http2 { HTTP2 } else { 0 };
         let seed = mix(options.seed, mix((self.number << 3 | bits) + version, number));
         let mut plan =
             FaultPlan { size: options.body, rate: Some(options.rate), seed: seed >> 32, ..FaultPlan::default() };
-        let mut chance = TryChoices::new(Rng::new(seed), plan.size);
+        let mut chance = FaultRandomChoices::new(Rng::new(seed), plan.size);
         (self.fault.make)(&mut chance, &mut plan);
 
         let name = format!("{}-{number}", self.name().replace('/', "-"));
@@ -198,7 +199,7 @@ impl FaultRow {
         let seen = origin.seen(&name);
         origin.forget(&name);
         let code = outcome.code.unwrap_or(-1);
-        Ok(RowTry {
+        Ok(FaultRowTry {
             code,
             parallel: seen.connections > 1 && overlapped(&seen),
             told: format!("try {number}: {} → exit {code}: {}; asked {}", plan.query(), outcome.said, asked(&seen)),
@@ -206,7 +207,7 @@ impl FaultRow {
         })
     }
 
-    fn judge_pipe(&self, outcome: &ChildOutcome, checker: ContentChecker, plan: &FaultPlan) -> RowVerdict {
+    fn judge_pipe(&self, outcome: &ChildOutcome, checker: ContentChecker, plan: &FaultPlan) -> FaultRowVerdict {
         let found = checker.finish();
         let right =
             found.whole && (!one_content(plan) || found.sha256.as_ref() == content_checker::source(plan).as_ref());
@@ -220,7 +221,7 @@ impl FaultRow {
         plan: &FaultPlan,
         file: &Path,
         before: bool,
-    ) -> Result<RowVerdict> {
+    ) -> Result<FaultRowVerdict> {
         if outcome.code == Some(0) && file.exists() {
             checker.add_file(file)?;
             return Ok(self.judge_pipe(outcome, checker, plan));
@@ -229,14 +230,14 @@ impl FaultRow {
         Ok(self.judge(outcome, false, untouched))
     }
 
-    fn judge(&self, outcome: &ChildOutcome, right: bool, harmless: bool) -> RowVerdict {
+    fn judge(&self, outcome: &ChildOutcome, right: bool, harmless: bool) -> FaultRowVerdict {
         match outcome.code {
-            _ if outcome.hung => RowVerdict::Hung,
-            Some(0) if right => RowVerdict::Survived,
-            Some(0) => RowVerdict::FalseSuccess,
-            _ if !harmless => RowVerdict::WrongBytes,
-            Some(code) if self.fault.allows(code, self.http2) => RowVerdict::Refused,
-            _ => RowVerdict::Unexpected,
+            _ if outcome.hung => FaultRowVerdict::Hung,
+            Some(0) if right => FaultRowVerdict::Survived,
+            Some(0) => FaultRowVerdict::FalseSuccess,
+            _ if !harmless => FaultRowVerdict::WrongBytes,
+            Some(code) if self.fault.allows(code, self.http2) => FaultRowVerdict::Refused,
+            _ => FaultRowVerdict::Unexpected,
         }
     }
 }
@@ -248,31 +249,31 @@ fn one_content(plan: &FaultPlan) -> bool {
 
 /// Returns `true` if ranges with an end were requested, as for the parts of a split download. (A
 /// resumed stream requests a range without an end.)
-fn overlapped(seen: &testkit::faulty::FaultyRecord) -> bool {
+fn overlapped(seen: &testkit::faulty::FaultyRequestLog) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.
     ends.filter(|range| !range.ends_with('-')).count() > 0
 }
 
-fn asked(seen: &testkit::faulty::FaultyRecord) -> String {
+fn asked(seen: &testkit::faulty::FaultyRequestLog) -> String {
     let one = |asking: &testkit::faulty::AnsweredRequest| {
         format!("{}={}", asking.range.as_deref().unwrap_or("all"), asking.status)
     };
     seen.requests.iter().take(12).map(one).collect::<Vec<_>>().join(" ")
 }
 
-impl RowTally {
-    fn add(&mut self, result: RowTry) {
+impl FaultRowTally {
+    fn add(&mut self, result: FaultRowTry) {
         self.tried += 1;
         self.parallel += u64::from(result.parallel);
         *self.codes.entry(result.code).or_default() += 1;
         let (count, what) = match result.verdict {
-            RowVerdict::Survived => (&mut self.survived, None),
-            RowVerdict::Refused => (&mut self.refused, None),
-            RowVerdict::FalseSuccess => (&mut self.false_successes, Some("false success")),
-            RowVerdict::WrongBytes => (&mut self.wrong_bytes, Some("wrong bytes")),
-            RowVerdict::Unexpected => (&mut self.unexpected, Some("unexpected exit")),
-            RowVerdict::Hung => (&mut self.hangs, Some("hang")),
+            FaultRowVerdict::Survived => (&mut self.survived, None),
+            FaultRowVerdict::Refused => (&mut self.refused, None),
+            FaultRowVerdict::FalseSuccess => (&mut self.false_successes, Some("false success")),
+            FaultRowVerdict::WrongBytes => (&mut self.wrong_bytes, Some("wrong bytes")),
+            FaultRowVerdict::Unexpected => (&mut self.unexpected, Some("unexpected exit")),
+            FaultRowVerdict::Hung => (&mut self.hangs, Some("hang")),
         };
         *count += 1;
         if let Some(what) = what

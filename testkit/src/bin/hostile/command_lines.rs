@@ -9,14 +9,14 @@ use testkit::rng::Rng;
 /// A command line, and the destination of its output.
 pub(crate) struct HostileCommand {
     pub(crate) args: Vec<String>,
-    pub(crate) place: BodyPlace,
+    pub(crate) place: HostileBodyDestination,
     /// True if the command sends more requests than most replies answer, so that it may have to
     /// wait for its time limit.
     pub(crate) may_stall: bool,
 }
 
 /// The destination of the body if the command accepts the reply.
-pub(crate) enum BodyPlace {
+pub(crate) enum HostileBodyDestination {
     Stdout,
     File(PathBuf),
     /// No known destination, because other options decide where the body goes.
@@ -83,15 +83,15 @@ pub(crate) fn line(rng: &mut Rng, protocol: HostileProtocol, url: &str, dir: &Pa
     let prior = if protocol == HostileProtocol::Http2 { "--http2-prior-knowledge" } else { "--http1.1" };
     args.push(prior.to_owned());
     let own = |options: &[&str]| options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>();
-    let mut place = BodyPlace::Nowhere;
+    let mut place = HostileBodyDestination::Nowhere;
     let mut may_stall = false;
     match rng.below(12) {
         0..=5 => {
             args.extend(own(PLAIN[rng.below(PLAIN.len() as u64) as usize]));
-            place = BodyPlace::Stdout;
+            place = HostileBodyDestination::Stdout;
             if rng.below(3) == 0 {
                 args.extend(own(&["-o", "out"]));
-                place = BodyPlace::File(dir.join("out"));
+                place = HostileBodyDestination::File(dir.join("out"));
             }
             args.push(url.to_owned());
         }
@@ -107,10 +107,10 @@ pub(crate) fn line(rng: &mut Rng, protocol: HostileProtocol, url: &str, dir: &Pa
             // anything.
             let proxy = url.trim_end_matches("/file");
             args.extend(own(&["-x", proxy, "http://example.test/file"]));
-            place = BodyPlace::Stdout;
+            place = HostileBodyDestination::Stdout;
             if rng.below(3) == 0 {
                 args.extend(own(&["-p", "-U", "me:secret", "--proxy-anyauth"]));
-                place = BodyPlace::Nowhere;
+                place = HostileBodyDestination::Nowhere;
                 may_stall = true;
             }
         }

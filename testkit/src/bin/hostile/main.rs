@@ -21,11 +21,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use testkit::child::{self, ChildOutcome};
+use testkit::child_process::{self, ChildOutcome};
 use testkit::hostile::{AllowedResult, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
 
-use command_lines::{BodyPlace, HostileCommand};
+use command_lines::{HostileBodyDestination, HostileCommand};
 use options::HostileOptions;
 use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 
@@ -83,7 +83,7 @@ fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Res
     command.args(&line.args).args(["--max-time", &max_time.as_secs().to_string()]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut printed = Vec::new();
-    let outcome = child::run(&mut command, options.limit, |bytes| {
+    let outcome = child_process::run(&mut command, options.limit, |bytes| {
         // Output longer than any promised body need not be kept.
         if printed.len() < 4 << 20 {
             printed.extend_from_slice(bytes);
@@ -126,12 +126,12 @@ fn judge(
         return ReplyVerdict::Memory;
     }
     let is_right = |body: &[u8]| match &line.place {
-        BodyPlace::Stdout => printed == body,
-        BodyPlace::File(path) => std::fs::read(path).is_ok_and(|held| held == body),
-        BodyPlace::Nowhere => true,
+        HostileBodyDestination::Stdout => printed == body,
+        HostileBodyDestination::File(path) => std::fs::read(path).is_ok_and(|held| held == body),
+        HostileBodyDestination::Nowhere => true,
     };
     match &reply.promise {
-        _ if matches!(line.place, BodyPlace::Nowhere) => ReplyVerdict::Survived,
+        _ if matches!(line.place, HostileBodyDestination::Nowhere) => ReplyVerdict::Survived,
         AllowedResult::Body(body) if code != 0 => ReplyVerdict::Refused(body.len()),
         AllowedResult::Body(body) if !is_right(body) => ReplyVerdict::WrongBytes,
         AllowedResult::Failure if code == 0 => ReplyVerdict::FalseSuccess,

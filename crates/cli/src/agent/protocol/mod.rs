@@ -10,30 +10,30 @@
 //! ```
 //!
 //! A frame is its length in four bytes, its kind in one, and its content
-//! ([`encoding`](super::encoding)). This module does no I/O: [`FrameBuffer`] accepts
+//! ([`encoding`](super::encoding)). This module does no I/O: [`AgentFrameBuffer`] accepts
 //! received bytes in pieces of any size.
 //!
 //! ```
-//! use haul_cli::agent::protocol::{CallMessage, FrameBuffer};
+//! use haul_cli::agent::protocol::{CallerMessage, AgentFrameBuffer};
 //!
-//! let bytes = CallMessage::Status.to_frame();
-//! let mut frames = FrameBuffer::default();
+//! let bytes = CallerMessage::Status.to_frame();
+//! let mut frames = AgentFrameBuffer::default();
 //! frames.push(&bytes[..3]);
 //! assert!(frames.next()?.is_none());
 //! frames.push(&bytes[3..]);
 //! let (kind, content) = frames.next()?.unwrap();
-//! assert_eq!(CallMessage::from_frame(kind, &content)?, CallMessage::Status);
-//! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
+//! assert_eq!(CallerMessage::from_frame(kind, &content)?, CallerMessage::Status);
+//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
 //! ```
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use haul::facts::Facts;
+use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, ResponseHead};
 use haul_policy::range::validator::Validator;
 
-use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
+use super::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields};
 
 /// The length limit of a frame, 1 MiB, which is far above the limits of requests and response
 /// heads.
@@ -44,7 +44,7 @@ const HEADER: usize = 5;
 
 /// A message from a caller to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallMessage {
+pub enum CallerMessage {
     /// Requests a transfer. The frame is sent together with the descriptor that receives the body.
     Call {
         /// The request ([`AgentRequest::to_bytes`](super::request::AgentRequest::to_bytes)).
@@ -68,9 +68,9 @@ pub enum AgentMessage {
     Done(Box<AgentCallResult>),
     /// The agent refuses the request. It has sent nothing to the server and has written nothing.
     Refused,
-    /// The answer to [`CallMessage::Status`]: lines of `name: value`.
+    /// The answer to [`CallerMessage::Status`]: lines of `name: value`.
     State(String),
-    /// The answer to [`CallMessage::Stop`]: the agent will exit.
+    /// The answer to [`CallerMessage::Stop`]: the agent will exit.
     Stops,
 }
 
@@ -94,33 +94,33 @@ pub struct ResponseStart {
 #[derive(Debug)]
 pub struct AgentCallResult {
     /// The sizes, times and addresses of the transfer.
-    pub facts: Facts,
+    pub facts: TransferFacts,
     /// The URL of the last request, without user and password.
     pub url: String,
     /// The head of the final response, as received; `None` if none arrived.
     pub head: Option<Vec<u8>>,
     /// The error of the transfer; `None` if it succeeded.
-    pub error: Option<CallError>,
+    pub error: Option<AgentCallError>,
 }
 
 /// The error of a transfer, in the form in which the agent sends it to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallError {
+pub struct AgentCallError {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
     asked: Option<String>,
 }
 
-impl From<&Error> for CallError {
+impl From<&Error> for AgentCallError {
     fn from(error: &Error) -> Self {
         let (url, asked) = (error.url().map(str::to_owned), error.asked_url().map(str::to_owned));
         Self { kind: error.kind(), message: error.cause(), url, asked }
     }
 }
 
-impl From<CallError> for Error {
-    fn from(failure: CallError) -> Self {
+impl From<AgentCallError> for Error {
+    fn from(failure: AgentCallError) -> Self {
         let error = Error::new(failure.kind, failure.message);
         let error = match failure.url {
             Some(url) => error.with_url(url),
@@ -217,17 +217,17 @@ mod kind {
     pub(super) const STOPS: u8 = 20;
 }
 
-fn frame(kind: u8, writer: FrameWriter) -> Vec<u8> {
+fn frame(kind: u8, writer: AgentFrameWriter) -> Vec<u8> {
     let content = writer.into_bytes();
     let length = u32::try_from(content.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes()[..], &[kind], &content].concat()
 }
 
-impl CallMessage {
+impl CallerMessage {
     /// Encodes the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = FrameWriter::default();
+        let mut writer = AgentFrameWriter::default();
         let kind = match self {
             Self::Call { request, files } => {
                 files.put(&mut writer);
@@ -243,17 +243,17 @@ impl CallMessage {
     /// Decodes a frame.
     ///
     /// # Errors
-    /// [`MalformedFrame`] if the kind is unknown or the content is not valid for it.
-    pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, MalformedFrame> {
-        let mut reader = FrameReader::new(content);
+    /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
+    pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, MalformedAgentFrame> {
+        let mut reader = AgentFrameReader::new(content);
         let message = match kind {
             kind::CALL => {
-                let files = FrameValue::get(&mut reader)?;
-                Self::Call { files, request: FrameValue::get(&mut reader)? }
+                let files = AgentFrameValue::get(&mut reader)?;
+                Self::Call { files, request: AgentFrameValue::get(&mut reader)? }
             }
             kind::STATUS => Self::Status,
             kind::STOP => Self::Stop,
-            _ => return Err(MalformedFrame),
+            _ => return Err(MalformedAgentFrame),
         };
         reader.end()?;
         Ok(message)
@@ -264,7 +264,7 @@ impl AgentMessage {
     /// Encodes the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = FrameWriter::default();
+        let mut writer = AgentFrameWriter::default();
         let kind = match self {
             Self::Began(start) => {
                 start.put(&mut writer);
@@ -284,24 +284,24 @@ impl AgentMessage {
         frame(kind, writer)
     }
 
-    /// Decodes a frame. The times in its [`Facts`] are relative to `started`, the start of the
+    /// Decodes a frame. The times in its [`TransferFacts`] are relative to `started`, the start of the
     /// call.
     ///
     /// # Errors
-    /// [`MalformedFrame`] if the kind is unknown or the content is not valid for it.
-    pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedFrame> {
-        let mut reader = FrameReader::new(content);
+    /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
+    pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedAgentFrame> {
+        let mut reader = AgentFrameReader::new(content);
         let message = match kind {
-            kind::BEGAN => Self::Began(FrameValue::get(&mut reader)?),
+            kind::BEGAN => Self::Began(AgentFrameValue::get(&mut reader)?),
             kind::DONE => {
                 let mut result = AgentCallResult::get(&mut reader)?;
                 (result.facts.started, result.facts.phase_began) = (started, started);
                 Self::Done(Box::new(result))
             }
             kind::REFUSED => Self::Refused,
-            kind::STATE => Self::State(FrameValue::get(&mut reader)?),
+            kind::STATE => Self::State(AgentFrameValue::get(&mut reader)?),
             kind::STOPS => Self::Stops,
-            _ => return Err(MalformedFrame),
+            _ => return Err(MalformedAgentFrame),
         };
         reader.end()?;
         Ok(message)
@@ -311,10 +311,10 @@ impl AgentMessage {
 frame_fields!(FileIdentity { path, metadata });
 frame_fields!(ResponseStart { head, length, total, validator });
 frame_fields!(AgentCallResult { facts, url, head, error });
-frame_fields!(CallError { kind, message, url, asked });
+frame_fields!(AgentCallError { kind, message, url, asked });
 
 frame_fields! {
-    Facts {
+    TransferFacts {
         status,
         connect_status,
         proxy_used,
@@ -355,16 +355,16 @@ frame_fields! {
         phase_times,
         earlier,
     }
-    from Facts::new(Instant::now())
+    from TransferFacts::new(Instant::now())
 }
 
-impl FrameValue for ErrorKind {
-    fn put(&self, writer: &mut FrameWriter) {
+impl AgentFrameValue for ErrorKind {
+    fn put(&self, writer: &mut AgentFrameWriter) {
         number_of(*self).put(writer);
     }
 
-    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
-        KINDS.get(usize::get(reader)?).copied().ok_or(MalformedFrame)
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        KINDS.get(usize::get(reader)?).copied().ok_or(MalformedAgentFrame)
     }
 }
 
@@ -384,11 +384,11 @@ impl AgentCallResult {
 
 /// Splits a received byte stream into frames.
 #[derive(Debug, Default)]
-pub struct FrameBuffer {
+pub struct AgentFrameBuffer {
     bytes: Vec<u8>,
 }
 
-impl FrameBuffer {
+impl AgentFrameBuffer {
     /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -398,14 +398,14 @@ impl FrameBuffer {
     /// `None` if more bytes are needed.
     ///
     /// # Errors
-    /// [`MalformedFrame`] for a frame that is longer than [`MAX_FRAME`]. Later frames cannot be
+    /// [`MalformedAgentFrame`] for a frame that is longer than [`MAX_FRAME`]. Later frames cannot be
     /// read either.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and after `None` there may be more")]
-    pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedFrame> {
+    pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedAgentFrame> {
         let Some((header, rest)) = self.bytes.split_at_checked(HEADER) else { return Ok(None) };
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
         if length > MAX_FRAME {
-            return Err(MalformedFrame);
+            return Err(MalformedAgentFrame);
         }
         let Some(content) = rest.get(..length) else { return Ok(None) };
         let found = (header[4], content.to_vec());

@@ -3,14 +3,14 @@ use std::time::Duration;
 use super::*;
 use crate::agent::request::AgentRequest;
 
-fn orders() -> Vec<CallMessage> {
+fn orders() -> Vec<CallerMessage> {
     let request = AgentRequest { url: "http://h/".into(), options: haul::RequestOptions::default() };
     let files = vec![FileIdentity { path: "/a b".into(), metadata: [1, 2, 3, u64::MAX] }];
     vec![
-        CallMessage::Status,
-        CallMessage::Call { request: request.to_bytes().unwrap(), files },
-        CallMessage::Stop,
-        CallMessage::Call { request: Vec::new(), files: Vec::new() },
+        CallerMessage::Status,
+        CallerMessage::Call { request: request.to_bytes().unwrap(), files },
+        CallerMessage::Stop,
+        CallerMessage::Call { request: Vec::new(), files: Vec::new() },
     ]
 }
 
@@ -24,14 +24,14 @@ fn began() -> ResponseStart {
 }
 
 fn done(started: Instant) -> AgentCallResult {
-    let facts = Facts {
+    let facts = TransferFacts {
         status: 200,
         body_bytes: 7,
         decoded_bytes: Some(9),
         peer: Some("[::1]:80".parse().unwrap()),
         total: Duration::from_micros(1_500),
         version: Some(ProtocolVersion::Http11),
-        ..Facts::new(started)
+        ..TransferFacts::new(started)
     };
     let error = Error::new(ErrorKind::PeerCertificate, "no").with_url("https://h/");
     AgentCallResult { facts, url: "https://h/".into(), head: Some(began().head), error: Some((&error).into()) }
@@ -39,14 +39,14 @@ fn done(started: Instant) -> AgentCallResult {
 
 #[test]
 fn call_messages_survive_any_fragmentation() {
-    let bytes: Vec<u8> = orders().iter().flat_map(CallMessage::to_frame).collect();
+    let bytes: Vec<u8> = orders().iter().flat_map(CallerMessage::to_frame).collect();
     for cut in 0..=bytes.len() {
-        let mut frames = FrameBuffer::default();
+        let mut frames = AgentFrameBuffer::default();
         let mut read = Vec::new();
         for part in [&bytes[..cut], &bytes[cut..]] {
             frames.push(part);
             while let Some((kind, content)) = frames.next().unwrap() {
-                read.push(CallMessage::from_frame(kind, &content).unwrap());
+                read.push(CallerMessage::from_frame(kind, &content).unwrap());
             }
         }
         assert_eq!(read, orders(), "{cut}");
@@ -59,18 +59,18 @@ fn truncated_or_extended_call_message_is_malformed() {
         let frame = order.to_frame();
         let (kind, content) = (frame[4], &frame[5..]);
         for cut in 0..content.len() {
-            assert_eq!(CallMessage::from_frame(kind, &content[..cut]), Err(MalformedFrame), "{cut}");
+            assert_eq!(CallerMessage::from_frame(kind, &content[..cut]), Err(MalformedAgentFrame), "{cut}");
         }
-        assert_eq!(CallMessage::from_frame(kind, &[content, b"x"].concat()), Err(MalformedFrame));
+        assert_eq!(CallerMessage::from_frame(kind, &[content, b"x"].concat()), Err(MalformedAgentFrame));
     }
-    assert_eq!(CallMessage::from_frame(0, b""), Err(MalformedFrame));
+    assert_eq!(CallerMessage::from_frame(0, b""), Err(MalformedAgentFrame));
 }
 
 #[test]
 fn oversized_frame_is_malformed_at_once() {
-    let mut frames = FrameBuffer::default();
+    let mut frames = AgentFrameBuffer::default();
     frames.push(&[&u32::try_from(MAX_FRAME + 1).unwrap().to_le_bytes()[..], &[1]].concat());
-    assert_eq!(frames.next(), Err(MalformedFrame));
+    assert_eq!(frames.next(), Err(MalformedAgentFrame));
 }
 
 #[test]

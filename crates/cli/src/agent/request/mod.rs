@@ -10,7 +10,7 @@
 //! let bytes = request.to_bytes().expect("it can go by the agent");
 //! let again = AgentRequest::from_bytes(&bytes)?;
 //! assert!(again.options.fail && !again.options.tls.verify);
-//! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
+//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
 //! ```
 //!
 //! [`AgentRequest::to_bytes`] returns `None` for a request that the agent does not support (with
@@ -19,7 +19,7 @@
 //! dropped silently: a new field of a struct fails to compile until a table lists it, and if the
 //! engine's type is `non_exhaustive`, the written value is decoded again and compared.
 
-mod fields;
+mod encoded_fields;
 
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
@@ -28,7 +28,7 @@ use haul::state::auth::NetrcText;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 
-use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
+use super::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields};
 
 /// A request that can be sent to the agent.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl AgentRequest {
         if !can_be_sent(&self.options) {
             return None;
         }
-        let mut writer = FrameWriter::default();
+        let mut writer = AgentFrameWriter::default();
         self.put(&mut writer);
         let bytes = writer.into_bytes();
         let again = Self::from_bytes(&bytes).ok()?.options;
@@ -65,9 +65,9 @@ impl AgentRequest {
     /// Reads the bytes that [`AgentRequest::to_bytes`] wrote.
     ///
     /// # Errors
-    /// [`MalformedFrame`] for any other bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedFrame> {
-        let mut reader = FrameReader::new(bytes);
+    /// [`MalformedAgentFrame`] for any other bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedAgentFrame> {
+        let mut reader = AgentFrameReader::new(bytes);
         let request = Self::get(&mut reader)?;
         reader.end()?;
         Ok(request)

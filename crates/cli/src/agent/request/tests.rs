@@ -13,8 +13,8 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use super::*;
-use crate::agent::encoding::FrameFields;
-use crate::agent::protocol::{CallMessage, FileIdentity};
+use crate::agent::encoding::AgentFrameFields;
+use crate::agent::protocol::{CallerMessage, FileIdentity};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -135,7 +135,7 @@ fn request() -> AgentRequest {
 }
 
 /// Panics with the name of the first field that has the same value in both structs.
-fn assert_all_differ<T: FrameFields>(sample: &T, other: &T) {
+fn assert_all_differ<T: AgentFrameFields>(sample: &T, other: &T) {
     let fields = sample.encoded_fields().into_iter().zip(other.encoded_fields());
     for ((name, ours), (_, theirs)) in fields {
         assert_ne!(ours, theirs, "the sample does not try {name}");
@@ -143,7 +143,7 @@ fn assert_all_differ<T: FrameFields>(sample: &T, other: &T) {
 }
 
 /// Panics with the name of the first field that differs between the structs.
-fn assert_same<T: FrameFields>(actual: &T, expected: &T) {
+fn assert_same<T: AgentFrameFields>(actual: &T, expected: &T) {
     for (actual, expected) in actual.encoded_fields().into_iter().zip(expected.encoded_fields()) {
         assert_eq!(actual, expected);
     }
@@ -197,14 +197,14 @@ fn fuzz_seed_is_a_request_of_this_version() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");
     if std::env::var_os("UPDATE").is_some() {
         let files = vec![FileIdentity { path: "/a b".into(), metadata: [1, 2, 3, u64::MAX] }];
-        let message = CallMessage::Call { request: request().to_bytes().unwrap(), files };
+        let message = CallerMessage::Call { request: request().to_bytes().unwrap(), files };
         // The target cuts the frames after this many bytes.
         fs::write(path, [&[9][..], &message.to_frame()].concat()).unwrap();
     }
     let seed = fs::read(path).unwrap();
     // A frame is its length in four bytes, its kind in one, and its content.
-    let message = CallMessage::from_frame(seed[5], &seed[6..]).unwrap();
-    let CallMessage::Call { request, .. } = &message else { panic!("no call") };
+    let message = CallerMessage::from_frame(seed[5], &seed[6..]).unwrap();
+    let CallerMessage::Call { request, .. } = &message else { panic!("no call") };
     assert_eq!(AgentRequest::from_bytes(request).unwrap().to_bytes().as_ref(), Some(request));
     assert_eq!(message.to_frame(), seed[1..]);
 }

@@ -13,8 +13,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haul::buffer::Lease;
-use haul::sink::descriptor_writer::{DescriptorWriter, OutputRoom};
+use haul::buffer_pool::BufferLease;
+use haul::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use haul::sink::{BodyInfo, Sink, TransferWaker};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
@@ -35,10 +35,10 @@ pub(super) struct AgentCall {
     socket: Arc<UnixStream>,
     registry: Registry,
     token: Token,
-    output: Mutex<CallOutput>,
+    output: Mutex<AgentCallOutput>,
 }
 
-struct CallOutput {
+struct AgentCallOutput {
     /// The writer to the descriptor of the body; `None` once the descriptor is closed.
     output: Option<DescriptorWriter>,
     /// True while a pipe has no room for more bytes. `output` buffers the bytes that did not fit.
@@ -57,7 +57,7 @@ struct CallOutput {
 
 impl AgentCall {
     pub(super) fn new(id: u64, socket: Arc<UnixStream>, output: OwnedFd, registry: Registry, token: Token) -> Self {
-        let outlet = CallOutput {
+        let outlet = AgentCallOutput {
             output: Some(DescriptorWriter::new(output)),
             is_full: false,
             is_watched: false,
@@ -74,7 +74,7 @@ impl AgentCall {
         self.id
     }
 
-    fn output(&self) -> MutexGuard<'_, CallOutput> {
+    fn output(&self) -> MutexGuard<'_, AgentCallOutput> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,7 +97,7 @@ impl AgentCall {
     }
 
     /// Closes the output. The rest of the response is then received and discarded.
-    fn drain(&self, outlet: &mut CallOutput) {
+    fn drain(&self, outlet: &mut AgentCallOutput) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
         let waiting = outlet.waiting.take();
@@ -113,9 +113,9 @@ impl AgentCall {
         let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };
         match output.flush() {
-            Ok(OutputRoom::Full) => return,
+            Ok(OutputReadiness::Full) => return,
             // The worker finds the same error when it writes, and says it.
-            Ok(OutputRoom::Free) | Err(_) => outlet.is_full = false,
+            Ok(OutputReadiness::Free) | Err(_) => outlet.is_full = false,
         }
         if outlet.end.is_some() {
             self.close(&mut outlet);
@@ -154,7 +154,7 @@ impl AgentCall {
 
     /// Closes the descriptor, then sends the result if there is one. So the agent writes nothing
     /// more once the caller has the result.
-    fn close(&self, outlet: &mut CallOutput) {
+    fn close(&self, outlet: &mut AgentCallOutput) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched
         {
@@ -177,7 +177,7 @@ impl AgentCall {
         sent
     }
 
-    fn watch(&self, outlet: &mut CallOutput) -> bool {
+    fn watch(&self, outlet: &mut AgentCallOutput) -> bool {
         if outlet.is_watched {
             return true;
         }
@@ -208,7 +208,7 @@ impl AgentCallSink {
         Self { call: Arc::clone(call), file, written: false }
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut DescriptorWriter) -> Result<OutputRoom>) -> Result<()> {
+    fn write(&mut self, write: impl FnOnce(&mut DescriptorWriter) -> Result<OutputReadiness>) -> Result<()> {
         self.written = true;
         let mut outlet = self.call.output();
         if outlet.is_orphaned {
@@ -218,7 +218,7 @@ impl AgentCallSink {
         let output = outlet.output.as_mut().ok_or_else(gone)?;
         // Small writes would be collected, but the next bytes may take long.
         match write(output).and_then(|_| output.flush()) {
-            Ok(room) => outlet.is_full = room == OutputRoom::Full,
+            Ok(room) => outlet.is_full = room == OutputReadiness::Full,
             Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.drain(&mut outlet),
             Err(error) => return Err(error),
         }
@@ -263,7 +263,7 @@ impl Sink for AgentCallSink {
         if self.call.watch(&mut outlet) { 0 } else { u64::MAX }
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.write(|output| output.write(lease.bytes()))
     }
 

@@ -30,9 +30,9 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::protocol::{AgentMessage, CallMessage, FileIdentity, FrameBuffer};
+use super::protocol::{AgentFrameBuffer, AgentMessage, CallerMessage, FileIdentity};
 use super::request::AgentRequest;
-use super::socket::{SocketPath, check_peer};
+use super::socket::{AgentSocketPath, check_peer};
 use super::spawn;
 use call::{AgentCall, AgentCallSink};
 use transfer_queue::TransferQueue;
@@ -51,7 +51,7 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The errors of the event loop. An error in one call ends only that call.
-pub fn serve(listener: OwnedFd, place: SocketPath, idle: Duration) -> io::Result<()> {
+pub fn serve(listener: OwnedFd, place: AgentSocketPath, idle: Duration) -> io::Result<()> {
     // Signals of the caller's terminal are not for us. It fails for a leader of a process group:
     // then that is so already.
     let _ = rustix::process::setsid();
@@ -71,7 +71,7 @@ pub fn serve(listener: OwnedFd, place: SocketPath, idle: Duration) -> io::Result
 struct AgentServer {
     poll: Poll,
     listener: Option<UnixListener>,
-    place: SocketPath,
+    place: AgentSocketPath,
     inode: u64,
     idle: Duration,
     began: Instant,
@@ -92,7 +92,7 @@ struct AgentServer {
 /// A connection from a caller.
 struct CallerConnection {
     socket: Arc<UnixStream>,
-    frames: FrameBuffer,
+    frames: AgentFrameBuffer,
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
     /// The event token of the descriptor that receives the body of `call`, the call in progress.
@@ -100,7 +100,7 @@ struct CallerConnection {
 }
 
 impl AgentServer {
-    fn new(listener: OwnedFd, place: SocketPath, idle: Duration, work: Arc<TransferQueue>) -> io::Result<Self> {
+    fn new(listener: OwnedFd, place: AgentSocketPath, idle: Duration, work: Arc<TransferQueue>) -> io::Result<Self> {
         let listener = UnixListener::from(listener);
         listener.set_nonblocking(true)?;
         let poll = Poll::new()?;
@@ -196,7 +196,7 @@ impl AgentServer {
             if watched.is_ok() {
                 let peer = CallerConnection {
                     socket: Arc::new(stream),
-                    frames: FrameBuffer::default(),
+                    frames: AgentFrameBuffer::default(),
                     descriptors: VecDeque::new(),
                     call: None,
                     output_token: token + 1,
@@ -214,7 +214,7 @@ impl AgentServer {
         loop {
             let Some(peer) = self.peers.get_mut(&token) else { return };
             let order = match peer.frames.next() {
-                Ok(Some((kind, content))) => CallMessage::from_frame(kind, &content),
+                Ok(Some((kind, content))) => CallerMessage::from_frame(kind, &content),
                 Ok(None) => break,
                 Err(error) => Err(error),
             };
@@ -240,15 +240,15 @@ impl AgentServer {
     }
 
     /// Handles a message of a caller. Returns `false` if the caller must be disconnected.
-    fn handle_message(&mut self, token: usize, order: CallMessage) -> bool {
+    fn handle_message(&mut self, token: usize, order: CallerMessage) -> bool {
         let answer = match order {
-            CallMessage::Call { request, files } => match self.begin(token, &request, &files) {
+            CallerMessage::Call { request, files } => match self.begin(token, &request, &files) {
                 Some(true) => return true,
                 Some(false) => AgentMessage::Refused,
                 None => return false,
             },
-            CallMessage::Status => AgentMessage::State(self.state()),
-            CallMessage::Stop => {
+            CallerMessage::Status => AgentMessage::State(self.state()),
+            CallerMessage::Stop => {
                 self.leave();
                 AgentMessage::Stops
             }

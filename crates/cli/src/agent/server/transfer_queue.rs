@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use haul::drive::inbox::{WorkerInbox, WorkerMessage};
-use haul::drive::worker::{Scheduler, SlotUse};
+use haul::drive::worker::{HostSlotDecision, Scheduler};
+use haul::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use haul::transfer::Transfer;
 use haul::{Error, Result};
 use haul_policy::queue::HostId;
@@ -17,13 +17,13 @@ use super::call::AgentCall;
 /// The transfers that the worker thread has not begun, and all calls that have not ended.
 #[derive(Default)]
 pub(super) struct TransferQueue {
-    state: Mutex<QueueState>,
+    state: Mutex<TransferQueueState>,
     /// The counters that `--agent-status` prints.
     pub(super) counts: AgentCounters,
 }
 
 #[derive(Default)]
-struct QueueState {
+struct TransferQueueState {
     waiting: VecDeque<Box<Transfer>>,
     calls: HashMap<u64, Arc<AgentCall>>,
     inbox: Option<Arc<WorkerInbox>>,
@@ -43,7 +43,7 @@ pub(super) struct AgentCounters {
 }
 
 impl TransferQueue {
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
+    fn lock(&self) -> MutexGuard<'_, TransferQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,8 +96,8 @@ impl Scheduler for TransferQueue {
         self.lock().waiting.pop_front()
     }
 
-    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> SlotUse {
-        SlotUse::Nothing
+    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> HostSlotDecision {
+        HostSlotDecision::Nothing
     }
 
     fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {

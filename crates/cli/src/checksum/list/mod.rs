@@ -22,7 +22,7 @@ pub const LIST_MAX: usize = 16 << 20;
 
 /// The reason why a list gives no digest for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoDigest {
+pub enum DigestLookupError {
     /// The text contains no line with a checksum, so that it is no list.
     NotAList,
     /// The list contains only MD5 sums for this file.
@@ -33,20 +33,20 @@ pub enum NoDigest {
     Ambiguous,
 }
 
-impl fmt::Display for NoDigest {
+impl fmt::Display for DigestLookupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoDigest::NotAList => "it is not a list of checksums",
-            NoDigest::Md5Only => "it has only an MD5 checksum for the file, which proves nothing",
-            NoDigest::NotListed => "the file is not in it",
-            NoDigest::Ambiguous => {
+            DigestLookupError::NotAList => "it is not a list of checksums",
+            DigestLookupError::Md5Only => "it has only an MD5 checksum for the file, which proves nothing",
+            DigestLookupError::NotListed => "the file is not in it",
+            DigestLookupError::Ambiguous => {
                 "it has different checksums for files of this name, and none is in the folder that the URL names"
             }
         })
     }
 }
 
-impl std::error::Error for NoDigest {}
+impl std::error::Error for DigestLookupError {}
 
 /// A parsed list of checksums, which can be searched for any number of files.
 ///
@@ -58,10 +58,10 @@ pub struct ChecksumList {
     text: Vec<u8>,
     /// The entries, sorted by the path components of their names from the last to the first, so
     /// that names with the same end are neighbours.
-    entries: Vec<ListEntry>,
+    entries: Vec<ChecksumListEntry>,
     /// The digest of a list that consists of one line without a file name; `None` for any other
     /// list.
-    bare: Option<ListedSum>,
+    bare: Option<ListedChecksum>,
 }
 
 impl ChecksumList {
@@ -92,13 +92,15 @@ impl ChecksumList {
                             at..at + name.len()
                         }
                     };
-                    entries.push(ListEntry { name, sum });
+                    entries.push(ChecksumListEntry { name, sum });
                 }
                 None => {}
             }
         }
         text.append(&mut unescaped);
-        entries.sort_by(|a: &ListEntry, b: &ListEntry| parts(&text[a.name.clone()]).cmp(parts(&text[b.name.clone()])));
+        entries.sort_by(|a: &ChecksumListEntry, b: &ChecksumListEntry| {
+            parts(&text[a.name.clone()]).cmp(parts(&text[b.name.clone()]))
+        });
         ChecksumList { text, entries, bare: bare.filter(|_| lines == 1) }
     }
 
@@ -110,25 +112,25 @@ impl ChecksumList {
     /// strongest algorithm.
     ///
     /// # Errors
-    /// [`NoDigest`] if the list has no digest for the file, or several digests that contradict each
+    /// [`DigestLookupError`] if the list has no digest for the file, or several digests that contradict each
     /// other.
-    pub fn pick(&self, path: &str) -> Result<ExpectedDigest, NoDigest> {
+    pub fn pick(&self, path: &str) -> Result<ExpectedDigest, DigestLookupError> {
         match &self.bare {
-            Some(ListedSum::Known(digest)) => return Ok(digest.clone()),
-            Some(ListedSum::Md5) => return Err(NoDigest::Md5Only),
+            Some(ListedChecksum::Known(digest)) => return Ok(digest.clone()),
+            Some(ListedChecksum::Md5) => return Err(DigestLookupError::Md5Only),
             None => {}
         }
         if self.entries.is_empty() {
-            return Err(NoDigest::NotAList);
+            return Err(DigestLookupError::NotAList);
         }
         let mut common = self.common(path);
-        let mut found = NoDigest::NotListed;
+        let mut found = DigestLookupError::NotListed;
         let mut named = self.ending_in(path, common);
         while common > 0 {
             // The shortest names come first.
             let whole = named.partition_point(|entry| parts(self.name(entry)).count() == common);
             match digest_of(&named[..whole]).or_else(|| digest_of(named)) {
-                Some(Err(NoDigest::Md5Only)) => found = NoDigest::Md5Only,
+                Some(Err(DigestLookupError::Md5Only)) => found = DigestLookupError::Md5Only,
                 Some(said) => return said,
                 None => {}
             }
@@ -152,14 +154,14 @@ impl ChecksumList {
     }
 
     /// Returns the entries whose last `common` components are those of the path.
-    fn ending_in(&self, path: &str, common: usize) -> &[ListEntry] {
+    fn ending_in(&self, path: &str, common: usize) -> &[ChecksumListEntry] {
         let end = || parts(path.as_bytes()).take(common);
         let from = self.entries.partition_point(|entry| parts(self.name(entry)).take(common).lt(end()));
         let rest = &self.entries[from..];
         &rest[..rest.partition_point(|entry| parts(self.name(entry)).take(common).eq(end()))]
     }
 
-    fn name(&self, entry: &ListEntry) -> &[u8] {
+    fn name(&self, entry: &ChecksumListEntry) -> &[u8] {
         &self.text[entry.name.clone()]
     }
 }
@@ -171,51 +173,51 @@ fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A checksum, and the range of its file name in the field `text` of [`ChecksumList`].
 #[derive(Debug)]
-struct ListEntry {
+struct ChecksumListEntry {
     name: Range<usize>,
-    sum: ListedSum,
+    sum: ListedChecksum,
 }
 
 /// Returns the strongest digest of these entries. Returns an error if two digests of one algorithm
 /// differ or all are MD5 sums, and `None` without entries.
-fn digest_of(entries: &[ListEntry]) -> Option<Result<ExpectedDigest, NoDigest>> {
+fn digest_of(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest, DigestLookupError>> {
     let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
     for entry in entries {
-        let ListedSum::Known(digest) = &entry.sum else {
+        let ListedChecksum::Known(digest) = &entry.sum else {
             has_md5 = true;
             continue;
         };
         match digests[digest.algorithm() as usize].replace(digest) {
-            Some(other) if other != digest => return Some(Err(NoDigest::Ambiguous)),
+            Some(other) if other != digest => return Some(Err(DigestLookupError::Ambiguous)),
             _ => {}
         }
     }
     let strongest = digests.into_iter().rev().flatten().next();
-    strongest.map(|digest| Ok(digest.clone())).or(has_md5.then_some(Err(NoDigest::Md5Only)))
+    strongest.map(|digest| Ok(digest.clone())).or(has_md5.then_some(Err(DigestLookupError::Md5Only)))
 }
 
 /// A parsed line of a list: a checksum, and the file that it is for.
 struct ChecksumLine<'a> {
     /// The name of the file; `None` for standard input or a digest alone.
     name: Option<Cow<'a, [u8]>>,
-    sum: ListedSum,
+    sum: ListedChecksum,
 }
 
 #[derive(Debug)]
-enum ListedSum {
+enum ListedChecksum {
     Known(ExpectedDigest),
     Md5,
 }
 
-impl ListedSum {
+impl ListedChecksum {
     /// Parses a digest whose algorithm follows from its length.
-    fn from_hex(hex: &[u8]) -> Option<ListedSum> {
+    fn from_hex(hex: &[u8]) -> Option<ListedChecksum> {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
-            return Some(ListedSum::Md5);
+            return Some(ListedChecksum::Md5);
         }
         let algorithm = ChecksumAlgorithm::of_length(hex.len() / 2)?;
-        ExpectedDigest::from_hex(algorithm, hex).map(ListedSum::Known)
+        ExpectedDigest::from_hex(algorithm, hex).map(ListedChecksum::Known)
     }
 }
 
@@ -233,10 +235,10 @@ fn tagged(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let name = line.get(open + 1..close)?;
     let hex = line[close + 1..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let sum = match ChecksumAlgorithm::named(tag) {
-        Some(algorithm) => ListedSum::Known(ExpectedDigest::from_hex(algorithm, hex)?),
-        None if tag.eq_ignore_ascii_case("md5") => match ListedSum::from_hex(hex)? {
-            ListedSum::Md5 => ListedSum::Md5,
-            ListedSum::Known(_) => return None,
+        Some(algorithm) => ListedChecksum::Known(ExpectedDigest::from_hex(algorithm, hex)?),
+        None if tag.eq_ignore_ascii_case("md5") => match ListedChecksum::from_hex(hex)? {
+            ListedChecksum::Md5 => ListedChecksum::Md5,
+            ListedChecksum::Known(_) => return None,
         },
         None => return None,
     };
@@ -248,7 +250,7 @@ fn tagged(line: &[u8]) -> Option<ChecksumLine<'_>> {
 fn plain(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let sum = ListedSum::from_hex(&line[..end])?;
+    let sum = ListedChecksum::from_hex(&line[..end])?;
     let name = line[end..].trim_ascii_start();
     // The mark of a file read as binary; a name that does begin with an asterisk has a second one.
     let name = name.strip_prefix(b"*").unwrap_or(name);

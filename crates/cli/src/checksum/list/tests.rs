@@ -9,19 +9,19 @@ fn sha256(byte: u8) -> String {
 }
 
 /// Parses the list and picks the digest for this name. Returns its algorithm and its first byte.
-fn picked(text: &str, name: &str) -> Result<(ChecksumAlgorithm, u8), NoDigest> {
+fn picked(text: &str, name: &str) -> Result<(ChecksumAlgorithm, u8), DigestLookupError> {
     pick(text.as_bytes(), name).map(|digest| (digest.algorithm(), digest.bytes()[0]))
 }
 
-fn pick(text: &[u8], path: &str) -> Result<ExpectedDigest, NoDigest> {
+fn pick(text: &[u8], path: &str) -> Result<ExpectedDigest, DigestLookupError> {
     ChecksumList::new(text.to_vec()).pick(path)
 }
 
-fn one(text: &str) -> Result<(ChecksumAlgorithm, u8), NoDigest> {
+fn one(text: &str) -> Result<(ChecksumAlgorithm, u8), DigestLookupError> {
     picked(text, "f.iso")
 }
 
-const OURS: Result<(ChecksumAlgorithm, u8), NoDigest> = Ok((ChecksumAlgorithm::Sha256, 0xaa));
+const OURS: Result<(ChecksumAlgorithm, u8), DigestLookupError> = Ok((ChecksumAlgorithm::Sha256, 0xaa));
 
 #[test]
 fn checksum_list_accepts_every_line_format() {
@@ -61,7 +61,7 @@ fn digest_without_name_counts_only_as_sole_line() {
         assert_eq!(one(&text), OURS, "{text}");
     }
     for text in [format!("{ours}\n{ours}\n"), format!("<html>\n{ours}\n</html>\n"), format!("{ours}\nSorry!\n")] {
-        assert_eq!(one(&text), Err(NoDigest::NotAList), "{text}");
+        assert_eq!(one(&text), Err(DigestLookupError::NotAList), "{text}");
     }
     assert_eq!(one(&format!("{ours}\n{}  f.iso\n", sha256(0xbb))), Ok((ChecksumAlgorithm::Sha256, 0xbb)));
 }
@@ -82,30 +82,30 @@ fn strongest_algorithm_of_a_file_is_used() {
     // A tag that contradicts the length, or names another function of the same length.
     for tag in ["SHA512", "SHA3-256", "BLAKE2s", "SHA512/256", "MD5", ""] {
         let text = format!("{tag} (f.iso) = {}\n", sha256(0xaa));
-        assert_eq!(one(&text), Err(NoDigest::NotAList), "{text}");
+        assert_eq!(one(&text), Err(DigestLookupError::NotAList), "{text}");
     }
 }
 
 #[test]
 fn ambiguous_or_missing_entries_are_errors() {
     let (ours, other) = (sha256(0xaa), sha256(0xbb));
-    assert_eq!(one(&format!("{ours}  g.iso\n")), Err(NoDigest::NotListed));
-    assert_eq!(one(&format!("{ours}  xf.iso\n{ours}  F.ISO\n")), Err(NoDigest::NotListed));
-    assert_eq!(one(&format!("{ours}  f.iso\n{other}  f.iso\n")), Err(NoDigest::Ambiguous));
-    assert_eq!(one(&format!("{ours}  f.iso\n{other}  f.iso\n{ours}  f.iso\n")), Err(NoDigest::Ambiguous));
+    assert_eq!(one(&format!("{ours}  g.iso\n")), Err(DigestLookupError::NotListed));
+    assert_eq!(one(&format!("{ours}  xf.iso\n{ours}  F.ISO\n")), Err(DigestLookupError::NotListed));
+    assert_eq!(one(&format!("{ours}  f.iso\n{other}  f.iso\n")), Err(DigestLookupError::Ambiguous));
+    assert_eq!(one(&format!("{ours}  f.iso\n{other}  f.iso\n{ours}  f.iso\n")), Err(DigestLookupError::Ambiguous));
     assert_eq!(one(&format!("{ours}  f.iso\n{ours}  f.iso\n")), OURS);
-    assert_eq!(one(&format!("{ours}  amd64/f.iso\n{other}  arm64/f.iso\n")), Err(NoDigest::Ambiguous));
+    assert_eq!(one(&format!("{ours}  amd64/f.iso\n{other}  arm64/f.iso\n")), Err(DigestLookupError::Ambiguous));
     assert_eq!(one(&format!("{other}  arm64/f.iso\n{ours}  f.iso\n")), OURS);
     assert_eq!(
         picked(&format!("{ours}  amd64/f\n{other}  arm64/f\n"), "arm64/f"),
         Ok((ChecksumAlgorithm::Sha256, 0xbb))
     );
     for text in ["", "\n\n", "<html>Not found</html>", "404", "f.iso"] {
-        assert_eq!(one(text), Err(NoDigest::NotAList), "{text}");
+        assert_eq!(one(text), Err(DigestLookupError::NotAList), "{text}");
     }
     let md5 = "d41d8cd98f00b204e9800998ecf8427e";
     for text in [format!("{md5}  f.iso\n"), format!("MD5 (f.iso) = {md5}\n"), format!("{md5}\n")] {
-        assert_eq!(one(&text), Err(NoDigest::Md5Only), "{text}");
+        assert_eq!(one(&text), Err(DigestLookupError::Md5Only), "{text}");
     }
     assert_eq!(one(&format!("{md5}  f.iso\n{ours}  f.iso\n")), OURS);
 }
@@ -119,14 +119,14 @@ fn longest_path_suffix_picks_the_entry() {
     }
     assert_eq!(picked(&list, "/pub/11/amd64/f.iso"), Ok((ChecksumAlgorithm::Sha256, 0xcc)));
     assert_eq!(picked(&list, "/x/arm64/f.iso"), Ok((ChecksumAlgorithm::Sha256, 0xbb)));
-    assert_eq!(picked(&list, "/x/amd64/f.iso"), Err(NoDigest::Ambiguous));
-    assert_eq!(picked(&list, "/f.iso"), Err(NoDigest::Ambiguous));
+    assert_eq!(picked(&list, "/x/amd64/f.iso"), Err(DigestLookupError::Ambiguous));
+    assert_eq!(picked(&list, "/f.iso"), Err(DigestLookupError::Ambiguous));
     // Whole names go before those with further folders; a part is compared as a whole.
     assert_eq!(picked(&format!("{other}  old/f.iso\n{ours}  f.iso\n"), "/new/f.iso"), OURS);
     assert_eq!(picked(&format!("{other}  xamd64/f.iso\n{ours}  amd64/f.iso\n"), "/amd64/f.iso"), OURS);
     // The checksum of another folder's file does not stand in for MD5, one without a folder does.
     let md5 = "d41d8cd98f00b204e9800998ecf8427e";
-    assert_eq!(picked(&format!("{md5}  a/f.iso\n{other}  b/f.iso\n"), "/a/f.iso"), Err(NoDigest::Md5Only));
+    assert_eq!(picked(&format!("{md5}  a/f.iso\n{other}  b/f.iso\n"), "/a/f.iso"), Err(DigestLookupError::Md5Only));
     assert_eq!(picked(&format!("{md5}  a/f.iso\n{ours}  f.iso\n"), "/a/f.iso"), OURS);
 }
 

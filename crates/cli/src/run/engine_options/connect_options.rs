@@ -10,7 +10,7 @@ use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
 use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
-use crate::plan::{ClientCert, FieldArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
+use crate::plan::{ClientCert, HeaderArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
 
 /// Sets `keepalive` and `interface` in the engine's connection options. All other options already
 /// have the engine's form.
@@ -38,14 +38,14 @@ pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
         AllowedAuthSchemes::DIGEST => ProxyAuthScheme::Digest,
         _ => ProxyAuthScheme::Any,
     };
-    let field = |field: &FieldArg| match field {
-        FieldArg::Set { name, value } => Some((name.clone(), value.clone())),
-        FieldArg::Empty { name } => Some((name.clone(), Vec::new())),
-        FieldArg::Remove { .. } => None,
+    let field = |field: &HeaderArg| match field {
+        HeaderArg::Set { name, value } => Some((name.clone(), value.clone())),
+        HeaderArg::Empty { name } => Some((name.clone(), Vec::new())),
+        HeaderArg::Remove { .. } => None,
     };
-    let left_out = |field: &FieldArg| match field {
-        FieldArg::Remove { name } => Some(name.clone()),
-        FieldArg::Set { .. } | FieldArg::Empty { .. } => None,
+    let left_out = |field: &HeaderArg| match field {
+        HeaderArg::Remove { name } => Some(name.clone()),
+        HeaderArg::Set { .. } | HeaderArg::Empty { .. } => None,
     };
     let mut options = ProxyOptions::default();
     options.proxy = proxy;

@@ -5,15 +5,15 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use haul::extraction::ExtractPattern;
 use haul::fleet::{BodyDestination, ExtractedValueMapper};
-use haul::pipeline::ExtractPattern;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
 use haul_policy::urlencode::percent;
 
 use super::output_options::{NULL, claim_name, in_output_dir, options_for};
 use super::target_url::{refuse_login, refuse_protocol};
-use crate::plan::{BodyArg, Operation, OutputArg, ValueEncoding, append_query};
+use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::output_names::OutputNames;
 
 /// The placeholder, which a value that `--extract` found replaces.
@@ -21,7 +21,7 @@ const PLACEHOLDER: &[u8] = b"{}";
 
 /// A stage after `--then`. `number` is its index in the stages of the operation, from 1.
 pub(crate) struct LaterStage {
-    operation: Operation,
+    operation: UrlGroup,
     number: usize,
     names: OutputNames,
 }
@@ -33,7 +33,7 @@ impl LaterStage {
     /// # Errors
     /// The output's name contains a placeholder for a glob or group that does not exist.
     pub(crate) fn new(
-        operation: &Operation,
+        operation: &UrlGroup,
         number: usize,
         before: Option<&ExtractPattern>,
         names: &OutputNames,
@@ -145,5 +145,5 @@ fn contains_placeholder(text: &[u8]) -> bool {
 
 /// Replaces each placeholder in the value of a field by the extracted value, without encoding.
 fn fill_value(text: &[u8], value: &[u8]) -> Vec<u8> {
-    crate::plan::ValueTemplate::of(text, ValueEncoding::Plain).filled(value)
+    crate::plan::ValueTemplate::of(text, PlaceholderEncoding::Plain).filled(value)
 }

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use haul::dns_over_https::DnsOverHttps;
-use haul::request::{CurlCompat, H1Deviations, ResponseFilter, SplitOptions};
+use haul::request::{CurlCompat, H1Deviations, ResponseHeadPredicate, SplitDownloadOptions};
 use haul::trace::TransferObserver;
 use haul::{Client, RequestOptions, ResponseHead, Result};
 use haul_policy::auth::AllowedAuthSchemes;
 
-use crate::plan::{ContinueAt, FieldArg, GlobalArgs, HttpVersion, StageArgs, TimeCond};
+use crate::plan::{ContinueAt, GlobalArgs, HeaderArg, HttpVersion, StageArgs, TimeCond};
 use crate::run::transfers::state_stores::StateStores;
 use crate::write_out::WriteOut;
 
@@ -60,7 +60,10 @@ pub(crate) fn request(
             _ => None,
         },
         speed_limit: transfer.slowest(),
-        split: SplitOptions { connections: transfer.connections(global), memory: global.max_memory.min(SPLIT_MEMORY) },
+        split: SplitDownloadOptions {
+            connections: transfer.connections(global),
+            memory: global.max_memory.min(SPLIT_MEMORY),
+        },
         prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
         tls: connect_options::tls(&transfer.tls, transfer.http_version)?,
         proxy: connect_options::proxy(&stage.proxy)?,
@@ -79,9 +82,9 @@ pub(crate) fn request(
     stores.give(stage, &mut options)?;
     for field in &request.fields {
         match field {
-            FieldArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
-            FieldArg::Empty { name } => options.fields.push((name.clone(), Vec::new())),
-            FieldArg::Remove { name } => options.without.push(name.clone()),
+            HeaderArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
+            HeaderArg::Empty { name } => options.fields.push((name.clone(), Vec::new())),
+            HeaderArg::Remove { name } => options.without.push(name.clone()),
         }
     }
     // Bytes after a 101 that the user asked for are the user's.
@@ -115,7 +118,7 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
 
 /// Checks the condition of `-z` against the response's `Last-Modified`. A response without this
 /// field always meets it.
-impl ResponseFilter for TimeCond {
+impl ResponseHeadPredicate for TimeCond {
     fn wants(&self, head: &ResponseHead) -> bool {
         let date = head.get("last-modified").and_then(crate::date::of_http);
         let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return true };

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use haul::sink::checksum::ExpectedChecksum;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
-use haul::sink::naming::Clobber;
+use haul::sink::naming::ClobberMode;
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::glob::{GlobValues, fill_template};
 
-use crate::plan::{ContinueAt, ExistingFile, Operation, OutputArg};
+use crate::plan::{ContinueAt, ExistingFilePolicy, OutputArg, UrlGroup};
 use crate::run::transfers::output_names::OutputNames;
 
 /// The file name for `-O` if the URL's path does not end in a name, as in curl.
@@ -25,7 +25,7 @@ pub(crate) const NULL: &str = "/dev/null";
 /// Returns the file name for a URL of the source at this index. Returns `None` for standard output.
 /// `parts` holds the values of the globs in the URL.
 pub(crate) fn file_for(
-    operation: &Operation,
+    operation: &UrlGroup,
     source: usize,
     target: &Target,
     url: &str,
@@ -50,7 +50,7 @@ pub(crate) fn file_for(
 }
 
 /// Returns the path of an output file. A relative name is below the directory of `--output-dir`.
-pub(crate) fn in_output_dir(operation: &Operation, name: OsString) -> PathBuf {
+pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
     match &operation.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
         Some(dir) if operation.in_place => {
@@ -76,7 +76,7 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
 
 /// Returns an error for `-C -` with request content if the output file has content: the rest of the
 /// response to such a request cannot be requested.
-fn refuse_to_resume(operation: &Operation, source: usize, path: &Path) -> Result<()> {
+fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of(source).is_none();
     let goes_on = has_content && request.continue_at == Some(ContinueAt::OutputSize);
@@ -87,29 +87,29 @@ fn refuse_to_resume(operation: &Operation, source: usize, path: &Path) -> Result
 }
 
 /// Returns the engine's file options for the output of the source at this index.
-pub(crate) fn file_options(operation: &Operation, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
+pub(crate) fn file_options(operation: &UrlGroup, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
     options_for(operation, operation.output_of(source), checksum, None)
 }
 
 /// Returns the engine's file options for an output. If a response chooses the file name, the name
 /// is reserved in `names`, unless the file is written in place or numbered (`--no-clobber`).
 pub(crate) fn options_for(
-    operation: &Operation,
+    operation: &UrlGroup,
     output: &OutputArg,
     checksum: Option<ExpectedChecksum>,
     names: Option<&OutputNames>,
 ) -> FileOptions {
     let existing = operation.existing_of(output);
-    let is_checked = !operation.in_place && existing != ExistingFile::Number;
+    let is_checked = !operation.in_place && existing != ExistingFilePolicy::Number;
     FileOptions {
         create_dirs: operation.create_dirs,
         named_by_response: is_named_by_response(operation, output),
-        name_check: names.filter(|_| is_checked).map(|names| names.check(existing == ExistingFile::Skip)),
+        name_check: names.filter(|_| is_checked).map(|names| names.check(existing == ExistingFilePolicy::Skip)),
         clobber: match existing {
-            ExistingFile::ReplaceOwn => Clobber::Own,
-            ExistingFile::Skip => Clobber::Skip,
-            ExistingFile::Replace => Clobber::Replace,
-            ExistingFile::Number => Clobber::Number,
+            ExistingFilePolicy::ReplaceOwn => ClobberMode::Own,
+            ExistingFilePolicy::Skip => ClobberMode::Skip,
+            ExistingFilePolicy::Replace => ClobberMode::Replace,
+            ExistingFilePolicy::Number => ClobberMode::Number,
         },
         sync: operation.fsync,
         mode: operation.create_file_mode,
@@ -131,7 +131,7 @@ pub(crate) fn options_for(
 /// # Errors
 /// Another URL of the run has already reserved the name.
 pub(crate) fn claim_name(
-    operation: &Operation,
+    operation: &UrlGroup,
     names: &OutputNames,
     output: &OutputArg,
     path: &Path,
@@ -139,8 +139,8 @@ pub(crate) fn claim_name(
 ) -> Result<bool> {
     let is_later = is_named_by_response(operation, output);
     match operation.existing_of(output) {
-        ExistingFile::Number => Ok(true),
-        ExistingFile::Skip if path.exists() && (is_later || !names.has(path)) => Ok(false),
+        ExistingFilePolicy::Number => Ok(true),
+        ExistingFilePolicy::Skip if path.exists() && (is_later || !names.has(path)) => Ok(false),
         _ if is_later => Ok(true),
         _ => names.take(path, url).map(|()| true),
     }
@@ -153,26 +153,26 @@ pub(crate) fn claim_name(
 /// # Errors
 /// Another URL of the run has already reserved the name.
 pub(crate) fn claims_name(
-    operation: &Operation,
+    operation: &UrlGroup,
     names: &OutputNames,
     output: &OutputArg,
     file: &Path,
     url: &str,
 ) -> Result<bool> {
     match operation.in_place {
-        true => Ok(operation.existing_of(output) != ExistingFile::Skip || !file.exists()),
+        true => Ok(operation.existing_of(output) != ExistingFilePolicy::Skip || !file.exists()),
         false => claim_name(operation, names, output, file, url),
     }
 }
 
 /// Returns true if the response chooses the file name of an output (`-J` with `-O`).
-pub(crate) fn is_named_by_response(operation: &Operation, output: &OutputArg) -> bool {
+pub(crate) fn is_named_by_response(operation: &UrlGroup, output: &OutputArg) -> bool {
     operation.remote_header_name && *output == OutputArg::RemoteName
 }
 
 /// Returns true if bodies are written to standard output without an explicit `-o -`, and standard
 /// output is a terminal.
-pub(crate) fn shows_content(operation: &Operation) -> bool {
+pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
     let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == OutputArg::Stdout);
     is_unnamed
         && operation.stages.iter().all(|stage| stage.output == OutputArg::Stdout)
@@ -180,7 +180,7 @@ pub(crate) fn shows_content(operation: &Operation) -> bool {
 }
 
 /// Returns standard output. Unless `-o -` is given, it refuses binary content on a terminal.
-pub(crate) fn standard_output(operation: &Operation) -> Descriptor {
+pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
     let output = Descriptor::stdout();
     let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);
     if operation.outputs.iter().chain(of_stages).any(OutputArg::is_stdout) { output } else { output.text_on_terminal() }

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use haul::net::tls::{KeyPin, key_pin};
+use haul::net::tls::{PublicKeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
 /// Returns the hashes that the option's value contains, or that of the key in the file that it
 /// names.
-pub(crate) fn read(text: &str) -> Result<Vec<KeyPin>> {
+pub(crate) fn read(text: &str) -> Result<Vec<PublicKeyPin>> {
     let none = |why: &str| Error::new(ErrorKind::PinnedKey, format!("no public key to compare with: {why}"));
     if !text.starts_with("sha256//") {
         let bytes = fs::read(text).map_err(|error| {
@@ -15,10 +15,11 @@ pub(crate) fn read(text: &str) -> Result<Vec<KeyPin>> {
         })?;
         return Ok(vec![key_pin(&bytes).ok_or_else(|| none("the file has none"))?]);
     }
-    let pins: Vec<KeyPin> = text.split(';').filter_map(|part| decoded(part.trim().strip_prefix("sha256//")?)).collect();
+    let pins: Vec<PublicKeyPin> =
+        text.split(';').filter_map(|part| decoded(part.trim().strip_prefix("sha256//")?)).collect();
     if pins.is_empty() { Err(none("no hash has 32 bytes of base64")) } else { Ok(pins) }
 }
 
-fn decoded(base64: &str) -> Option<KeyPin> {
+fn decoded(base64: &str) -> Option<PublicKeyPin> {
     crate::base64::decode(base64)?.try_into().ok()
 }

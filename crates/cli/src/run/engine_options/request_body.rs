@@ -10,7 +10,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 
 use crate::file_access::stdin_content;
-use crate::plan::{self, ContinueAt, FormArg, PartArg, PartContent, PartSource, RequestArgs};
+use crate::plan::{self, ContinueAt, FormArg, FormPartArg, FormPartArgContent, FormPartSource, RequestArgs};
 
 /// Sets the body in the request options, with the field `Content-Range` for `-r`, and the
 /// `Content-Type` of a form.
@@ -103,9 +103,9 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
     if form.parts.iter().any(is_encoded) {
         encode(&mut form.to_mut().parts)?;
     }
-    let piece = |source: &&PartSource| match source {
-        PartSource::Stdin => Ok(BodyPiece::Once(stdin_content())),
-        PartSource::File(path) => BodyPiece::file(path).map_err(|error| unreadable(path, error)),
+    let piece = |source: &&FormPartSource| match source {
+        FormPartSource::Stdin => Ok(BodyPiece::Once(stdin_content())),
+        FormPartSource::File(path) => BodyPiece::file(path).map_err(|error| unreadable(path, error)),
     };
     let pieces = form.sources().iter().map(piece).collect::<Result<Vec<_>>>()?;
     let lengths: Vec<_> = pieces.iter().map(|piece| RequestBody::pieces([piece.clone()]).length()).collect();
@@ -134,29 +134,31 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
 }
 
 /// Returns true if the part, or a part of its nested list, has an encoder.
-fn is_encoded(part: &PartArg) -> bool {
+fn is_encoded(part: &FormPartArg) -> bool {
     match &part.content {
-        PartContent::Mixed(parts) => parts.iter().any(is_encoded),
+        FormPartArgContent::Mixed(parts) => parts.iter().any(is_encoded),
         _ => part.encoder.is_some_and(|encoder| !encoder.is_identity()),
     }
 }
 
 /// Encodes the content of all parts that have an encoder, in memory. So the length of the form is
 /// known: it is sent without chunks, and can be sent again.
-fn encode(parts: &mut [PartArg]) -> Result<()> {
+fn encode(parts: &mut [FormPartArg]) -> Result<()> {
     for part in parts {
-        if let PartContent::Mixed(parts) = &mut part.content {
+        if let FormPartArgContent::Mixed(parts) = &mut part.content {
             encode(parts)?;
         }
         let Some(encoder) = part.encoder.filter(|encoder| !encoder.is_identity()) else { continue };
         let bytes = match &mut part.content {
-            PartContent::Bytes(bytes) => std::mem::take(bytes),
-            PartContent::Source(PartSource::File(path)) => fs::read(&path).map_err(|error| unreadable(path, error))?,
-            PartContent::Source(PartSource::Stdin) | PartContent::Mixed(_) => continue,
+            FormPartArgContent::Bytes(bytes) => std::mem::take(bytes),
+            FormPartArgContent::Source(FormPartSource::File(path)) => {
+                fs::read(&path).map_err(|error| unreadable(path, error))?
+            }
+            FormPartArgContent::Source(FormPartSource::Stdin) | FormPartArgContent::Mixed(_) => continue,
         };
         let encoded = encoder.encode(bytes);
         let encoded = encoded.ok_or_else(|| Error::new(ErrorKind::Read, "read error getting mime data"))?;
-        part.content = PartContent::Bytes(encoded);
+        part.content = FormPartArgContent::Bytes(encoded);
     }
     Ok(())
 }

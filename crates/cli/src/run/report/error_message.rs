@@ -14,18 +14,18 @@ use haul_policy::glob::GlobError;
 use haul_policy::retry::{AttemptOutcome as Trouble, is_transient_status};
 use haul_policy::target::Scheme;
 
-use crate::persona::Persona;
+use crate::program_persona::ProgramPersona;
 use crate::usage_error::mark_position;
 
 /// Returns the error line, which is printed on standard error.
-pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
+pub(crate) fn line(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
-        Persona::Haul => {
+        ProgramPersona::Haul => {
             let text = crate::usage_error::one_line(&error.to_string());
             format!("haul: ({}) {text}{}", error.exit_code(), remedy(error))
         }
-        Persona::Curl => format!("curl: ({}) {}", error.exit_code(), text(error, outcome)),
+        ProgramPersona::Curl => format!("curl: ({}) {}", error.exit_code(), text(error, outcome)),
     }
 }
 
@@ -47,10 +47,10 @@ fn remedy(error: &Error) -> &'static str {
 
 /// Returns the message for a file other than the body that could not be written. With the curl
 /// persona it is a warning, because such an error does not change curl's exit code.
-pub(crate) fn side_output_error(persona: Persona, error: &Error) -> String {
+pub(crate) fn side_output_error(persona: ProgramPersona, error: &Error) -> String {
     match persona {
-        Persona::Haul => line(persona, error, None),
-        Persona::Curl => format!("Warning: {}", crate::usage_error::one_line(&error.to_string())),
+        ProgramPersona::Haul => line(persona, error, None),
+        ProgramPersona::Curl => format!("Warning: {}", crate::usage_error::one_line(&error.to_string())),
     }
 }
 
@@ -71,10 +71,10 @@ pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> Strin
 }
 
 /// Returns the text that `%{errormsg}` prints. The error line contains it too.
-pub(crate) fn text_for(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
+pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
-        Persona::Haul => error.to_string(),
-        Persona::Curl => text(error, outcome),
+        ProgramPersona::Haul => error.to_string(),
+        ProgramPersona::Curl => text(error, outcome),
     }
 }
 

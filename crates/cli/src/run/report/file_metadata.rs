@@ -14,11 +14,11 @@ use rustix::fs::{XattrFlags, setxattr};
 
 use crate::date;
 use crate::file_access::Stdout;
-use crate::plan::Operation;
+use crate::plan::UrlGroup;
 
 /// Sets the modification time and the extended attributes of a downloaded file, as the options ask.
 /// Returns a message for each step that failed.
-pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &TransferOutcome) -> Vec<String> {
+pub(crate) fn file(operation: &UrlGroup, path: &Path, url: &str, outcome: &TransferOutcome) -> Vec<String> {
     let mut failed = Vec::new();
     // For unchanged content, nothing arrived that could be stamped.
     let Some(head) = outcome.head.as_ref().filter(|_| outcome.facts.status != 304) else { return failed };
@@ -60,7 +60,7 @@ fn without_user(url: &str) -> String {
 /// # Errors
 /// [`ErrorKind::Read`] if the file cannot be opened. The kind determines the exit code, which is
 /// curl's.
-pub(crate) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
+pub(crate) fn can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub(crate) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
 
 /// Creates the missing directories of a file other than the body, if `--create-dirs` is given. They
 /// get the same permissions as those of output files.
-pub(crate) fn make_directories(operation: &Operation, path: &Path) -> std::io::Result<()> {
+pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }

@@ -3,10 +3,10 @@
 
 pub(crate) mod error_message;
 pub(crate) mod file_metadata;
+mod header_or_trace_file;
 pub(crate) mod progress;
 mod progress_bar;
 mod progress_meter;
-mod report_file;
 pub(crate) mod reporter;
 pub(crate) mod statistics;
 mod trace;

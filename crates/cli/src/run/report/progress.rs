@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use console::Term;
-use haul::facts::Facts;
+use haul::transfer_facts::TransferFacts;
 use indicatif::{HumanBytes, HumanDuration};
 
 use crate::plan::GlobalArgs;
@@ -54,19 +54,19 @@ pub(crate) struct ProgressReporter {
 /// The state of the progress line: the measured rate, and whether the line is on the terminal.
 struct ProgressState {
     /// The measurement of the rate; `None` before the first byte.
-    measured: Option<Measurement>,
+    measured: Option<RateMeasurement>,
     /// The terminal while it shows the line; `None` while the line is cleared.
     line: Option<Term>,
     body: Option<BodyProgress>,
 }
 
 /// A measurement of the transfer rate, which begins when a body begins.
-struct Measurement {
+struct RateMeasurement {
     began: Instant,
     rate: TransferRate,
 }
 
-impl Measurement {
+impl RateMeasurement {
     fn begin() -> Self {
         Self { began: Instant::now(), rate: TransferRate::default() }
     }
@@ -154,7 +154,7 @@ impl ProgressReporter {
 
     /// Ends a transfer. Adds its bytes to the count, if [`ProgressReporter::body_bytes`] has not
     /// counted them. `was_reached` is false if it had no connection to a server.
-    pub(crate) fn transfer_over(&self, facts: &Facts, was_reached: bool, failed: bool) {
+    pub(crate) fn transfer_over(&self, facts: &TransferFacts, was_reached: bool, failed: bool) {
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(facts, was_reached);
         }
@@ -170,7 +170,7 @@ impl ProgressReporter {
             match display.body.take() {
                 Some(_) => display.measured = None,
                 None => {
-                    display.measured.get_or_insert_with(Measurement::begin);
+                    display.measured.get_or_insert_with(RateMeasurement::begin);
                     self.bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
             }
@@ -190,7 +190,7 @@ impl ProgressReporter {
             return;
         }
         let mut display = self.display();
-        display.measured = Some(Measurement::begin());
+        display.measured = Some(RateMeasurement::begin());
         display.body = Some(BodyProgress { already, total: length.map(|length| length.saturating_add(already)) });
         self.bytes.store(0, Ordering::Relaxed);
     }
@@ -355,8 +355,8 @@ mod tests {
         progress.figures(&mut progress.display())
     }
 
-    fn facts(body_bytes: u64) -> Facts {
-        Facts { body_bytes, ..Facts::new(Instant::now()) }
+    fn facts(body_bytes: u64) -> TransferFacts {
+        TransferFacts { body_bytes, ..TransferFacts::new(Instant::now()) }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use haul::facts::Facts;
+use haul::transfer_facts::TransferFacts;
 
 const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
                       Dload  Upload  Total   Spent   Left   Speed\n";
@@ -87,7 +87,7 @@ impl ProgressMeter {
 
     /// Draws the final figures of a transfer. Does nothing if it had no connection to a server
     /// (`was_reached`).
-    pub(crate) fn transfer_over(&mut self, facts: &Facts, was_reached: bool) {
+    pub(crate) fn transfer_over(&mut self, facts: &TransferFacts, was_reached: bool) {
         if !was_reached {
             return;
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haul::fleet::{BodyDestination, FleetJob, StartRate, TransferReporter};
-use haul::interrupt::Interrupt;
+use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
 use haul::request::RetryObserver;
 use haul::sink::descriptor_writer::DescriptorWriter;
@@ -18,8 +18,8 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result, Target};
 
 use crate::file_access::print_error_line;
-use crate::persona::Persona;
-use crate::plan::{self, GlobalArgs, Operation, WriteOut};
+use crate::plan::{self, GlobalArgs, UrlGroup, WriteOut};
+use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::NULL;
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
@@ -28,7 +28,7 @@ use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::output_names::OutputNames;
-use crate::write_out::TransferFacts;
+use crate::write_out::WriteOutValues;
 
 /// The pause before a retry from which haul announces it, so that the user knows why nothing
 /// happens.
@@ -36,12 +36,12 @@ const LONG_PAUSE: Duration = Duration::from_secs(5);
 
 /// The reporter of one operation, which prints the result of each of its transfers.
 pub(crate) struct Reporter {
-    persona: Persona,
+    persona: ProgramPersona,
     shows_errors: bool,
     write_out: Vec<Option<WriteOut>>,
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
-    operation: Operation,
+    operation: UrlGroup,
     is_silent: bool,
     before: RunState,
     /// True if a file other than the body, such as that of `--etag-save`, could not be written.
@@ -58,13 +58,13 @@ pub(crate) struct RunState {
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
     /// The hook that ends waits after a signal; `None` if signals are not caught.
-    pub(crate) interrupt: Option<Interrupt>,
+    pub(crate) interrupt: Option<InterruptCallback>,
 }
 
 impl Reporter {
     pub(crate) fn new(
         global: &GlobalArgs,
-        operation: &Operation,
+        operation: &UrlGroup,
         progress: Arc<ProgressReporter>,
         before: RunState,
     ) -> Result<Self> {
@@ -105,7 +105,7 @@ impl Reporter {
     }
 
     /// Returns the hook that ends waits after a signal.
-    pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
+    pub(crate) fn interrupt(&self) -> Option<&InterruptCallback> {
         self.before.interrupt.as_ref()
     }
 
@@ -146,7 +146,7 @@ impl Reporter {
             && let Some(error) = tracer.lost().filter(|_| self.shows_errors)
         {
             self.progress.clear();
-            print_error_line(&error_message::side_output_error(Persona::Curl, &error));
+            print_error_line(&error_message::side_output_error(ProgramPersona::Curl, &error));
         }
         self.written_out(report, transfer)
     }
@@ -162,7 +162,7 @@ impl Reporter {
         let redirect_url = report.redirect_url(stage.transfer.options.redirects.follow);
         let referer = stage.request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
         let is_curl = self.persona.is_curl();
-        let facts = TransferFacts {
+        let facts = WriteOutValues {
             url_number: report.number + if is_curl { self.before.urls } else { 0 },
             transfer_number: if is_curl { transfer } else { report.number },
             redirect_url: redirect_url.as_deref(),
@@ -184,7 +184,7 @@ impl Reporter {
         let method = &self.operation.stages.first()?.request.method;
         let report = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome };
         let text = error_message::text_for(self.persona, error, None);
-        let facts = TransferFacts {
+        let facts = WriteOutValues {
             url_number: number + self.before.urls,
             transfer_number: transfer,
             scheme: "",
@@ -194,7 +194,7 @@ impl Reporter {
     }
 
     /// Prints the parts of `-w` for standard error and files. Returns the part for standard output.
-    fn printed(&self, write_out: &WriteOut, facts: &TransferFacts<'_>) -> Vec<u8> {
+    fn printed(&self, write_out: &WriteOut, facts: &WriteOutValues<'_>) -> Vec<u8> {
         let printed = write_out.render(facts, self.persona);
         if !printed.stderr.is_empty() {
             self.progress.clear();

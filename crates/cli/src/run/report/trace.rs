@@ -20,19 +20,19 @@ use haul::{Error, Result};
 use haul_policy::secrets::is_hidden_field;
 use haul_policy::terminal_text::for_terminal;
 
-use crate::persona::Persona;
-use crate::plan::{GlobalArgs, Operation, StageArgs, TraceArgs, TraceForm};
+use crate::plan::{GlobalArgs, StageArgs, TraceArgs, TraceFormat, UrlGroup};
+use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
-use crate::run::report::report_file::ReportFile;
+use crate::run::report::header_or_trace_file::HeaderOrTraceFile;
 
 /// An observer that writes the events of transfers to a trace, and response heads to the file of
 /// `-D`.
 pub(crate) struct Tracer {
     args: TraceArgs,
-    out: ReportFile,
+    out: HeaderOrTraceFile,
     /// The file of `-D`; `None` without the option.
-    heads: Option<ReportFile>,
+    heads: Option<HeaderOrTraceFile>,
     /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
     /// True if a warning is printed before each retry, as curl does without `-s`.
@@ -52,25 +52,25 @@ impl fmt::Debug for Tracer {
 impl Tracer {
     /// Returns the observer for `-v`, `--trace` and `-D`, and for curl's warnings about retries.
     /// Returns `None` if none of these is wanted.
-    pub(crate) fn of(global: &GlobalArgs, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
+    pub(crate) fn of(global: &GlobalArgs, operation: &UrlGroup, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
         let args = &global.trace;
         let heads = match &stage.report.dump_header {
             Some(path) => {
                 // Errors in it are reported when the file is opened.
                 let _ = file_metadata::make_directories(operation, path);
-                Some(ReportFile::open(path)?)
+                Some(HeaderOrTraceFile::open(path)?)
             }
             None => None,
         };
         let retries_as_curl = global.persona.is_curl() && stage.transfer.options.retry.max > 0;
         let tells_retries = retries_as_curl && !global.silent;
         let tells_failures = retries_as_curl && global.shows_errors();
-        if heads.is_none() && args.form == TraceForm::Off && !tells_retries && !tells_failures {
+        if heads.is_none() && args.form == TraceFormat::Off && !tells_retries && !tells_failures {
             return Ok(None);
         }
         let out = match &args.file {
-            Some(path) => ReportFile::open(path)?,
-            None => ReportFile::stderr(),
+            Some(path) => HeaderOrTraceFile::open(path)?,
+            None => HeaderOrTraceFile::stderr(),
         };
         let connect_heads = !stage.proxy.suppress_connect_headers;
         Ok(Some(Arc::new(Self {
@@ -114,7 +114,7 @@ impl TransferObserver for Tracer {
         if let (TraceEvent::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
             && let Err(error) = &failed.result
         {
-            crate::run::print_error_line(&error_message::line(Persona::Curl, error, Some(failed)));
+            crate::run::print_error_line(&error_message::line(ProgramPersona::Curl, error, Some(failed)));
         }
         if let (TraceEvent::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
             return crate::run::print_error_line(&format!(
@@ -123,15 +123,15 @@ impl TransferObserver for Tracer {
             ));
         }
         let text = match self.args.form {
-            TraceForm::Off => return,
-            TraceForm::Lines => self.lines(event),
-            TraceForm::Ascii | TraceForm::Hex => self.dump(event),
+            TraceFormat::Off => return,
+            TraceFormat::Lines => self.lines(event),
+            TraceFormat::Ascii | TraceFormat::Hex => self.dump(event),
         };
         self.out.write(&text);
     }
 
     fn wants_content(&self) -> bool {
-        matches!(self.args.form, TraceForm::Ascii | TraceForm::Hex)
+        matches!(self.args.form, TraceFormat::Ascii | TraceFormat::Hex)
     }
 
     /// Returns the error of a write to the file of `-D`, which fails the transfer. The error of a
@@ -194,7 +194,7 @@ impl Tracer {
         let length = bytes.len();
         let mut out = format!("{}{title}, {length} bytes (0x{length:x})\n", self.stamp()).into_bytes();
         match self.args.form {
-            TraceForm::Hex => hex(bytes, &mut out),
+            TraceFormat::Hex => hex(bytes, &mut out),
             _ => ascii(bytes, &mut out),
         }
         out

@@ -10,9 +10,9 @@ use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::without_userinfo;
 
-use crate::persona::Persona;
+use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
-use crate::write_out::{TransferFacts, url_spelling};
+use crate::write_out::{WriteOutValues, url_spelling};
 
 /// A finished transfer, with its URL, its output file and its outcome.
 pub(crate) struct TransferReport<'a> {
@@ -32,13 +32,13 @@ impl TransferReport<'_> {
     }
 
     /// Returns true if the URL is a local file, which only the curl persona reads.
-    pub(crate) fn is_local(&self, persona: Persona) -> bool {
+    pub(crate) fn is_local(&self, persona: ProgramPersona) -> bool {
         persona.is_curl() && file_url::is_file_url(self.url)
     }
 
     /// Returns the scheme and the URL of the last request, after redirects, for `%{scheme}` and
     /// `%{url_effective}`.
-    pub(crate) fn effective(&self, persona: Persona) -> (&str, String) {
+    pub(crate) fn effective(&self, persona: ProgramPersona) -> (&str, String) {
         if self.is_local(persona) {
             return ("file", self.url.to_owned());
         }
@@ -58,9 +58,9 @@ impl TransferReport<'_> {
 
     /// Returns the URL as given, for `%{url}`. With the haul persona, user and password are
     /// removed, because printed URLs appear in logs.
-    pub(crate) fn shown_url(&self, persona: Persona) -> Cow<'_, str> {
+    pub(crate) fn shown_url(&self, persona: ProgramPersona) -> Cow<'_, str> {
         match persona {
-            Persona::Curl => Cow::Borrowed(self.url),
+            ProgramPersona::Curl => Cow::Borrowed(self.url),
             _ if self.error().is_some_and(|error| error.kind() == ErrorKind::Url && error.is_setup()) => {
                 without_userinfo(self.url)
             }
@@ -93,10 +93,10 @@ impl TransferReport<'_> {
         url: &'a str,
         url_effective: &'a str,
         error: Option<&'a str>,
-    ) -> TransferFacts<'a> {
+    ) -> WriteOutValues<'a> {
         let (outcome, facts) = (self.outcome, &self.outcome.facts);
         let content_type = outcome.head.as_ref().and_then(|head| head.get_all("content-type").last());
-        TransferFacts {
+        WriteOutValues {
             response_code: facts.status,
             url,
             url_effective,

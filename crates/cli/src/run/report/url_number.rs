@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// by their source, so that all URLs of a glob have the same number.
 #[derive(Clone, Default)]
 pub(crate) struct UrlNumbers {
-    runs: Arc<Mutex<Vec<SourceRange>>>,
+    runs: Arc<Mutex<Vec<UrlNumberRange>>>,
 }
 
 /// A range of transfers whose sources are either the same (a glob) or consecutive (a list). Ranges
 /// keep the memory small for millions of transfers.
-struct SourceRange {
+struct UrlNumberRange {
     first: u64,
     source: u64,
     step: u64,
 }
 
-impl SourceRange {
+impl UrlNumberRange {
     fn of(&self, transfer: u64) -> u64 {
         self.source + self.step * (transfer - self.first)
     }
@@ -36,7 +36,7 @@ impl UrlNumbers {
                 return;
             }
         }
-        runs.push(SourceRange { first: transfer, source, step: 0 });
+        runs.push(UrlNumberRange { first: transfer, source, step: 0 });
     }
 
     /// Returns the number of the source from which a transfer comes.

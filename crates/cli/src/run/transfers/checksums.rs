@@ -5,16 +5,16 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::buffer::Lease;
+use haul::buffer_pool::BufferLease;
 use haul::sink::Sink;
 use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
 use haul::state::auth::AuthOptions;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::urlencode;
 
-use crate::checksum::{self as asked, ChecksumList, LIST_MAX, NoDigest};
-use crate::file_access::{FileAccess, SystemFiles};
-use crate::plan::Operation;
+use crate::checksum::{self as asked, ChecksumList, DigestLookupError, LIST_MAX};
+use crate::file_access::{FileAccess, SystemFileAccess};
+use crate::plan::UrlGroup;
 
 /// The lists of checksums that the run has read, each with the URL or file name by which it was
 /// given. A list is read only once.
@@ -28,7 +28,7 @@ impl ChecksumLists {
         &mut self,
         client: &Client,
         request: &RequestOptions,
-        operation: &Operation,
+        operation: &UrlGroup,
     ) -> Result<Option<(Arc<ChecksumList>, String)>> {
         match &operation.checksum {
             Some(asked::ChecksumArg::From(place)) => Ok(Some((self.at(client, request, None, place)?, place.clone()))),
@@ -44,7 +44,7 @@ impl ChecksumLists {
         &mut self,
         client: &Client,
         request: &RequestOptions,
-        operation: &Operation,
+        operation: &UrlGroup,
         target: &Target,
         file: Option<&Path>,
     ) -> Result<Option<ExpectedChecksum>> {
@@ -86,7 +86,7 @@ pub(crate) fn listed(
     let decoded = urlencode::decoded(path.as_bytes());
     let names = [Some(path), std::str::from_utf8(&decoded).ok(), file.and_then(Path::to_str)];
     let mut digests = names.into_iter().flatten().map(|name| list.pick(name));
-    let first = digests.next().unwrap_or(Err(NoDigest::NotListed));
+    let first = digests.next().unwrap_or(Err(DigestLookupError::NotListed));
     let digest = first.or_else(|error| digests.find_map(Result::ok).ok_or(error));
     let found = digest.map(|digest| checksum(&digest));
     found
@@ -114,7 +114,7 @@ fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, plac
         return fetch(client, request, target, place);
     }
     let mut list = Vec::new();
-    SystemFiles
+    SystemFileAccess
         .open(Path::new(place))
         .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
         .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;
@@ -156,7 +156,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
 struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink for ChecksumListSink {
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(lease.bytes());
         Ok(())
     }

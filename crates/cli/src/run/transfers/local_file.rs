@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use haul::body::upload::BodyUpload;
-use haul::buffer::{BufferPool, Lease};
-use haul::facts::Facts;
+use haul::buffer_pool::{BufferLease, BufferPool};
 use haul::sink::{BodyInfo, Sink};
 use haul::transfer::TransferOutcome;
+use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
 use haul_policy::{file_url, urlencode};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::date;
-use crate::plan::{ContinueAt, Operation, StageArgs};
+use crate::plan::{ContinueAt, StageArgs, UrlGroup};
 use crate::run::report::reporter::Reporter;
 
 /// The size of the read buffer in bytes.
@@ -74,7 +74,7 @@ impl LocalFile {
     /// Copies the file to the sink or, if `uploads` is true, the content of `-T` to the file.
     pub(crate) fn carry_out(
         self,
-        operation: &Operation,
+        operation: &UrlGroup,
         request: &RequestOptions,
         uploads: bool,
         sink: Box<dyn Sink>,
@@ -86,7 +86,7 @@ impl LocalFile {
             sink,
             target: &self.target,
             head: None,
-            facts: Facts::new(Instant::now()),
+            facts: TransferFacts::new(Instant::now()),
         };
         let result = match request.body.as_ref().filter(|_| uploads) {
             Some(body) => {
@@ -109,7 +109,7 @@ struct LocalFileTransfer<'a> {
     sink: Box<dyn Sink>,
     target: &'a Target,
     head: Option<ResponseHead>,
-    facts: Facts,
+    facts: TransferFacts,
 }
 
 impl LocalFileTransfer<'_> {
@@ -204,7 +204,7 @@ impl LocalFileTransfer<'_> {
         }
         self.head = Some(head);
         if self.request.include_head {
-            self.sink.bytes(Lease::borrowed(fields.as_bytes()))?;
+            self.sink.bytes(BufferLease::borrowed(fields.as_bytes()))?;
         }
         Ok(is_wanted)
     }
@@ -223,7 +223,7 @@ impl LocalFileTransfer<'_> {
             if self.request.max_size.is_some_and(|most| self.facts.body_bytes > most) {
                 return Err(Error::new(ErrorKind::TooLarge, "the file is larger than allowed"));
             }
-            self.sink.bytes(Lease::new(&mut buffer, 0..count))?;
+            self.sink.bytes(BufferLease::new(&mut buffer, 0..count))?;
         }
     }
 }
@@ -256,7 +256,7 @@ fn names(directory: &Path) -> io::Result<Vec<u8>> {
 
 /// Writes the content of `-T` to the file, or appends it with `-C`. Adds the number of written
 /// bytes to `sent`.
-fn write(path: &Path, operation: &Operation, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
+fn write(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
     let goes_on = operation.stages[0].request.continue_at;

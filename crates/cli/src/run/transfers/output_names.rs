@@ -12,7 +12,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::sink::naming::NameCheck;
+use haul::sink::naming::FilePathCheck;
 use haul::{Error, ErrorKind, Result};
 use tempfile::SpooledTempFile;
 
@@ -60,9 +60,9 @@ impl OutputNames {
     /// Returns a check that the engine calls with the file name that a response chose. The check
     /// reserves the name. If `skips_existing` is true, the name of a file that existed before the
     /// run is not reserved.
-    pub(crate) fn check(&self, skips_existing: bool) -> NameCheck {
+    pub(crate) fn check(&self, skips_existing: bool) -> FilePathCheck {
         let names = self.clone();
-        NameCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
+        FilePathCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
             true => Ok(()),
             false => names.take(path, &target.to_url()),
         })

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haul::body::delivery::SearchInput;
+use haul::body::delivery::SearchInputKind;
+use haul::extraction::ExtractPattern;
 use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage};
-use haul::pipeline::ExtractPattern;
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
 use haul::{Client, Result};
 
-use crate::plan::{Operation, OutputArg, RunPlan, UrlSource};
+use crate::plan::{OutputArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage::LaterStage;
 use crate::run::engine_options::output_options::{
@@ -26,7 +26,7 @@ use crate::run::transfers::url_items::UrlItems;
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
-    operation: &Operation,
+    operation: &UrlGroup,
     reporter: &Arc<Reporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
@@ -44,7 +44,7 @@ pub(crate) fn run(
         stages.push(FleetStage {
             options: Arc::new(request),
             extract: (!stage.extract.is_empty()).then(|| ExtractPattern::all_of(&stage.extract)).transpose()?,
-            search_in: if stage.extract_bytes { SearchInput::Bytes } else { SearchInput::Text },
+            search_in: if stage.extract_bytes { SearchInputKind::Bytes } else { SearchInputKind::Text },
             template: stage.template.clone().map(Arc::new),
             value_mapper,
             unique: stage.unique,
@@ -105,7 +105,7 @@ pub(crate) fn run(
 }
 
 /// Returns true if curl would run this operation in parallel (`-Z`). curl ignores `--rate` then.
-fn is_curls_parallel(plan: &RunPlan, operation: &Operation) -> bool {
+fn is_curls_parallel(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
     let is_plain = operation.stages.len() == 1 && operation.stages[0].extract.is_empty();
     plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)

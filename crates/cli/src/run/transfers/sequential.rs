@@ -12,7 +12,7 @@ use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
 
-use crate::plan::{Operation, OutputArg, RunPlan, UploadArg, UrlSource, name_upload};
+use crate::plan::{OutputArg, RunPlan, UploadArg, UrlGroup, UrlSource, name_upload};
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::target_of;
 use crate::run::glob;
@@ -22,7 +22,7 @@ use crate::run::transfers::state_stores::StateStores;
 
 /// Returns true if the URLs of the operation are transferred one after the other: for uploads, and
 /// with the curl persona for runs without `-Z`, for a single URL, and for `file:` URLs.
-pub(crate) fn is_sequential(plan: &RunPlan, operation: &Operation) -> bool {
+pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
     let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_file_url(url));
@@ -41,7 +41,7 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &Operation) -> bool {
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
-    operation: &Operation,
+    operation: &UrlGroup,
     reporter: &Arc<Reporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
@@ -55,7 +55,7 @@ pub(crate) fn run(
 struct SequentialRun<'a> {
     client: &'a Client,
     plan: &'a RunPlan,
-    operation: &'a Operation,
+    operation: &'a UrlGroup,
     reporter: &'a Arc<Reporter>,
     stores: &'a mut StateStores,
     exit_code: u8,
@@ -161,7 +161,7 @@ impl SequentialRun<'_> {
 
 /// Returns true if the error ends the run, as in curl. This is an error in the settings, or an
 /// invalid URL on which the upload, the query or the name of the output file depends.
-fn ends_all(operation: &Operation, index: usize, upload: &UrlUpload, error: &Error) -> bool {
+fn ends_all(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
     error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
@@ -178,7 +178,7 @@ enum UrlUpload {
 impl UrlUpload {
     /// Returns the URL to which the content is uploaded, and the content. The name of a file is
     /// appended to a URL that does not end in a name.
-    fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<UploadContent>)> {
+    fn for_url(&self, url: &str, operation: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
         let request = &operation.stages[0].request;
         Ok(match self {
             UrlUpload::Nothing => (url.to_owned(), None),
@@ -199,7 +199,7 @@ impl UrlUpload {
 
 /// Returns the uploads to the source at this index, in order. As in curl, each is sent to all URLs
 /// of the source.
-fn uploads(operation: &Operation, index: usize) -> Result<Vec<UrlUpload>> {
+fn uploads(operation: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
     Ok(match operation.upload_of(index) {
         None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],
         Some(UploadArg::Stdin { .. }) => vec![UrlUpload::Stdin],

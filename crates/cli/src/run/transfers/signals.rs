@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use haul::interrupt::Interrupt;
+use haul::interrupt::InterruptCallback;
 use nix::sys::signal::{SigSet, Signal, raise};
 
 /// The signals that are blocked, and the first one that arrived.
@@ -50,9 +50,9 @@ impl Signals {
     }
 
     /// Returns a hook with which the engine ends its waits once a signal has arrived.
-    pub(crate) fn interrupt(&self) -> Interrupt {
+    pub(crate) fn interrupt(&self) -> InterruptCallback {
         let caught = Arc::clone(&self.caught);
-        Interrupt::new(move || caught.load(Ordering::SeqCst) != 0)
+        InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
     /// Returns true if a signal has arrived.

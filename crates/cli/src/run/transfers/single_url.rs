@@ -7,12 +7,12 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::buffer::Lease;
+use haul::buffer_pool::BufferLease;
 use haul::sink::checksum::ChecksumSink;
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::partial::PartialFile;
-use haul::sink::{BodyInfo, ByteCounter, PartialContent, Sink};
+use haul::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
@@ -22,7 +22,7 @@ use super::local_file;
 use super::state_stores::StateStores;
 use crate::agent::eligibility;
 use crate::file_access::print_error_line;
-use crate::plan::{ContinueAt, ExistingFile, GlobalArgs, Operation, append_query};
+use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
     claims_name, file_for, file_options, options_for, shows_content, standard_output,
@@ -53,7 +53,7 @@ pub(crate) struct UrlJob<'a> {
 pub(crate) fn run(
     client: &Client,
     global: &GlobalArgs,
-    operation: &Operation,
+    operation: &UrlGroup,
     job: UrlJob<'_>,
     reporter: &Arc<Reporter>,
     stores: &mut StateStores,
@@ -132,7 +132,7 @@ pub(crate) fn run(
 
 /// Reports the outcome of the transfer. Returns the exit code.
 fn conclude(
-    operation: &Operation,
+    operation: &UrlGroup,
     outcome: &TransferOutcome,
     url: &str,
     index: usize,
@@ -151,7 +151,7 @@ fn conclude(
     }
     // The file that the response named exists. The name is known only now. Where existing files are
     // skipped, this is no failure.
-    if operation.existing == ExistingFile::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
+    if operation.existing == ExistingFilePolicy::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
         return Ok(0);
     }
     let query = operation.stages[0].request.query.as_ref();
@@ -188,7 +188,7 @@ impl Sink for ProgressSink {
         outcome
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         self.progress.body_bytes(lease.bytes().len());
         self.sink.bytes(lease)
     }
@@ -211,7 +211,7 @@ impl Sink for ProgressSink {
         self.sink.write_error(error)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
+    fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         let partial = self.sink.partial(target);
         if let Some(partial) = &partial {
             self.progress.set_resume_offset(partial.gap.start);

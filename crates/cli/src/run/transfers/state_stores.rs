@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use haul::state::alt_svc::AltSvcCache;
-use haul::state::cookie_jar::{SharedCookieJar, StateFileStyle};
+use haul::state::cookie_jar::{CookieFileStyle, SharedCookieJar};
 use haul::state::hsts::HstsCache;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
 use crate::file_access::{Stdout, stdin};
-use crate::plan::{CookieArgs, Operation, StageArgs, StateFileArg, UrlSource};
+use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
 use crate::run::transfers::checksums::ChecksumLists;
 
 /// The stores of cookies, HSTS hosts and alternative services, which all operations and stages of a
@@ -49,8 +49,8 @@ fn save_with_notice(
     }
 }
 
-fn style(args: &CookieArgs) -> StateFileStyle {
-    if args.as_curl { StateFileStyle::Curl } else { StateFileStyle::Standard }
+fn style(args: &CookieArgs) -> CookieFileStyle {
+    if args.as_curl { CookieFileStyle::Curl } else { CookieFileStyle::Standard }
 }
 
 /// Returns true if the file of `-c` is `-`, which stands for standard output.
@@ -60,7 +60,7 @@ fn is_output(jar: &Path) -> bool {
 
 impl StateStores {
     /// Records the start time and the first host of an operation.
-    pub(crate) fn begin(&mut self, operation: &Operation) {
+    pub(crate) fn begin(&mut self, operation: &UrlGroup) {
         self.began = Some(Instant::now());
         let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
         self.host = match operation.urls.get(0) {
@@ -140,7 +140,7 @@ impl StateStores {
     /// Returns the cookie jars that an operation writes (`-c`), with their options and files.
     fn written_jars<'s>(
         &'s self,
-        operation: &Operation,
+        operation: &UrlGroup,
     ) -> impl Iterator<Item = (&'s CookieArgs, &'s Path, &'s SharedCookieJar)> {
         let is_used = |args: &CookieArgs| operation.stages.iter().any(|stage| stage.transfer.cookies == *args);
         let used = self.jars.iter().filter(move |(args, _)| is_used(args));
@@ -149,14 +149,14 @@ impl StateStores {
 
     /// Returns the time at which waiting for locks must end, from `--max-time`. For a single URL,
     /// this limit counts from the start of the operation. For several URLs, it counts from now.
-    fn deadline(&self, operation: &Operation) -> Option<Instant> {
+    fn deadline(&self, operation: &UrlGroup) -> Option<Instant> {
         let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
         let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);
         from.checked_add(limit)
     }
 
     /// Prints the cookie jars of `-c -` on standard output. Returns the errors of writes.
-    pub(crate) fn print(&self, operation: &Operation) -> Vec<Error> {
+    pub(crate) fn print(&self, operation: &UrlGroup) -> Vec<Error> {
         let jars = self.written_jars(operation).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
@@ -165,7 +165,7 @@ impl StateStores {
     /// Writes the stores of an operation to their files, so that the next operation can read them.
     /// Returns the errors of files that could not be written. Calls `notify` if another process
     /// holds a lock for a long time.
-    pub(crate) fn save(&self, operation: &Operation, notify: &dyn Fn(&Error)) -> Vec<Error> {
+    pub(crate) fn save(&self, operation: &UrlGroup, notify: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
         let save_with_notice =
             |save: &dyn Fn(Option<Instant>) -> Result<()>| save_with_notice(self.deadline(operation), notify, save);

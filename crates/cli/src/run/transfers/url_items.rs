@@ -12,7 +12,7 @@ use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
 use crate::file_access::stdin;
-use crate::plan::{NetrcArg, Operation, UrlSource, append_query};
+use crate::plan::{NetrcArg, UrlGroup, UrlSource, append_query};
 use crate::run::engine_options::output_options::{claims_name, file_for, options_for};
 use crate::run::engine_options::target_url::{refuse_login, target_of};
 use crate::run::report::url_number::UrlNumbers;
@@ -26,11 +26,11 @@ const MAX_LINE: u64 = 8 << 20;
 /// Iterates over the URLs of an operation, as items for the engine's fleet. A list is read line by
 /// line as items are needed.
 pub(crate) struct UrlItems {
-    operation: Operation,
+    operation: UrlGroup,
     /// The list of checksums, with its URL or file name; `None` without one.
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
-    current: OpenSource,
+    current: OpenUrlSource,
     /// The origin of the last URL. The next URL often has the same origin, whose text is then
     /// shared.
     near: Option<Origin>,
@@ -39,7 +39,7 @@ pub(crate) struct UrlItems {
     names: OutputNames,
 }
 
-enum OpenSource {
+enum OpenUrlSource {
     None,
     Glob(GlobExpansions),
     File { reader: Box<dyn BufRead + Send>, name: String },
@@ -47,7 +47,7 @@ enum OpenSource {
 
 impl UrlItems {
     pub(crate) fn new(
-        operation: &Operation,
+        operation: &UrlGroup,
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
         names: OutputNames,
@@ -56,7 +56,7 @@ impl UrlItems {
             operation: operation.clone(),
             list,
             at: 0,
-            current: OpenSource::None,
+            current: OpenUrlSource::None,
             near: None,
             made: 0,
             numbers,
@@ -141,7 +141,7 @@ impl UrlItems {
                 self.item(index, url, &GlobValues::default())
             }
             UrlSource::Argument(url) => crate::run::glob(url).map(|glob| {
-                self.current = OpenSource::Glob(glob.iter());
+                self.current = OpenUrlSource::Glob(glob.iter());
                 None
             }),
             UrlSource::InputFile(name) => {
@@ -151,7 +151,7 @@ impl UrlItems {
                 };
                 match reader {
                     Ok(reader) => {
-                        self.current = OpenSource::File { reader, name: name.to_owned() };
+                        self.current = OpenUrlSource::File { reader, name: name.to_owned() };
                         Ok(None)
                     }
                     Err(error) => Err(unreadable(name, error)),
@@ -177,9 +177,9 @@ impl UrlItems {
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {
-            OpenSource::None => return None,
-            OpenSource::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
-            OpenSource::File { reader, name } => {
+            OpenUrlSource::None => return None,
+            OpenUrlSource::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
+            OpenUrlSource::File { reader, name } => {
                 next_line(reader, name).map(|url| url.map(|url| (url, GlobValues::default())))
             }
         };
@@ -187,7 +187,7 @@ impl UrlItems {
             return Some(self.item(source, url, &parts));
         }
         // A list that cannot be read has no further lines.
-        self.current = OpenSource::None;
+        self.current = OpenUrlSource::None;
         next.err().map(Err)
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::servers::{ExternalServer, found, free_port, is_root, make_open, open_directory};
 use crate::common::skipped;
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 /// The user and password of all protected paths.
 pub const LOGIN: &str = "me:secret";
@@ -80,7 +80,7 @@ impl ApacheServer {
         let scratch = open_directory();
         let dir = scratch.path();
         let put = |name: &str, text: &str| fs::write(dir.join(name), text).unwrap();
-        let identity = Identity::generate();
+        let identity = TestCertificates::generate();
         put("ca", identity.ca_pem());
         put("leaf", &identity.chain_pem());
         put("key", &identity.key_pem());

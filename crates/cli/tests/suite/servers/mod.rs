@@ -2,6 +2,6 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod apache;
-pub mod compare;
+pub mod compare_with_curl;
 pub mod nginx;
 pub mod proxies;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::servers::{ExternalServer, found, free_port, is_root, make_open, open_directory};
 use crate::common::skipped;
-use testkit::identity::Identity;
+use testkit::test_certificates::TestCertificates;
 
 /// A running proxy, which accepts requests from this machine. Dropping it stops it.
 pub struct ProxyServer {
@@ -39,7 +39,7 @@ impl ProxyServer {
         let dir = scratch.path();
         let at = dir.display();
         let (port, tls_port) = (free_port(), free_port());
-        let identity = Identity::generate();
+        let identity = TestCertificates::generate();
         fs::write(dir.join("ca"), identity.ca_pem()).unwrap();
         fs::write(dir.join("leaf"), identity.chain_pem()).unwrap();
         fs::write(dir.join("key"), identity.key_pem()).unwrap();

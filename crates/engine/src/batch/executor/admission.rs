@@ -1,10 +1,10 @@
-//! The admission of requests to an [`Executor`](super::Executor).
+//! The admission of requests to a [`RequestExecutor`](super::RequestExecutor).
 
 use std::time::Instant;
 
 /// The admission of requests: decides which requests an executor may start. The executor reports to
 /// it which requests are in progress.
-pub(crate) trait Admission: Send + Sync {
+pub(crate) trait AdmissionControl: Send + Sync {
     /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
 
@@ -29,7 +29,7 @@ pub(crate) struct ExecutorLoad {
 
 /// The part of a request's wait before its start that counts towards the request's timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimedWait {
+pub(crate) enum TimeoutScope {
     /// The whole wait counts towards the timeout.
     All,
     /// Only the wait for a server that asked for a pause counts. The wait for other requests does
@@ -37,7 +37,7 @@ pub(crate) enum TimedWait {
     Pauses,
 }
 
-/// The rule by which requests may start; see [`Admission::rule`].
+/// The rule by which requests may start; see [`AdmissionControl::rule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.

@@ -5,7 +5,7 @@
 //! [`OnDone`].
 //!
 //! A request's timeout includes the time while a server asks for a pause (`Retry-After`) and,
-//! depending on [`TimedWait`], the time while too many other requests run. A request whose timeout
+//! depending on [`TimeoutScope`], the time while too many other requests run. A request whose timeout
 //! expires before its start fails.
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
@@ -25,14 +25,14 @@ use std::time::{Duration, Instant};
 use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::target::Target;
 
-pub(crate) use admission::{Admission, AdmissionRule, ExecutorLoad, TimedWait};
-use state::{ExecutorState, WaitingRequest};
+pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, TimeoutScope};
+use state::{RequestExecutorState, WaitingRequest};
 
 use crate::body::decoder_memory::DecoderMemory;
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
-use crate::drive::inbox::WorkerMessage;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
+use crate::drive::worker_inbox::WorkerMessage;
 use crate::ignore_poison::IgnorePoison;
 use crate::request::Request;
 use crate::sink::Sink;
@@ -47,30 +47,30 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) type OnDone = Box<dyn FnOnce(TransferOutcome, Option<Box<dyn Sink>>) + Send>;
 
 /// The executor: runs single requests of a client or a batch on its thread.
-pub(crate) struct Executor {
-    state: Mutex<ExecutorState>,
+pub(crate) struct RequestExecutor {
+    state: Mutex<RequestExecutorState>,
     workers: WorkerOptions,
-    counts: TimedWait,
-    admission: Option<Arc<dyn Admission>>,
+    counts: TimeoutScope,
+    admission: Option<Arc<dyn AdmissionControl>>,
     decoders: Arc<DecoderMemory>,
 }
 
 /// Maximum number of bytes that all decoders together may use for their windows.
 const DECODERS: u64 = 32 << 20;
 
-impl Executor {
+impl RequestExecutor {
     pub(crate) fn new(
         caps: QueueCaps,
         pipeline: usize,
-        counts: TimedWait,
-        admission: Option<Arc<dyn Admission>>,
+        counts: TimeoutScope,
+        admission: Option<Arc<dyn AdmissionControl>>,
     ) -> Arc<Self> {
         let workers = WorkerOptions { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
         let decoders = Arc::new(DecoderMemory::new(DECODERS));
-        Arc::new(Self { state: Mutex::new(ExecutorState::new(caps)), workers, counts, admission, decoders })
+        Arc::new(Self { state: Mutex::new(RequestExecutorState::new(caps)), workers, counts, admission, decoders })
     }
 
-    fn lock(&self) -> MutexGuard<'_, ExecutorState> {
+    fn lock(&self) -> MutexGuard<'_, RequestExecutorState> {
         self.state.lock().ignore_poison()
     }
 
@@ -91,7 +91,7 @@ impl Executor {
         let due = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
             let waits_for_proxy =
                 || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
-            self.counts == TimedWait::All || waits_for_proxy()
+            self.counts == TimeoutScope::All || waits_for_proxy()
         });
         state.due.extend(due.map(|at| (at, id)));
         state.waiting.insert(id, WaitingRequest { request, sink, done, since, due });
@@ -237,8 +237,8 @@ impl Executor {
         }
     }
 
-    /// Reports the lowest number of a request in progress to the [`Admission`].
-    fn report_first(&self, state: &ExecutorState) {
+    /// Reports the lowest number of a request in progress to the [`AdmissionControl`].
+    fn report_first(&self, state: &RequestExecutorState) {
         if let Some(admission) = &self.admission {
             admission.set_first(state.running.keys().next().copied());
         }
@@ -258,9 +258,15 @@ impl Executor {
         }
     }
 
-    fn start_transfer(&self, state: &mut ExecutorState, host: HostId, id: u64, now: Instant) -> Option<Box<Transfer>> {
+    fn start_transfer(
+        &self,
+        state: &mut RequestExecutorState,
+        host: HostId,
+        id: u64,
+        now: Instant,
+    ) -> Option<Box<Transfer>> {
         let WaitingRequest { request, sink, done, since, .. } = state.take(id)?;
-        let began = if self.counts == TimedWait::All { since } else { now };
+        let began = if self.counts == TimeoutScope::All { since } else { now };
         let Request { target, options, own } = request;
         state.running.insert(id, (done, target.clone()));
         self.report_first(state);
@@ -274,7 +280,7 @@ impl Executor {
     /// Returns `None` if no request may start. Otherwise returns the number of the request, if
     /// there is one, that may start regardless of the limits on concurrent requests.
     #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
-    fn allowed(&self, state: &ExecutorState) -> Option<Option<u64>> {
+    fn allowed(&self, state: &RequestExecutorState) -> Option<Option<u64>> {
         if state.is_over {
             return None;
         }
@@ -302,7 +308,7 @@ mod tests {
 
     #[test]
     fn host_pause_may_exceed_the_clock_range() {
-        let mut state = ExecutorState::new(QueueCaps { total: 1, per_host: 1 });
+        let mut state = RequestExecutorState::new(QueueCaps { total: 1, per_host: 1 });
         let host = state.queue.push(&Target::parse("http://h.test/").expect("a URL").origin(), 0, ());
         state.pause(host, Duration::MAX);
         assert!(state.queue.next(clock::policy_time(Instant::now()), None).is_none());
@@ -313,7 +319,7 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let url = format!("http://{}/", silent.local_addr().expect("it is bound"));
         let client = Client::new();
-        let executor = Executor::new(QueueCaps { total: 1, per_host: 1 }, 1, TimedWait::All, None);
+        let executor = RequestExecutor::new(QueueCaps { total: 1, per_host: 1 }, 1, TimeoutScope::All, None);
         let submit = || {
             let request = client.get(&url).timeout(Duration::from_secs(60)).build().expect("a URL");
             executor.submit(&client, request, |_| (Box::new(MemorySink::default()), Box::new(|_, _| {})))

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use haul_policy::queue::HostId;
 
-use super::{Executor, ExecutorLoad, IDLE_TIMEOUT};
+use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor};
 use crate::clock;
-use crate::drive::inbox::{WorkerInbox, WorkerMessage};
-use crate::drive::worker::{Scheduler, SlotUse};
+use crate::drive::worker::{HostSlotDecision, Scheduler};
+use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
-impl Scheduler for Executor {
+impl Scheduler for RequestExecutor {
     fn next(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
         let mut state = self.lock();
         if state.due.first().is_some_and(|(at, _)| *at <= now) {
@@ -30,16 +30,16 @@ impl Scheduler for Executor {
         }
     }
 
-    fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> SlotUse {
+    fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
         let mut state = self.lock();
         loop {
             let found = self.allowed(&state).and_then(|head| state.queue.next_for(slot, clock::policy_time(now), head));
             let Some((id, ())) = found else {
                 state.queue.release(slot);
-                return SlotUse::Nothing;
+                return HostSlotDecision::Nothing;
             };
             if let Some(transfer) = self.start_transfer(&mut state, slot, id, now) {
-                return SlotUse::Transfer(transfer);
+                return HostSlotDecision::Transfer(transfer);
             }
         }
     }

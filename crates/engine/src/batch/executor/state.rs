@@ -1,4 +1,4 @@
-//! The state that an [`Executor`](super::Executor) keeps under its lock: waiting requests, requests
+//! The state that a [`RequestExecutor`](super::RequestExecutor) keeps under its lock: waiting requests, requests
 //! in progress, and the thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,12 +11,12 @@ use haul_policy::target::Target;
 
 use super::OnDone;
 use crate::clock;
-use crate::drive::inbox::WorkerInbox;
+use crate::drive::worker_inbox::WorkerInbox;
 use crate::request::Request;
 use crate::sink::Sink;
 
 /// The requests and the thread of an executor.
-pub(super) struct ExecutorState {
+pub(super) struct RequestExecutorState {
     pub(super) queue: JobQueue<()>,
     pub(super) waiting: HashMap<u64, WaitingRequest>,
     /// Deadlines of waiting requests, with the requests' numbers. Only requests whose timeout can
@@ -44,11 +44,11 @@ pub(super) struct WaitingRequest {
     pub(super) sink: Box<dyn Sink>,
     pub(super) done: OnDone,
     pub(super) since: Instant,
-    /// The request's deadline in [`ExecutorState::due`], if it has one.
+    /// The request's deadline in [`RequestExecutorState::due`], if it has one.
     pub(super) due: Option<Instant>,
 }
 
-impl ExecutorState {
+impl RequestExecutorState {
     pub(super) fn new(caps: QueueCaps) -> Self {
         Self {
             queue: JobQueue::new(caps),

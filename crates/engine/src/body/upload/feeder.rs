@@ -24,19 +24,19 @@ const TURN: usize = 32;
 const PIECE: usize = 64 << 10;
 
 /// The task's side of the queue, which puts in the stream's bytes. Dropping it ends the content.
-pub(crate) struct Feeder {
+pub(crate) struct ContentFeeder {
     once: OneShotSource,
-    feed_queue: Arc<FeedQueue>,
+    feed_queue: Arc<ContentQueue>,
     buffer: Vec<u8>,
 }
 
 /// The queue of content between the task that polls a stream and the loop that sends.
 #[derive(Default)]
-pub(super) struct FeedQueue(Mutex<FeedState>);
+pub(super) struct ContentQueue(Mutex<ContentQueueState>);
 
-/// The state of a [`FeedQueue`], protected by its lock.
+/// The state of a [`ContentQueue`], protected by its lock.
 #[derive(Default)]
-struct FeedState {
+struct ContentQueueState {
     pieces: VecDeque<Vec<u8>>,
     /// The number of bytes already taken from the first piece.
     at: usize,
@@ -45,7 +45,7 @@ struct FeedState {
     end: Option<io::Result<()>>,
     /// True if the sending loop has asked for content.
     is_wanted: bool,
-    /// True if the [`Feeder`] was dropped, so no more bytes come.
+    /// True if the [`ContentFeeder`] was dropped, so no more bytes come.
     is_left: bool,
     /// The waker of the sending loop, if it waits for content.
     reader: Option<Waker>,
@@ -53,8 +53,8 @@ struct FeedState {
     feeder: Option<Waker>,
 }
 
-impl FeedQueue {
-    fn lock(&self) -> MutexGuard<'_, FeedState> {
+impl ContentQueue {
+    fn lock(&self) -> MutexGuard<'_, ContentQueueState> {
         self.0.lock().ignore_poison()
     }
 
@@ -74,7 +74,7 @@ impl FeedQueue {
     }
 }
 
-impl FeedState {
+impl ContentQueueState {
     fn take(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(piece) = self.pieces.front()
@@ -114,8 +114,8 @@ impl FeedState {
     }
 }
 
-impl Feeder {
-    pub(super) fn new(once: OneShotSource, feed_queue: Arc<FeedQueue>) -> Self {
+impl ContentFeeder {
+    pub(super) fn new(once: OneShotSource, feed_queue: Arc<ContentQueue>) -> Self {
         Self { once, feed_queue, buffer: Vec::new() }
     }
 
@@ -154,7 +154,7 @@ impl Feeder {
     }
 }
 
-impl Drop for Feeder {
+impl Drop for ContentFeeder {
     fn drop(&mut self) {
         let mut held = self.feed_queue.lock();
         held.is_left = true;
@@ -170,8 +170,8 @@ impl Drop for Feeder {
     }
 }
 
-impl fmt::Debug for Feeder {
+impl fmt::Debug for ContentFeeder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Feeder").finish_non_exhaustive()
+        f.debug_struct("ContentFeeder").finish_non_exhaustive()
     }
 }

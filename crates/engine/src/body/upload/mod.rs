@@ -52,7 +52,7 @@ use std::time::Instant;
 use futures_core::Stream;
 use haul_policy::multipart::{self, MultipartLayout};
 
-pub(crate) use feeder::Feeder;
+pub(crate) use feeder::ContentFeeder;
 pub use one_shot::OneShotSource;
 pub(crate) use one_shot::ReaderPanicked;
 pub(crate) use sized_stream::SizedStream;
@@ -107,11 +107,11 @@ pub enum BodyPiece {
 #[derive(Clone)]
 pub struct RepeatableSource {
     length: Option<u64>,
-    open: Arc<OpenSource>,
+    open: Arc<OpenContentFn>,
 }
 
 /// The function that opens a [`RepeatableSource`].
-type OpenSource = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
+type OpenContentFn = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
 /// One transmission of a [`RequestBody`], from which the sender reads the bytes.
 pub trait BodyUpload: Send {
@@ -271,7 +271,7 @@ impl RequestBody {
     }
 
     /// Returns the feeders of the content's streams, which the task that awaits the response polls.
-    pub(crate) fn feeders(&self) -> Vec<Feeder> {
+    pub(crate) fn feeders(&self) -> Vec<ContentFeeder> {
         self.onces().filter_map(OneShotSource::feeder).collect()
     }
 

@@ -27,7 +27,7 @@ use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
-use super::feeder::{FeedQueue, Feeder};
+use super::feeder::{ContentFeeder, ContentQueue};
 use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
@@ -47,7 +47,7 @@ struct OneShotShared {
     origin: OneShotInput,
     is_begun: AtomicBool,
     /// The queue to which a task passes the content of the stream; `None` if no task polls it.
-    feed_queue: Mutex<Option<Arc<FeedQueue>>>,
+    feed_queue: Mutex<Option<Arc<ContentQueue>>>,
 }
 
 /// The reader, file or stream of a [`OneShotSource`].
@@ -92,7 +92,7 @@ impl OneShotSource {
 
     /// Returns a feeder, by which a task polls the stream. Returns `None` if reading has begun, or
     /// if the source is not a stream.
-    pub(super) fn feeder(&self) -> Option<Feeder> {
+    pub(super) fn feeder(&self) -> Option<ContentFeeder> {
         if !matches!(self.0.origin, OneShotInput::Stream(_)) || self.is_begun() {
             return None;
         }
@@ -101,7 +101,7 @@ impl OneShotSource {
             return None;
         }
         let new = Arc::clone(feed_queue.insert(Arc::default()));
-        Some(Feeder::new(self.clone(), new))
+        Some(ContentFeeder::new(self.clone(), new))
     }
 
     /// Detaches the task that was to poll the stream: it stops polling, and has taken none of the
@@ -135,7 +135,7 @@ pub(super) struct OneShotReader {
     once: OneShotSource,
     waker: Option<Waker>,
     ahead: Option<ReaderThread>,
-    feed_queue: Option<Arc<FeedQueue>>,
+    feed_queue: Option<Arc<ContentQueue>>,
 }
 
 impl OneShotReader {

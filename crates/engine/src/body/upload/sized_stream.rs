@@ -68,9 +68,9 @@ mod tests {
     use super::*;
 
     /// A stream that panics when it is polled after its end.
-    struct PieceStream(Option<Vec<&'static str>>);
+    struct PanickingPieceStream(Option<Vec<&'static str>>);
 
-    impl Stream for PieceStream {
+    impl Stream for PanickingPieceStream {
         type Item = io::Result<&'static str>;
 
         fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn stream_is_not_polled_after_its_end() {
         for (pieces, expected) in [(vec!["ab", "c", ""], vec!["ab", "c"]), (vec!["ab"], vec!["ab"])] {
-            let mut measured = SizedStream::new(PieceStream(Some(pieces)), 3);
+            let mut measured = SizedStream::new(PanickingPieceStream(Some(pieces)), 3);
             let mut next = || match Pin::new(&mut measured).poll_next(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(piece) => piece.map(|piece| piece.expect("it has not failed")),
                 Poll::Pending => unreachable!("it never waits"),

@@ -4,7 +4,7 @@
 use std::io::{Cursor, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, NameEscape};
+use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent, MultipartBoundary};
 
 use super::*;
 
@@ -99,7 +99,7 @@ fn multipart_form_has_its_announced_length() {
     file.write_all(&[b'x'; 1000]).unwrap();
     let source = FormPartContent::Source { index: 0, length: Some(1000) };
     let parts = [FormPart::field("who", "me"), FormPart::file("what", "a.txt", source)];
-    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), NameEscape::Percent).unwrap();
+    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), FormNameEscape::Percent).unwrap();
     let body = RequestBody::multipart(&layout, &[BodyPiece::file(file.path()).unwrap()]).unwrap();
     assert_eq!(body.length(), layout.length);
     assert_eq!(all(&mut *body.upload(), 333).unwrap().len() as u64, layout.length.unwrap());
@@ -110,7 +110,7 @@ fn multipart_form_has_its_announced_length() {
 fn small_form_without_files_is_one_buffer() {
     let of = |length: usize| {
         let parts = [FormPart::field("who", "me"), FormPart::field("what", "x".repeat(length))];
-        let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), NameEscape::Percent).unwrap();
+        let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), FormNameEscape::Percent).unwrap();
         RequestBody::multipart(&layout, &[]).unwrap()
     };
     assert!(matches!(of(300), RequestBody::Bytes(_)));

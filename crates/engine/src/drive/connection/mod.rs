@@ -35,8 +35,8 @@ use smallvec::SmallVec;
 
 use crate::Error;
 use crate::body::upload::BodyUpload;
-use crate::buffer::Buffer;
-use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
+use crate::buffer_pool::Buffer;
+use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::ConnectionStream;
 use crate::sink::TransferWaker;
@@ -44,7 +44,7 @@ use crate::transfer::{Transfer, TransferStep};
 
 /// The way in which a sink that is a pipe gets its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PipeMode {
+pub enum PipeWriteMode {
     /// The kernel moves bytes to the pipe. The driver waits until the pipe has room.
     Awaited,
     /// The sink writes the bytes, and blocks until the pipe has room, because the driver waits for
@@ -151,7 +151,7 @@ impl HttpConnection {
         stream: ConnectionStream,
         key: Arc<ConnectionKey>,
         depth: usize,
-        recv_memory: &h2::RecvMemory,
+        recv_memory: &h2::SharedRecvMemory,
         rate: Option<u64>,
     ) -> Self {
         if key.prior_knowledge || stream.alpn() == Some(b"h2") {
@@ -367,7 +367,7 @@ impl HttpConnection {
     /// Returns true if the kernel can move the rest of the body in progress to the sink. Then call
     /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`]. Nothing else may write
     /// to the transfer's sink meanwhile.
-    pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
+    pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         match self {
             Self::H1(connection) => connection.is_direct(pipes),
             Self::H2(_) => false,
@@ -379,7 +379,7 @@ impl HttpConnection {
     #[must_use]
     pub fn has_more(&self) -> bool {
         let waited = crate::drive::zero_copy::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
-        !matches!(waited, Ok(WaitResult::Quiet))
+        !matches!(waited, Ok(ZeroCopyWaitResult::Quiet))
     }
 
     /// Waits until the body in progress can continue. For drivers that wait in `poll`, and not in
@@ -387,7 +387,7 @@ impl HttpConnection {
     ///
     /// # Errors
     /// The errors of `poll(2)`.
-    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<ZeroCopyWaitResult> {
         either!(self, connection => connection.wait(deadline))
     }
 

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::drive::rcvlowat::LowWaterMark;
-use crate::drive::zero_copy::{self, SideDescriptor, WaitResult};
+use crate::drive::zero_copy::{self, SideDescriptor, ZeroCopyWaitResult};
 use crate::net::stream::ConnectionStream;
 
 /// The state that decides how long to wait before the next read of a connection.
@@ -36,7 +36,7 @@ impl ReadPacing {
         sends: bool,
         beside: Option<SideDescriptor<'_>>,
         deadline: Option<Instant>,
-    ) -> io::Result<WaitResult> {
+    ) -> io::Result<ZeroCopyWaitResult> {
         let began = Instant::now();
         let quiet = self.low_water.timeout().map(|at| at.saturating_duration_since(began));
         let waited = zero_copy::wait(socket, sends, beside, quiet, deadline);

@@ -10,14 +10,16 @@ use std::time::Duration;
 use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
-use super::peer_records::remember;
-use super::{SlotUse, Worker};
+use super::peer_properties::remember;
+use super::{HostSlotDecision, Worker};
 use crate::clock;
-use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeMode, ReceiveStatus};
-use crate::drive::connection_slot::{ConnectionSlot, ConnectionState, SlotContext, SlotProgress, watch};
-use crate::facts::TransferPhase;
+use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
+use crate::drive::connection_slot::{
+    ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
+};
 use crate::net::pool::ConnectionKey;
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
+use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 /// The maximum number of receives on one connection before the other connections are served.
@@ -216,7 +218,7 @@ impl Worker {
                 break;
             }
             let waker = ConnectionWaker { wake: Some(&self.wake), token };
-            let progress = if connection.is_direct(PipeMode::Written) {
+            let progress = if connection.is_direct(PipeWriteMode::Written) {
                 match connection.move_body(&mut self.scratch.mover, self.now, waker, &mut finished) {
                     // The next piece of a bulk body is waited for, not moved in small parts.
                     ReceiveStatus::More if !connection.has_more() => ReceiveStatus::Drained,
@@ -266,7 +268,7 @@ impl Worker {
     /// Continues to open the connection of a slot.
     pub(super) fn open(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let mut around = SlotContext {
+        let mut around = ConnectionSlotContext {
             client: &self.client,
             registry: self.poll.registry(),
             inbox: &self.inbox,
@@ -274,13 +276,13 @@ impl Worker {
             now: self.now,
         };
         match slot.advance(token, &mut around) {
-            Ok(SlotProgress::Waits) => {}
-            Ok(SlotProgress::Resolved) => {
+            Ok(ConnectionSlotProgress::Waits) => {}
+            Ok(ConnectionSlotProgress::Resolved) => {
                 if !self.coalesce(token) {
                     self.open(token);
                 }
             }
-            Ok(SlotProgress::Open) => {
+            Ok(ConnectionSlotProgress::Open) => {
                 self.on_open(token);
                 self.start_waiting(token);
                 // Bytes that arrived with the handshake cause no event, so check once.
@@ -451,8 +453,8 @@ impl Worker {
     /// host). `warm` is the token of the connection that became free with it.
     fn use_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
-            SlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
-            SlotUse::GiveAway => {
+            HostSlotDecision::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
+            HostSlotDecision::GiveAway => {
                 if let Some(token) = warm {
                     self.give_away(token);
                 }
@@ -460,7 +462,7 @@ impl Worker {
                 // there.
                 self.scheduler.slot_given_away(host_slot);
             }
-            SlotUse::Nothing => {}
+            HostSlotDecision::Nothing => {}
         }
     }
 

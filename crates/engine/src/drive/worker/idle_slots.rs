@@ -16,7 +16,7 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 const MAX_IDLE: usize = 64;
 
 /// The idle connections of a worker, in the order in which they became idle.
-pub(super) struct IdleSlots {
+pub(super) struct IdleConnectionSlots {
     /// The token and the idle stamp of each slot, the longest idle first. If a slot was busy after
     /// it had been added, it has another stamp, and the entry is ignored.
     queue: VecDeque<(usize, u64)>,
@@ -27,7 +27,7 @@ pub(super) struct IdleSlots {
     close_count: u32,
 }
 
-impl IdleSlots {
+impl IdleConnectionSlots {
     pub(super) fn new(close_count: u32) -> Self {
         Self { queue: VecDeque::new(), count: 0, last_stamp: 0, close_count }
     }

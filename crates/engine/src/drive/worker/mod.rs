@@ -16,14 +16,14 @@
 //! cores.
 
 mod cancel;
-mod coalesce;
+mod connection_coalescing;
 mod connections;
 mod delay_queue;
 mod drain_before_close;
 mod helper_threads;
 mod idle_slots;
 mod output_flush;
-mod peer_records;
+mod peer_properties;
 mod scheduler;
 mod slot_table;
 #[cfg(test)]
@@ -39,17 +39,17 @@ use mio::{Events, Poll, Token};
 
 use delay_queue::DelayQueue;
 use helper_threads::HelperThreads;
-use idle_slots::IdleSlots;
+use idle_slots::IdleConnectionSlots;
 use output_flush::OutputFlushState;
-use peer_records::PeerRecords;
-pub use scheduler::{Scheduler, SlotUse};
-use slot_table::SlotTable;
+use peer_properties::PeerProperties;
+pub use scheduler::{HostSlotDecision, Scheduler};
+use slot_table::ConnectionSlotTable;
 
 use super::connection::{FinishedTransfers, HttpConnection, ReceiveStatus};
 use super::connection_slot::{ConnectionSlot, ConnectionState};
-use super::inbox::{WorkerInbox, WorkerMessage};
+use super::worker_inbox::{WorkerInbox, WorkerMessage};
 use super::zero_copy::ZeroCopyMover;
-use crate::buffer::Buffer;
+use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::sink::TransferWaker;
 use crate::stats::TransferTotals;
@@ -123,15 +123,15 @@ struct Worker {
     inbox: Arc<WorkerInbox>,
     /// The inbox as a [`TransferWaker`], which sinks and content sources call.
     wake: Arc<dyn TransferWaker>,
-    slots: SlotTable,
-    peers: PeerRecords,
-    idle: IdleSlots,
+    slots: ConnectionSlotTable,
+    peers: PeerProperties,
+    idle: IdleConnectionSlots,
     /// Transfers that need a connection, each with the token of a slot to try first. They are
     /// queued, because a transfer that fails at once is followed by the next one: a million of them
     /// must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayQueue,
-    turn: TurnWork,
+    turn: DeferredWork,
     scratch: ReceiveScratch,
     output: OutputFlushState,
     helpers: HelperThreads,
@@ -144,7 +144,7 @@ struct Worker {
 
 /// Work that is left for the end of the current round of the event loop, or for the next round.
 #[derive(Default)]
-struct TurnWork {
+struct DeferredWork {
     /// Shared slots with unsent requests. The requests of one round are sent in one write.
     unsent: Vec<usize>,
     /// Slots that have used up their receives in this round and may have more to receive.
@@ -180,12 +180,12 @@ impl Worker {
             poll,
             wake: inbox.clone(),
             inbox,
-            slots: SlotTable::default(),
-            peers: PeerRecords::default(),
-            idle: IdleSlots::new(client.close_count()),
+            slots: ConnectionSlotTable::default(),
+            peers: PeerProperties::default(),
+            idle: IdleConnectionSlots::new(client.close_count()),
             to_place: VecDeque::new(),
             delayed: DelayQueue::default(),
-            turn: TurnWork::default(),
+            turn: DeferredWork::default(),
             scratch: ReceiveScratch {
                 buffer: client.buffer_pool().take(),
                 mover: ZeroCopyMover::default(),

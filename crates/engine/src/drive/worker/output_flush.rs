@@ -6,7 +6,7 @@ use mio::Interest;
 use mio::unix::SourceFd;
 
 use super::{OUTPUT, Worker};
-use crate::sink::descriptor_writer::OutputRoom;
+use crate::sink::descriptor_writer::OutputReadiness;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum time for which small bodies are gathered before they are written. In a busy run, one
@@ -58,7 +58,7 @@ impl Worker {
             return Ok(());
         }
         self.output.gathered_since = None;
-        if self.scheduler.flush(self.index)? == OutputRoom::Free {
+        if self.scheduler.flush(self.index)? == OutputReadiness::Free {
             // The rest waits for a later stage, which takes more when one of its transfers starts.
             self.output.is_blocked = self.scheduler.wants_flush();
             return Ok(());

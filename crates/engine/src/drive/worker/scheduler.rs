@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use haul_policy::queue::HostId;
 
-use crate::drive::inbox::WorkerInbox;
-use crate::sink::descriptor_writer::OutputRoom;
+use crate::drive::worker_inbox::WorkerInbox;
+use crate::sink::descriptor_writer::OutputReadiness;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
@@ -21,7 +21,7 @@ pub trait Scheduler: Send + Sync {
 
     /// Decides how a host slot (a permit for one transfer to a host) is used after a transfer that
     /// had it is finished.
-    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse;
+    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> HostSlotDecision;
 
     /// Notes that a transfer is over, with this result.
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
@@ -54,8 +54,8 @@ pub trait Scheduler: Send + Sync {
     ///
     /// # Errors
     /// The output cannot be written any more; the run is over.
-    fn flush(&self, _worker: usize) -> Result<OutputRoom> {
-        Ok(OutputRoom::Free)
+    fn flush(&self, _worker: usize) -> Result<OutputReadiness> {
+        Ok(OutputReadiness::Free)
     }
 
     /// Returns true if output has been gathered that a flush should write.
@@ -105,7 +105,7 @@ pub trait Scheduler: Send + Sync {
 }
 
 /// The use of a host slot that has become free; see [`Scheduler::next_for_slot`].
-pub enum SlotUse {
+pub enum HostSlotDecision {
     /// The slot is used by this transfer.
     Transfer(Box<Transfer>),
     /// Another worker gets the slot and its connection: see [`Scheduler::slot_given_away`].

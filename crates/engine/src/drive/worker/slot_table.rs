@@ -11,13 +11,13 @@ use crate::net::pool::ConnectionKey;
 
 /// A worker's connection slots. The token of a slot is also its token in the event loop.
 #[derive(Default)]
-pub(super) struct SlotTable {
+pub(super) struct ConnectionSlotTable {
     slots: Slab<ConnectionSlot>,
     by_key: HashMap<Arc<ConnectionKey>, Vec<usize>>,
 }
 
-impl SlotTable {
-    /// Returns the token that the next call of [`SlotTable::insert`] returns.
+impl ConnectionSlotTable {
+    /// Returns the token that the next call of [`ConnectionSlotTable::insert`] returns.
     pub(super) fn next_token(&self) -> usize {
         self.slots.vacant_key()
     }
@@ -72,7 +72,7 @@ impl SlotTable {
     }
 }
 
-impl Index<usize> for SlotTable {
+impl Index<usize> for ConnectionSlotTable {
     type Output = ConnectionSlot;
 
     fn index(&self, token: usize) -> &ConnectionSlot {
@@ -80,7 +80,7 @@ impl Index<usize> for SlotTable {
     }
 }
 
-impl IndexMut<usize> for SlotTable {
+impl IndexMut<usize> for ConnectionSlotTable {
     fn index_mut(&mut self, token: usize) -> &mut ConnectionSlot {
         &mut self.slots[token]
     }

@@ -7,11 +7,11 @@ use haul_policy::queue::HostId;
 
 use super::*;
 use crate::body::delivery::BodyDelivery;
-use crate::drive::connection::h2::RecvMemory;
+use crate::drive::connection::h2::SharedRecvMemory;
 use crate::net::pool::ConnectionKey;
 use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::net::stream::ConnectionStream;
-use crate::sink::descriptor_writer::OutputRoom;
+use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::memory::MemorySink;
 use crate::{RequestOptions, Target};
 
@@ -51,15 +51,15 @@ impl Scheduler for FailingScheduler {
         None
     }
 
-    fn next_for_slot(&self, _: usize, _: HostId, _: Instant) -> SlotUse {
-        SlotUse::Nothing
+    fn next_for_slot(&self, _: usize, _: HostId, _: Instant) -> HostSlotDecision {
+        HostSlotDecision::Nothing
     }
 
     fn finished(&self, _: usize, _: Box<Transfer>, _: Result<()>) {}
 
     fn out_of_descriptors(&self) {}
 
-    fn flush(&self, _: usize) -> Result<OutputRoom> {
+    fn flush(&self, _: usize) -> Result<OutputReadiness> {
         let flushes = self.flushes.fetch_add(1, Ordering::SeqCst) + 1;
         if !self.full {
             return Err(Error::new(ErrorKind::Write, "gone"));
@@ -69,7 +69,7 @@ impl Scheduler for FailingScheduler {
         {
             inbox.send(WorkerMessage::CheckWork);
         }
-        Ok(OutputRoom::Full)
+        Ok(OutputReadiness::Full)
     }
 
     fn wants_flush(&self) -> bool {
@@ -113,7 +113,7 @@ fn idle_slot(worker: &mut Worker) -> (usize, TcpStream) {
     let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let key = ConnectionKey::new(&target(), &RequestOptions::default());
     let stream = ConnectionStream::plain(socket.try_into().unwrap(), None);
-    let connection = HttpConnection::new(stream, Arc::new(key), 1, &RecvMemory::default(), None);
+    let connection = HttpConnection::new(stream, Arc::new(key), 1, &SharedRecvMemory::default(), None);
     let slot = worker.add_open(connection, 1).unwrap_or_else(|_| panic!("it can be watched"));
     worker.note_idle(slot);
     (slot, listener.accept().unwrap().0)

@@ -9,8 +9,8 @@
 //! | part | decides | applied by |
 //! |---|---|---|
 //! | [`QueueHead::permission`] | which transfer may start | the dispatcher |
-//! | [`WindowMemory::credit`] | how many bytes a slot may receive | the window |
-//! | [`WindowMemory::may_continue`] | which waiting transfers are woken | the window |
+//! | [`OrderedWindowMemory::credit`] | how many bytes a slot may receive | the window |
+//! | [`OrderedWindowMemory::may_continue`] | which waiting transfers are woken | the window |
 //!
 //! # Proof
 //!
@@ -47,7 +47,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::sink::descriptor_writer::OutputRoom;
+use crate::sink::descriptor_writer::OutputReadiness;
 
 /// The state of the queue when the dispatcher looks for a transfer to start. Transfers are
 /// identified by their priority in the queue
@@ -92,27 +92,27 @@ impl QueueHead {
 
 /// The memory of a window, and whether its sink has room.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WindowMemory {
+pub(super) struct OrderedWindowMemory {
     /// The number of bytes that the window keeps at present.
     pub(super) held: usize,
     /// The maximum number of bytes that the window may keep.
     pub(super) budget: usize,
     /// The state of the sink: whether it has room for more output.
-    pub(super) room: OutputRoom,
+    pub(super) room: OutputReadiness,
     /// True if a streaming slot (one whose bytes go directly to the sink) may keep content while
     /// the sink has no room.
     pub(super) may_run_ahead: bool,
 }
 
-impl WindowMemory {
+impl OrderedWindowMemory {
     /// Returns the number of bytes that a slot may receive now. `is_streaming` is true if its bytes
     /// go directly to the sink.
     pub(super) fn credit(self, is_streaming: bool) -> u64 {
         let left = self.budget.saturating_sub(self.held) as u64;
         match self.room {
-            OutputRoom::Free if is_streaming => u64::MAX,
-            OutputRoom::Full if is_streaming && !self.may_run_ahead => 0,
-            OutputRoom::Free | OutputRoom::Full => left,
+            OutputReadiness::Free if is_streaming => u64::MAX,
+            OutputReadiness::Full if is_streaming && !self.may_run_ahead => 0,
+            OutputReadiness::Free | OutputReadiness::Full => left,
         }
     }
 
@@ -121,6 +121,6 @@ impl WindowMemory {
     /// wake all such transfers for each free byte.
     pub(super) fn may_continue(self, is_streaming: bool) -> bool {
         let has_quarter = self.held < self.budget - self.budget / 4;
-        if is_streaming { self.room == OutputRoom::Free || self.may_run_ahead && has_quarter } else { has_quarter }
+        if is_streaming { self.room == OutputReadiness::Free || self.may_run_ahead && has_quarter } else { has_quarter }
     }
 }

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use haul_policy::queue::{HostId, QueueCaps};
-use haul_policy::template::UrlTemplate;
+use haul_policy::url_template::UrlTemplate;
 use testkit::rng::Rng;
 
-use super::super::dispatch::{BodyDestination, Dispatcher, StageView};
-use super::super::item_source::{FleetItem, ImmediateSource};
+use super::super::dispatch::{BodyDestination, Dispatcher, DispatcherStages};
+use super::super::item_source::{FleetItem, ImmediateItemSource};
+use super::super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::super::stage_sink::{FinalValues, NextStageSink};
-use super::super::window::{OrderedWindow, StageSink, WindowOrder};
 use super::super::{FleetOptions, FleetStage};
 use super::*;
 use crate::Result;
-use crate::buffer::Lease;
+use crate::buffer_pool::BufferLease;
 use crate::sink::TransferWaker;
 use crate::sink::match_list::MatchList;
 
@@ -32,19 +32,19 @@ struct ModelOutput {
 struct OutputModelSink(Arc<Mutex<ModelOutput>>);
 
 impl StageSink for OutputModelSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.0.lock().unwrap().content.extend_from_slice(bytes);
         self.flush()
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
         let lines = records.to_lines();
         records.clear();
         self.bytes(&lines)
     }
 
-    fn flush(&mut self) -> Result<OutputRoom> {
-        Ok(if self.0.lock().unwrap().is_full { OutputRoom::Full } else { OutputRoom::Free })
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        Ok(if self.0.lock().unwrap().is_full { OutputReadiness::Full } else { OutputReadiness::Free })
     }
 
     fn finish(&mut self, values: Option<FinalValues>) -> Result<Option<FinalValues>> {
@@ -94,14 +94,14 @@ fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
 }
 
 impl FleetModel {
-    fn new(seed: u64) -> (Self, WindowOrder) {
+    fn new(seed: u64) -> (Self, DeliveryOrder) {
         let mut rng = Rng::new(seed);
         let urls = one_of(&mut rng, &[1, 3, 20, 60]);
         let hosts = one_of(&mut rng, &[1, 2, 5]);
         let caps = QueueCaps { total: one_of(&mut rng, &[1, 2, 3, 8]), per_host: one_of(&mut rng, &[1, 2, 6]) };
         let budget = one_of(&mut rng, &[1, 600, 5_000, 100_000]);
         let has_next_stage = rng.below(2) == 0;
-        let order = one_of(&mut rng, &[WindowOrder::Input, WindowOrder::Whole, WindowOrder::Free]);
+        let order = one_of(&mut rng, &[DeliveryOrder::Input, DeliveryOrder::Whole, DeliveryOrder::Free]);
         let items = (0..urls).map(move |number: u64| {
             let url = format!("http://h{}.test/{number}", number % hosts);
             Ok(FleetItem { url, destination: BodyDestination::Output })
@@ -111,7 +111,7 @@ impl FleetModel {
             let template = UrlTemplate::parse("http://h0.test/{}").unwrap();
             stages.push(FleetStage { template: Some(Arc::new(template)), ..FleetStage::default() });
         }
-        let source = Box::new(ImmediateSource(Box::new(items)));
+        let source = Box::new(ImmediateItemSource(Box::new(items)));
         let dispatch = Arc::new(Dispatcher::new(caps, &FleetOptions::default(), stages.len(), source));
         dispatch.set_max_backlog(one_of(&mut rng, &[2, 7, 4096]));
         let output = OutputModelSink::default();
@@ -120,7 +120,7 @@ impl FleetModel {
         if has_next_stage {
             let feed =
                 NextStageSink { dispatch: Arc::clone(&dispatch), stage: stages[1].clone(), window: last, number: 1 };
-            let order = one_of(&mut rng, &[WindowOrder::Input, WindowOrder::Free]);
+            let order = one_of(&mut rng, &[DeliveryOrder::Input, DeliveryOrder::Free]);
             windows.insert(0, Arc::new(OrderedWindow::new(order, budget, Box::new(feed))));
         }
         let model = Self {
@@ -140,7 +140,7 @@ impl FleetModel {
 
     /// Starts a transfer, if one may start. Returns false if none may.
     fn start(&mut self) -> bool {
-        let view = StageView { windows: &self.windows, stages: &self.stages };
+        let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
         let Some((host, started)) = self.dispatch.next(self.now, &view).unwrap() else { return false };
         let feeds = started.stage + 1 < self.stages.len();
         let most = if feeds { 12 } else { (3 * self.budget).min(20_000) };
@@ -185,7 +185,7 @@ impl FleetModel {
             (sent..sent + count).for_each(|value| records.push(format!("{slot}-{value}").as_bytes()));
             window.records(slot, &mut records).unwrap();
         } else {
-            window.bytes(slot, Lease::borrowed(&vec![slot as u8; count as usize])).unwrap();
+            window.bytes(slot, BufferLease::borrowed(&vec![slot as u8; count as usize])).unwrap();
         }
         self.transfers[index].sent += count;
         true
@@ -264,8 +264,8 @@ fn fleet_always_progresses_while_its_output_has_room() {
             let mut slots = content.clone();
             slots.sort_unstable();
             slots.dedup();
-            assert!(order != WindowOrder::Input || content == slots, "seed {seed}: bodies are out of order");
-            assert!(order != WindowOrder::Whole || content.len() == slots.len(), "seed {seed}: bodies are mixed");
+            assert!(order != DeliveryOrder::Input || content == slots, "seed {seed}: bodies are out of order");
+            assert!(order != DeliveryOrder::Whole || content.len() == slots.len(), "seed {seed}: bodies are mixed");
         }
     }
 }
@@ -291,13 +291,13 @@ fn stuck_stage_starts_one_transfer_beyond_the_limits() {
 
 #[test]
 fn streaming_body_gets_credit_with_full_window_memory() {
-    let memory = WindowMemory { held: 100, budget: 100, room: OutputRoom::Free, may_run_ahead: false };
+    let memory = OrderedWindowMemory { held: 100, budget: 100, room: OutputReadiness::Free, may_run_ahead: false };
     assert_eq!((memory.credit(true), memory.credit(false)), (u64::MAX, 0));
     assert!(memory.may_continue(true) && !memory.may_continue(false));
-    let full = WindowMemory { room: OutputRoom::Full, held: 40, ..memory };
+    let full = OrderedWindowMemory { room: OutputReadiness::Full, held: 40, ..memory };
     assert_eq!((full.credit(true), full.credit(false)), (0, 60));
     assert!(!full.may_continue(true) && full.may_continue(false));
-    let ahead = WindowMemory { may_run_ahead: true, ..full };
+    let ahead = OrderedWindowMemory { may_run_ahead: true, ..full };
     assert_eq!(ahead.credit(true), 60);
     assert!(ahead.may_continue(true));
 }

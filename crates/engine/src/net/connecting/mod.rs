@@ -32,7 +32,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::resolved_route::ResolvedRoute;
 use self::stages::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
-use super::connect::{ConnectOptions, ConnectRace, RaceStatus};
+use super::connect::{ConnectOptions, ConnectRace, ConnectRaceStatus};
 use super::dns::AddressFamily;
 use super::pool::ConnectionKey;
 use super::stream::ConnectionStream;
@@ -59,12 +59,12 @@ pub(crate) struct Connecting {
 
 enum ConnectPhase {
     Resolving,
-    Racing { race: Box<ConnectRace>, stages: Stages },
-    Staging { wire: Box<ConnectStageIo>, stages: Stages },
+    Racing { race: Box<ConnectRace>, stages: ConnectionStages },
+    Staging { wire: Box<ConnectStageIo>, stages: ConnectionStages },
     Over,
 }
 
-type Stages = VecDeque<Box<dyn ConnectionStage>>;
+type ConnectionStages = VecDeque<Box<dyn ConnectionStage>>;
 
 /// The result of [`Connecting::step`]: how far the connection has come.
 pub(crate) enum ConnectProgress {
@@ -218,7 +218,7 @@ impl Connecting {
     fn race(
         &mut self,
         mut race: Box<ConnectRace>,
-        stages: Stages,
+        stages: ConnectionStages,
         context: &mut ConnectContext<'_>,
     ) -> Result<ConnectProgress> {
         let mut failed = None;
@@ -227,13 +227,13 @@ impl Connecting {
             return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
         }
         let (socket, peer) = match outcome {
-            RaceStatus::Pending => {
+            ConnectRaceStatus::Pending => {
                 self.phase = ConnectPhase::Racing { race, stages };
                 return Ok(ConnectProgress::Waits);
             }
-            RaceStatus::Failed(error) => return Err(error),
-            RaceStatus::Done { socket, peer } => (socket, Some(peer)),
-            RaceStatus::Local(socket) => (socket, None),
+            ConnectRaceStatus::Failed(error) => return Err(error),
+            ConnectRaceStatus::Done { socket, peer } => (socket, Some(peer)),
+            ConnectRaceStatus::Local(socket) => (socket, None),
         };
         let local = socket.local_addr().ok();
         context.observer.connected(local);
@@ -249,7 +249,7 @@ impl Connecting {
     fn stage(
         &mut self,
         mut wire: Box<ConnectStageIo>,
-        mut stages: Stages,
+        mut stages: ConnectionStages,
         context: &mut ConnectContext<'_>,
     ) -> Result<ConnectProgress> {
         while let Some(stage) = stages.front_mut() {

@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct ResolvedRoute {
     /// The host that the connection goes to, as error messages name it.
     entry: String,
-    to: RouteEntry,
+    to: FirstHopAddresses,
     bind: LocalBinding,
     /// For each proxy on the route, the IP address that the proxy is asked to connect to. `None` if
     /// the proxy itself resolves the destination's name.
@@ -26,7 +26,7 @@ pub(super) struct ResolvedRoute {
 }
 
 #[derive(Debug)]
-enum RouteEntry {
+enum FirstHopAddresses {
     Addresses(Vec<SocketAddr>),
     Local(UnixSocketAddress),
 }
@@ -59,7 +59,7 @@ impl ResolvedRoute {
         }
         let local = |socket: UnixSocketAddress, asked, bind| Self {
             entry: socket.to_string(),
-            to: RouteEntry::Local(socket),
+            to: FirstHopAddresses::Local(socket),
             bind,
             asked,
         };
@@ -107,7 +107,7 @@ impl ResolvedRoute {
                 }
             }
         }
-        Ok(Some(Self { entry: host.to_owned(), to: RouteEntry::Addresses(addresses), bind, asked }))
+        Ok(Some(Self { entry: host.to_owned(), to: FirstHopAddresses::Addresses(addresses), bind, asked }))
     }
 
     /// Returns the race to connect to the first host on the route. `spread` is the index of the
@@ -115,8 +115,8 @@ impl ResolvedRoute {
     #[must_use]
     pub(super) fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
         match &self.to {
-            RouteEntry::Local(socket) => ConnectRace::local(socket.clone(), options, now),
-            RouteEntry::Addresses(addresses) => {
+            FirstHopAddresses::Local(socket) => ConnectRace::local(socket.clone(), options, now),
+            FirstHopAddresses::Addresses(addresses) => {
                 let mut addresses = addresses.clone();
                 let others = spread % addresses.len().max(1);
                 addresses.rotate_left(others);

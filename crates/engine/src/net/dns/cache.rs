@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::failure::{Answer, LookupFailure};
+use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
 use super::transport::DnsTransport;
@@ -14,12 +14,12 @@ use super::transport::DnsTransport;
 /// The number of cached names at which old answers are dropped. A name takes about 200 bytes.
 pub(super) const MAX_NAMES: usize = 4096;
 
-pub(super) type Notify = Box<dyn FnOnce() + Send>;
+pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 
 /// The state that all clones of a resolver share.
 #[derive(Default)]
 pub(super) struct ResolverState {
-    pub(super) names: HashMap<Arc<str>, CachedName>,
+    pub(super) names: HashMap<Arc<str>, CachedDnsName>,
     pub(super) overrides: DnsOverrides,
     /// The name servers that the user chose instead of the system's; `None` if there are none.
     pub(super) servers: Option<Arc<DnsServers>>,
@@ -32,11 +32,11 @@ pub(super) struct ResolverState {
     pub(super) lookups: u64,
 }
 
-pub(super) enum CachedName {
+pub(super) enum CachedDnsName {
     /// A lookup of the name is running. These callbacks are called at its end.
-    Asked(Vec<Notify>),
+    Asked(Vec<LookupCallback>),
     Known {
-        answer: Answer,
+        answer: LookupAnswer,
         until: Instant,
     },
 }
@@ -49,7 +49,7 @@ impl ResolverState {
 
     /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
     /// as `localhost`, and cached answers that have not expired.
-    pub(super) fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {
+    pub(super) fn known(&self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));
         }
@@ -66,21 +66,21 @@ impl ResolverState {
             return Some(Err(LookupFailure::about_name(".onion names are not looked up (RFC 7686)")));
         }
         match self.names.get(name) {
-            Some(CachedName::Known { answer, until }) if *until > now => Some(answer.clone()),
+            Some(CachedDnsName::Known { answer, until }) if *until > now => Some(answer.clone()),
             _ => None,
         }
     }
 
     /// Marks a name as being looked up. If there are too many names, removes old answers first.
-    pub(super) fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<Notify>) {
+    pub(super) fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
             let before = self.names.len();
-            self.names.retain(|_, entry| !matches!(entry, CachedName::Known { until, .. } if *until <= now));
+            self.names.retain(|_, entry| !matches!(entry, CachedDnsName::Known { until, .. } if *until <= now));
             if self.names.len() == before {
-                self.names.retain(|_, entry| matches!(entry, CachedName::Asked(_)));
+                self.names.retain(|_, entry| matches!(entry, CachedDnsName::Asked(_)));
             }
         }
-        self.names.insert(name, CachedName::Asked(waiting));
+        self.names.insert(name, CachedDnsName::Asked(waiting));
     }
 }
 

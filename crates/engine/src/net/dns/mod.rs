@@ -29,11 +29,11 @@
 
 mod cache;
 mod client;
-mod failure;
+mod lookup_answer;
 mod overrides;
 mod servers;
-mod system;
 mod system_files;
+mod system_resolver;
 pub mod transport;
 
 use std::net::IpAddr;
@@ -42,11 +42,11 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 pub use self::cache::is_onion;
-use self::cache::{CachedName, Notify, ResolverState, normal};
+use self::cache::{CachedDnsName, LookupCallback, ResolverState, normal};
 use self::client::{DnsAnswer, DnsClient, DnsInbox};
-use self::failure::{Answer, LookupFailure, present};
+use self::lookup_answer::{LookupAnswer, LookupFailure, present};
 pub use self::servers::DnsServers;
-use self::system_files::{FilePaths, NameFiles};
+use self::system_files::{ResolverFilePaths, ResolverFiles};
 use self::transport::DnsTransport;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
@@ -94,7 +94,7 @@ pub enum LookupStatus {
 /// The lifetimes of cached answers that do not contain one: those of `getaddrinfo` and of
 /// [`Resolver::with_lookup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DnsOptions {
+pub struct DnsCacheOptions {
     /// The time for which an answer is cached. Default 60 s (curl's `--dns-cache-timeout`); at
     /// least one second.
     pub ttl: Duration,
@@ -102,7 +102,7 @@ pub struct DnsOptions {
     pub negative_ttl: Duration,
 }
 
-impl Default for DnsOptions {
+impl Default for DnsCacheOptions {
     fn default() -> Self {
         Self { ttl: Duration::from_secs(60), negative_ttl: Duration::from_secs(3) }
     }
@@ -116,7 +116,7 @@ pub struct Resolver {
 
 /// The kind of caller of a lookup. It decides whether name servers or `getaddrinfo` are asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LookupOrigin {
+enum LookupWaiter {
     /// An event loop, which must not block.
     Worker,
     /// A thread that has nothing else to do until the lookup ends, so that it may block.
@@ -130,8 +130,8 @@ struct ResolverInner {
     ask: Arc<LookupFunction>,
     /// True if lookups of an event loop ask the name servers, and not `ask`.
     uses_dns: bool,
-    files: FilePaths,
-    options: DnsOptions,
+    files: ResolverFilePaths,
+    options: DnsCacheOptions,
     state: Mutex<ResolverState>,
     work: Condvar,
     /// The inbox of the thread that asks the name servers, if the thread has been started.
@@ -140,36 +140,41 @@ struct ResolverInner {
 
 impl Default for Resolver {
     fn default() -> Self {
-        Self::new(DnsOptions::default())
+        Self::new(DnsCacheOptions::default())
     }
 }
 
 impl Resolver {
     /// Makes a resolver that asks `getaddrinfo`, or the name servers of the system's configuration.
     #[must_use]
-    pub fn new(options: DnsOptions) -> Self {
+    pub fn new(options: DnsCacheOptions) -> Self {
         Self::with_servers(options, DnsServers::default())
     }
 
     /// Makes a resolver that asks these name servers instead of the system's. A name in the hosts
     /// file is still found there first.
     #[must_use]
-    pub fn with_servers(options: DnsOptions, servers: DnsServers) -> Self {
-        let resolver = Self::build(options, FilePaths::default(), cfg!(target_os = "linux"), Arc::new(system::look_up));
+    pub fn with_servers(options: DnsCacheOptions, servers: DnsServers) -> Self {
+        let resolver = Self::build(
+            options,
+            ResolverFilePaths::default(),
+            cfg!(target_os = "linux"),
+            Arc::new(system_resolver::look_up),
+        );
         resolver.use_servers(&servers);
         resolver
     }
 
     /// Makes a resolver that looks up each name by calling the function `ask`, on helper threads.
     pub fn with_lookup(
-        options: DnsOptions,
+        options: DnsCacheOptions,
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
     ) -> Self {
-        Self::build(options, FilePaths::default(), false, Arc::new(ask))
+        Self::build(options, ResolverFilePaths::default(), false, Arc::new(ask))
     }
 
-    fn build(options: DnsOptions, files: FilePaths, uses_dns: bool, ask: Arc<LookupFunction>) -> Self {
-        let options = DnsOptions {
+    fn build(options: DnsCacheOptions, files: ResolverFilePaths, uses_dns: bool, ask: Arc<LookupFunction>) -> Self {
+        let options = DnsCacheOptions {
             ttl: options.ttl.max(Duration::from_secs(1)),
             negative_ttl: options.negative_ttl.max(Duration::from_secs(1)),
         };
@@ -223,7 +228,7 @@ impl Resolver {
 
     /// Adds or removes an override: fixed addresses for a host and port. The syntax is that of
     /// curl's `--resolve`: `[+]HOST:PORT:ADDR[,ADDR]...` adds one, and `-HOST:PORT` removes it. The
-    /// HOST `*` stands for every host. With a `+`, the override expires after [`DnsOptions::ttl`].
+    /// HOST `*` stands for every host. With a `+`, the override expires after [`DnsCacheOptions::ttl`].
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the text is not an override.
@@ -249,7 +254,7 @@ impl Resolver {
         family: AddressFamily,
         notify: impl FnOnce() + Send + 'static,
     ) -> LookupStatus {
-        self.lookup_at(Instant::now(), host, port, family, LookupOrigin::Worker, Box::new(notify))
+        self.lookup_at(Instant::now(), host, port, family, LookupWaiter::Worker, Box::new(notify))
     }
 
     fn lookup_at(
@@ -258,15 +263,15 @@ impl Resolver {
         host: &str,
         port: u16,
         family: AddressFamily,
-        origin: LookupOrigin,
-        notify: Notify,
+        origin: LookupWaiter,
+        notify: LookupCallback,
     ) -> LookupStatus {
         let name = normal(host);
         let mut state = self.shared.lock();
         if let Some(answer) = state.known(now, &name, port) {
             return LookupStatus::Ready(present(answer, host, family));
         }
-        if let Some(CachedName::Asked(waiting)) = state.names.get_mut(&*name) {
+        if let Some(CachedDnsName::Asked(waiting)) = state.names.get_mut(&*name) {
             waiting.push(notify);
             return LookupStatus::Pending;
         }
@@ -274,7 +279,7 @@ impl Resolver {
         state.ask(now, Arc::clone(&name), vec![notify]);
         state.lookups += 1;
         let chosen = state.has_chosen_servers();
-        let by_dns = chosen || (self.shared.uses_dns && origin == LookupOrigin::Worker);
+        let by_dns = chosen || (self.shared.uses_dns && origin == LookupWaiter::Worker);
         drop(state);
         if !by_dns {
             self.shared.ask_system(name);
@@ -313,7 +318,7 @@ impl Resolver {
                 // The receiver is gone if the deadline has passed.
                 let _ = sender.send(());
             });
-            match self.lookup_at(Instant::now(), host, port, family, LookupOrigin::Caller, notify) {
+            match self.lookup_at(Instant::now(), host, port, family, LookupWaiter::Caller, notify) {
                 LookupStatus::Ready(answer) => return answer,
                 LookupStatus::Pending => {}
             }
@@ -329,14 +334,14 @@ impl Resolver {
 
     /// Looks up a name on this thread and returns the answer. Returns `None` if another thread
     /// already looks up this name, or if the user chose name servers to ask.
-    fn resolve_here(&self, host: &str, port: u16) -> Option<Answer> {
+    fn resolve_here(&self, host: &str, port: u16) -> Option<LookupAnswer> {
         let now = Instant::now();
         let name = normal(host);
         let mut state = self.shared.lock();
         if let Some(answer) = state.known(now, &name, port) {
             return Some(answer);
         }
-        if state.has_chosen_servers() || matches!(state.names.get(&*name), Some(CachedName::Asked(_))) {
+        if state.has_chosen_servers() || matches!(state.names.get(&*name), Some(CachedDnsName::Asked(_))) {
             return None;
         }
         let name: Arc<str> = name.into();
@@ -379,7 +384,7 @@ impl ResolverInner {
         let (servers, transport) = (state.servers.as_deref().cloned().unwrap_or_default(), state.transport.clone());
         drop(state);
         threads::start("haul-dns", move || {
-            let files = NameFiles::read(shared.files.clone(), Instant::now());
+            let files = ResolverFiles::read(shared.files.clone(), Instant::now());
             let deliver = |name: &str, answer| shared.deliver(name, answer);
             let mut client = DnsClient::new(poll, &for_thread, servers, files, &deliver);
             let opened = transport.map_or(Ok(()), |transport| {
@@ -413,10 +418,10 @@ impl ResolverInner {
     }
 
     /// Caches an answer for the time `life`, and notifies all callers that wait for it.
-    fn settle(&self, name: &str, answer: Answer, life: Duration) {
-        let known = CachedName::Known { answer, until: clock::after(Instant::now(), life) };
+    fn settle(&self, name: &str, answer: LookupAnswer, life: Duration) {
+        let known = CachedDnsName::Known { answer, until: clock::after(Instant::now(), life) };
         let before = self.lock().names.insert(Arc::from(name), known);
-        if let Some(CachedName::Asked(waiting)) = before {
+        if let Some(CachedDnsName::Asked(waiting)) = before {
             for notify in waiting {
                 notify();
             }

@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use haul_policy::dns::nsswitch::HostSources;
+use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::NameServer;
 
-use super::system_files::NameConfig;
+use super::system_files::ResolverConfig;
 use crate::{Error, ErrorKind, Result};
 
 /// The name servers to ask instead of the system's resolver, and the local address and interface
@@ -59,9 +59,9 @@ impl DnsServers {
 
     /// Returns the system's configuration `config` with these servers, if there are any, in place
     /// of the system's.
-    pub(super) fn applied_to(&self, mut config: NameConfig) -> NameConfig {
+    pub(super) fn applied_to(&self, mut config: ResolverConfig) -> ResolverConfig {
         if self.is_set() {
-            config.sources = HostSources::FilesThenDns;
+            config.sources = HostLookupSources::FilesThenDns;
         }
         if !self.servers.is_empty() {
             Arc::make_mut(&mut config.resolv_conf).servers.clone_from(&self.servers);

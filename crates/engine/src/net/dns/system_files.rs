@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::hosts::HostsFile;
-use haul_policy::dns::nsswitch::{HostSources, host_sources};
+use haul_policy::dns::nsswitch::{HostLookupSources, host_sources};
 use haul_policy::dns::resolv_conf::ResolvConf;
 
 /// The minimum time between two checks whether the files have changed.
@@ -20,13 +20,13 @@ const MAX_HOSTS_SIZE: u64 = 4 << 20;
 
 /// The paths of the configuration files.
 #[derive(Clone, Debug)]
-pub(super) struct FilePaths {
+pub(super) struct ResolverFilePaths {
     pub(super) resolv_conf: PathBuf,
     pub(super) hosts: PathBuf,
     pub(super) nsswitch: PathBuf,
 }
 
-impl Default for FilePaths {
+impl Default for ResolverFilePaths {
     fn default() -> Self {
         Self {
             resolv_conf: "/etc/resolv.conf".into(),
@@ -38,10 +38,10 @@ impl Default for FilePaths {
 
 /// The parsed content of the configuration files.
 #[derive(Clone, Debug)]
-pub(super) struct NameConfig {
+pub(super) struct ResolverConfig {
     pub(super) resolv_conf: Arc<ResolvConf>,
     pub(super) hosts: Arc<HostsFile>,
-    pub(super) sources: HostSources,
+    pub(super) sources: HostLookupSources,
 }
 
 /// The device, inode, modification time and size of a file, by which a change is detected; `None`
@@ -50,23 +50,23 @@ type FileVersion = Option<(u64, u64, i64, i64, u64)>;
 
 /// The configuration files: their content when they were last read, and the time of the last check
 /// for changes.
-pub(super) struct NameFiles {
-    paths: FilePaths,
+pub(super) struct ResolverFiles {
+    paths: ResolverFilePaths,
     checked: Instant,
     versions: [FileVersion; 3],
-    config: NameConfig,
+    config: ResolverConfig,
 }
 
-impl NameFiles {
+impl ResolverFiles {
     /// Reads the configuration files.
-    pub(super) fn read(paths: FilePaths, now: Instant) -> Self {
+    pub(super) fn read(paths: ResolverFilePaths, now: Instant) -> Self {
         let versions = versions(&paths);
         let config = read(&paths, versions[1]);
         Self { paths, checked: now, versions, config }
     }
 
     /// Returns the configuration. Reads the files again if they have changed since the last check.
-    pub(super) fn config(&mut self, now: Instant) -> &NameConfig {
+    pub(super) fn config(&mut self, now: Instant) -> &ResolverConfig {
         if now.saturating_duration_since(self.checked) >= CHECK_INTERVAL {
             self.checked = now;
             let versions = versions(&self.paths);
@@ -79,14 +79,14 @@ impl NameFiles {
     }
 }
 
-fn versions(paths: &FilePaths) -> [FileVersion; 3] {
+fn versions(paths: &ResolverFilePaths) -> [FileVersion; 3] {
     [&paths.resolv_conf, &paths.hosts, &paths.nsswitch].map(|path| {
         let data = fs::metadata(path).ok()?;
         Some((data.dev(), data.ino(), data.mtime(), data.mtime_nsec(), data.size()))
     })
 }
 
-fn read(paths: &FilePaths, hosts_version: FileVersion) -> NameConfig {
+fn read(paths: &ResolverFilePaths, hosts_version: FileVersion) -> ResolverConfig {
     let mut resolv_conf = ResolvConf::parse(&text(&paths.resolv_conf));
     if resolv_conf.search.is_empty() {
         let node = rustix::system::uname();
@@ -101,11 +101,11 @@ fn read(paths: &FilePaths, hosts_version: FileVersion) -> NameConfig {
     }
     let is_large = hosts_version.is_some_and(|(.., size)| size > MAX_HOSTS_SIZE);
     let (hosts, sources) = if is_large {
-        (HostsFile::default(), HostSources::SystemOnly)
+        (HostsFile::default(), HostLookupSources::SystemOnly)
     } else {
         (HostsFile::parse(&text(&paths.hosts)), host_sources(&text(&paths.nsswitch)))
     };
-    NameConfig { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
+    ResolverConfig { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
 }
 
 /// Returns the text of a file. Returns an empty text if the file cannot be read: the system's
@@ -123,16 +123,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("resolv.conf"), "nameserver 192.0.2.1\nsearch a\n").unwrap();
-        let paths = FilePaths { resolv_conf: at("resolv.conf"), hosts: at("hosts"), nsswitch: at("nsswitch.conf") };
+        let paths =
+            ResolverFilePaths { resolv_conf: at("resolv.conf"), hosts: at("hosts"), nsswitch: at("nsswitch.conf") };
         let now = Instant::now();
-        let mut files = NameFiles::read(paths, now);
-        assert_eq!(files.config(now).sources, HostSources::FilesThenDns);
+        let mut files = ResolverFiles::read(paths, now);
+        assert_eq!(files.config(now).sources, HostLookupSources::FilesThenDns);
         fs::write(at("hosts"), "192.0.2.9 web\n").unwrap();
         fs::write(at("nsswitch.conf"), "hosts: files ldap\n").unwrap();
         assert!(files.config(now).hosts.addresses("web").is_empty());
         let later = files.config(now + CHECK_INTERVAL);
         assert_eq!(later.hosts.addresses("web").len(), 1);
-        assert_eq!(later.sources, HostSources::SystemOnly);
+        assert_eq!(later.sources, HostLookupSources::SystemOnly);
         assert_eq!(later.resolv_conf.servers[0].to_string(), "192.0.2.1:53");
     }
 }

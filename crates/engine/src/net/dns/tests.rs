@@ -14,7 +14,7 @@ fn v4(last: u8) -> IpAddr {
 fn gated(answer: fn(&str) -> io::Result<Vec<IpAddr>>) -> (Resolver, mpsc::Sender<()>) {
     let (gate, words) = mpsc::channel::<()>();
     let words = Mutex::new(words);
-    let resolver = Resolver::with_lookup(DnsOptions::default(), move |host| {
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), move |host| {
         words.lock().unwrap().recv().map_err(io::Error::other)?;
         answer(host)
     });
@@ -53,7 +53,7 @@ fn concurrent_lookups_of_one_name_are_merged() {
 fn no_lookup_waits_for_another() {
     let (gate, words) = mpsc::channel::<()>();
     let words = Mutex::new(words);
-    let resolver = Resolver::with_lookup(DnsOptions::default(), move |name| {
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), move |name| {
         if name.starts_with("silent") {
             words.lock().unwrap().recv().map_err(io::Error::other)?;
         }
@@ -72,7 +72,7 @@ fn no_lookup_waits_for_another() {
 
 #[test]
 fn failures_expire_sooner_than_answers() {
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |host| match host {
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |host| match host {
         "good.test" => Ok(vec![v4(1)]),
         _ => Err(io::Error::other("no such name")),
     });
@@ -87,7 +87,7 @@ fn failures_expire_sooner_than_answers() {
             host,
             80,
             AddressFamily::Any,
-            LookupOrigin::Caller,
+            LookupWaiter::Caller,
             Box::new(|| ()),
         )
     };
@@ -100,7 +100,7 @@ fn failures_expire_sooner_than_answers() {
 
 #[test]
 fn answers_can_be_cached_for_ever() {
-    let options = DnsOptions { ttl: Duration::MAX, negative_ttl: Duration::MAX };
+    let options = DnsCacheOptions { ttl: Duration::MAX, negative_ttl: Duration::MAX };
     let resolver = Resolver::with_lookup(options, |host| match host {
         "good.test" => Ok(vec![v4(1)]),
         _ => Ok(Vec::new()),
@@ -110,7 +110,7 @@ fn answers_can_be_cached_for_ever() {
     for (host, is_there) in [("good.test", true), ("bad.test", false), ("fixed.test", true)] {
         assert_eq!(resolver.resolve(host, 80, AddressFamily::Any, None).is_ok(), is_there, "{host}");
         assert_eq!(
-            ready(resolver.lookup_at(later, host, 80, AddressFamily::Any, LookupOrigin::Caller, Box::new(|| ())))
+            ready(resolver.lookup_at(later, host, 80, AddressFamily::Any, LookupWaiter::Caller, Box::new(|| ())))
                 .is_ok(),
             is_there,
             "{host}"
@@ -120,7 +120,7 @@ fn answers_can_be_cached_for_ever() {
 
 #[test]
 fn panicking_lookup_fails_for_all_waiters() {
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| panic!("the program's own"));
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| panic!("the program's own"));
     let soon = Instant::now() + Duration::from_secs(60);
     for deadline in [None, Some(soon)] {
         for name in ["a.test", "b.test"] {
@@ -134,12 +134,13 @@ fn panicking_lookup_fails_for_all_waiters() {
 
 #[test]
 fn lack_of_descriptors_keeps_its_errno() {
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
+    let resolver =
+        Resolver::with_lookup(DnsCacheOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
     let error = resolver.resolve("a.test", 80, AddressFamily::Any, None).unwrap_err();
     assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
     let later = Instant::now() + Duration::from_secs(1);
     assert!(matches!(
-        resolver.lookup_at(later, "a.test", 80, AddressFamily::Any, LookupOrigin::Caller, Box::new(|| ())),
+        resolver.lookup_at(later, "a.test", 80, AddressFamily::Any, LookupWaiter::Caller, Box::new(|| ())),
         LookupStatus::Pending
     ));
 }
@@ -158,7 +159,7 @@ fn deadline_ends_the_wait_and_keeps_the_answer() {
 #[test]
 fn lookup_without_deadline_starts_no_thread() {
     let here = thread::current().id();
-    let resolver = Resolver::with_lookup(DnsOptions::default(), move |_| {
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), move |_| {
         assert_eq!(thread::current().id(), here);
         Ok(vec![v4(1)])
     });
@@ -168,7 +169,7 @@ fn lookup_without_deadline_starts_no_thread() {
 
 #[test]
 fn addresses_are_filtered_by_family() {
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1), v4(2)]));
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![v4(1), v4(2)]));
     assert_eq!(resolver.resolve("a.test", 80, AddressFamily::V4, None).unwrap().len(), 2);
     let error = resolver.resolve("a.test", 80, AddressFamily::V6, None).unwrap_err();
     assert_eq!(error.to_string(), "could not resolve host: a.test: it has no IPv6 address");
@@ -181,7 +182,7 @@ fn addresses_are_filtered_by_family() {
 
 #[test]
 fn overrides_are_parsed_like_curl() {
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(200)]));
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![v4(200)]));
     for spec in ["a.test:80:127.0.0.1", "*:80:127.0.0.9,[::1]", "+soon.test:80:127.0.0.3", "[::1]:80:127.0.0.4"] {
         resolver.add_override(spec).unwrap();
     }
@@ -195,7 +196,7 @@ fn overrides_are_parsed_like_curl() {
     resolver.add_override("-*:80").unwrap();
     let later = Instant::now() + Duration::from_secs(61);
     assert!(matches!(
-        resolver.lookup_at(later, "soon.test", 80, AddressFamily::Any, LookupOrigin::Caller, Box::new(|| ())),
+        resolver.lookup_at(later, "soon.test", 80, AddressFamily::Any, LookupWaiter::Caller, Box::new(|| ())),
         LookupStatus::Pending
     ));
     for wrong in
@@ -208,7 +209,7 @@ fn overrides_are_parsed_like_curl() {
 
 #[test]
 fn number_of_cached_names_is_bounded() {
-    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1)]));
+    let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![v4(1)]));
     for number in 0..2 * MAX_NAMES + 10 {
         resolver.resolve(&format!("{number}.test"), 80, AddressFamily::Any, None).unwrap();
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use haul_policy::auth::{AllowedAuthSchemes, ChosenScheme, DigestSession, choose, cnonce, parse_challenges};
+use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, DigestSession, choose, cnonce, parse_challenges};
 use haul_policy::proxy::Proxy;
 use haul_proto::head::ResponseHead;
 
@@ -100,7 +100,7 @@ impl ProxyAuthCache {
             .map_err(|error| Error::with_source(ErrorKind::Receive, "the proxy cannot be answered", error))?;
         let mut known = self.lock();
         let answer = match choice {
-            ChosenScheme::Digest(new) => match known.get(proxy) {
+            ChosenAuthScheme::Digest(new) => match known.get(proxy) {
                 // Another connection may already have answered this challenge, or one with the new
                 // nonce: its nonce count continues.
                 Some(ProxyAuthAnswer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
@@ -109,8 +109,8 @@ impl ProxyAuthCache {
                 Some(ProxyAuthAnswer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
                 _ => ProxyAuthAnswer::Digest(Box::new(DigestSession::new(new))),
             },
-            ChosenScheme::Basic if !answered => ProxyAuthAnswer::Basic,
-            ChosenScheme::Basic | ChosenScheme::Bearer | ChosenScheme::Nothing => return Ok(false),
+            ChosenAuthScheme::Basic if !answered => ProxyAuthAnswer::Basic,
+            ChosenAuthScheme::Basic | ChosenAuthScheme::Bearer | ChosenAuthScheme::Nothing => return Ok(false),
         };
         if known.len() >= MAX_PROXIES && !known.contains_key(proxy) {
             known.clear();

@@ -14,38 +14,38 @@ pub(super) const TAG: usize = 16;
 
 /// The AEAD algorithms of TLS 1.2 and 1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RecordCipher {
+pub(super) enum TlsRecordCipher {
     Aes128Gcm,
     Aes256Gcm,
     ChaCha20Poly1305,
 }
 
 /// An AEAD with its key. The caller must never use a nonce twice.
-pub(super) enum RecordAead {
+pub(super) enum TlsRecordAead {
     AwsLc(aws_lc::LessSafeKey),
     Ring(Box<ring_lib::LessSafeKey>),
 }
 
-impl RecordAead {
+impl TlsRecordAead {
     /// Makes an AEAD with this key. Returns `None` if the key has the wrong length.
-    pub(super) fn new(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
+    pub(super) fn new(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
         if has_wide_vectors() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
     }
 
-    fn aws_lc(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
+    fn aws_lc(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
         let algorithm = match cipher {
-            RecordCipher::Aes128Gcm => &aws_lc::AES_128_GCM,
-            RecordCipher::Aes256Gcm => &aws_lc::AES_256_GCM,
-            RecordCipher::ChaCha20Poly1305 => &aws_lc::CHACHA20_POLY1305,
+            TlsRecordCipher::Aes128Gcm => &aws_lc::AES_128_GCM,
+            TlsRecordCipher::Aes256Gcm => &aws_lc::AES_256_GCM,
+            TlsRecordCipher::ChaCha20Poly1305 => &aws_lc::CHACHA20_POLY1305,
         };
         Some(Self::AwsLc(aws_lc::LessSafeKey::new(aws_lc::UnboundKey::new(algorithm, key).ok()?)))
     }
 
-    fn ring(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
+    fn ring(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
         let algorithm = match cipher {
-            RecordCipher::Aes128Gcm => &ring_lib::AES_128_GCM,
-            RecordCipher::Aes256Gcm => &ring_lib::AES_256_GCM,
-            RecordCipher::ChaCha20Poly1305 => &ring_lib::CHACHA20_POLY1305,
+            TlsRecordCipher::Aes128Gcm => &ring_lib::AES_128_GCM,
+            TlsRecordCipher::Aes256Gcm => &ring_lib::AES_256_GCM,
+            TlsRecordCipher::ChaCha20Poly1305 => &ring_lib::CHACHA20_POLY1305,
         };
         Some(Self::Ring(Box::new(ring_lib::LessSafeKey::new(ring_lib::UnboundKey::new(algorithm, key).ok()?))))
     }
@@ -100,15 +100,15 @@ fn has_wide_vectors() -> bool {
 mod tests {
     use super::*;
 
-    const CIPHERS: [(RecordCipher, usize); 3] =
-        [(RecordCipher::Aes128Gcm, 16), (RecordCipher::Aes256Gcm, 32), (RecordCipher::ChaCha20Poly1305, 32)];
+    const CIPHERS: [(TlsRecordCipher, usize); 3] =
+        [(TlsRecordCipher::Aes128Gcm, 16), (TlsRecordCipher::Aes256Gcm, 32), (TlsRecordCipher::ChaCha20Poly1305, 32)];
 
     #[test]
     fn each_library_opens_what_the_other_seals() {
         let plain: Vec<u8> = (0..20_000_u32).map(|n| (n % 251) as u8).collect();
         for (cipher, len) in CIPHERS {
             let key = &plain[7..7 + len];
-            let both = [RecordAead::aws_lc(cipher, key).unwrap(), RecordAead::ring(cipher, key).unwrap()];
+            let both = [TlsRecordAead::aws_lc(cipher, key).unwrap(), TlsRecordAead::ring(cipher, key).unwrap()];
             for length in [0, 1, 15, 16, 17, 255, 256, 4_095, 16_384, 16_385] {
                 let mut sealed = both.each_ref().map(|aead| {
                     let mut text = plain[..length].to_vec();
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn changed_bit_is_detected_at_any_position() {
         for (cipher, len) in CIPHERS {
-            for make in [RecordAead::aws_lc, RecordAead::ring] {
+            for make in [TlsRecordAead::aws_lc, TlsRecordAead::ring] {
                 let aead = make(cipher, &vec![9; len]).unwrap();
                 let mut text = vec![5; 100];
                 let tag = aead.seal([1; 12], b"aad", &mut text).unwrap();
@@ -146,9 +146,10 @@ mod tests {
 
     #[test]
     fn key_of_wrong_length_is_refused() {
-        for make in [RecordAead::aws_lc, RecordAead::ring] {
+        for make in [TlsRecordAead::aws_lc, TlsRecordAead::ring] {
             assert!(
-                make(RecordCipher::Aes128Gcm, &[0; 32]).is_none() && make(RecordCipher::Aes256Gcm, &[0; 16]).is_none()
+                make(TlsRecordCipher::Aes128Gcm, &[0; 32]).is_none()
+                    && make(TlsRecordCipher::Aes256Gcm, &[0; 16]).is_none()
             );
         }
     }

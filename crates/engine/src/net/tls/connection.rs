@@ -14,8 +14,8 @@ use super::{
     MAX_RECORD, TlsContext, TlsVersion, certificate_text,
     hyphen_host_stand_in::{self, HyphenHostName},
     public_key_pin::PinMismatch,
-    record_key::RecordKey,
-    record_layer::{OpenedRecord, RecordLayer, record_len},
+    record_key::TlsRecordKey,
+    record_layer::{OpenedTlsRecord, RecordLayer, record_len},
     verify::CertificateExaminer,
 };
 use crate::{Error, ErrorKind, Result};
@@ -207,7 +207,7 @@ impl TlsConnection {
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] if the stream is malformed or the peer ended it by an alert.
-    pub fn open(&mut self, buf: &mut [u8]) -> Result<OpenedRecord> {
+    pub fn open(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
         let TlsPhase::Open(records) = &mut self.phase else { return Err(failed()) };
         match records.open(buf) {
             Ok(opened) => Ok(opened),
@@ -297,8 +297,8 @@ impl TlsConnection {
             fault: self.examiner.take().and_then(|(examiner, name)| Some(why(&examiner.fault(chain, &name)?))),
         };
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
-        let receive = RecordKey::new(version, secrets.rx).ok_or_else(failed)?;
-        let transmit = RecordKey::new(version, secrets.tx).ok_or_else(failed)?;
+        let receive = TlsRecordKey::new(version, secrets.rx).ok_or_else(failed)?;
+        let transmit = TlsRecordKey::new(version, secrets.tx).ok_or_else(failed)?;
         self.phase = TlsPhase::Open(Box::new(RecordLayer::new(
             version,
             kernel,

@@ -19,7 +19,7 @@ use super::certificate_check::{CertificateCheck, CheckVerifier};
 use super::cipher_list;
 use super::client_identity::{ClientIdentity, Passphrase, Pem};
 use super::hyphen_host_stand_in::{self, HyphenNameCheck};
-use super::public_key_pin::{KeyPin, PinCheck};
+use super::public_key_pin::{PinCheck, PublicKeyPin};
 use super::trust::TrustSource;
 use super::verify::CertificateExaminer;
 use super::watched_files::{self, FileBacked, FileStamps};
@@ -58,10 +58,10 @@ pub struct TlsOptions {
     /// anyone on the path can read and change everything.
     pub verify: bool,
     /// True to check the server's certificate even without `verify`, but only to report its fault
-    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)). Default: false.
+    /// ([`TransferFacts::certificate_fault`](crate::transfer_facts::TransferFacts::certificate_fault)). Default: false.
     pub examine: bool,
     /// True to keep the server's certificates for
-    /// [`Facts::certificates`](crate::facts::Facts::certificates). Default: false; haul keeps only
+    /// [`TransferFacts::certificates`](crate::transfer_facts::TransferFacts::certificates). Default: false; haul keeps only
     /// what the connection pool needs to know about the server's own certificate.
     pub keep_certificates: bool,
     /// True to accept the last common name of the subject as the server's name if a certificate has
@@ -96,7 +96,7 @@ pub struct TlsOptions {
     pub sni: bool,
     /// The public keys of which the server must have one (`--pinnedpubkey`). All other checks
     /// apply, too. Default: any key is accepted.
-    pub pins: Vec<KeyPin>,
+    pub pins: Vec<PublicKeyPin>,
     /// A PEM file of revocation lists (`--crlfile`). The certificates in these lists are refused.
     /// Default: none.
     pub crl_file: Option<PathBuf>,

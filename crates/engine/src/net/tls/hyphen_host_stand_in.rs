@@ -121,15 +121,15 @@ fn server_name(name: &str) -> Vec<u8> {
 /// Calls `work` in such a way that hashes in this thread replace the stand-in of `name` by the real
 /// name.
 pub(super) fn within<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
-    struct CurrentNameGuard;
-    impl Drop for CurrentNameGuard {
+    struct HyphenNameGuard;
+    impl Drop for HyphenNameGuard {
         fn drop(&mut self) {
             CURRENT.set(None);
         }
     }
     let Some(name) = name else { return work() };
     CURRENT.set(Some(Arc::clone(name)));
-    let _ended = CurrentNameGuard;
+    let _ended = HyphenNameGuard;
     work()
 }
 
@@ -175,7 +175,7 @@ struct RealNameHash(&'static dyn Hash);
 
 impl Hash for RealNameHash {
     fn start(&self) -> Box<dyn Context> {
-        Box::new(RealNameContext(self.0.start()))
+        Box::new(RealNameHashContext(self.0.start()))
     }
 
     fn hash(&self, data: &[u8]) -> Output {
@@ -191,9 +191,9 @@ impl Hash for RealNameHash {
     }
 }
 
-struct RealNameContext(Box<dyn Context>);
+struct RealNameHashContext(Box<dyn Context>);
 
-impl Context for RealNameContext {
+impl Context for RealNameHashContext {
     fn fork_finish(&self) -> Output {
         self.0.fork_finish()
     }

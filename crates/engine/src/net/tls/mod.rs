@@ -56,8 +56,8 @@ pub use certificate_text::certificate_details;
 pub use client_identity::{ClientIdentity, Passphrase, Pem};
 pub use connection::{HandshakeStatus, TlsConnection};
 pub use context::{SessionKey, TlsContext, TlsContexts, TlsOptions, TlsVersion};
-pub use public_key_pin::{KeyPin, key_pin};
-pub use record_layer::{OpenedRecord, TlsStreamState};
+pub use public_key_pin::{PublicKeyPin, key_pin};
+pub use record_layer::{OpenedTlsRecord, TlsStreamState};
 pub use system_roots::system_bundle;
 
 /// The maximum length of an encrypted record, in bytes: the header, 2^14 bytes, and the expansion

@@ -16,14 +16,14 @@ use rustls_pki_types::pem::PemObject;
 use super::certificate_check::{CertificateCheck, PresentedChain};
 
 /// The SHA-256 of a public key's `SubjectPublicKeyInfo`.
-pub type KeyPin = [u8; 32];
+pub type PublicKeyPin = [u8; 32];
 
 /// A check that accepts certificates if the server's public key is pinned, and the inner check
 /// accepts them, too.
 #[derive(Debug)]
 pub(super) struct PinCheck {
     pub(super) inner: Arc<dyn CertificateCheck>,
-    pub(super) pins: Vec<KeyPin>,
+    pub(super) pins: Vec<PublicKeyPin>,
 }
 
 /// The error for a server whose public key is not pinned.
@@ -57,7 +57,7 @@ impl CertificateCheck for PinCheck {
 /// Returns the pin of the public key in a file's content, PEM or DER. Returns `None` if there is no
 /// key.
 #[must_use]
-pub fn key_pin(file: &[u8]) -> Option<KeyPin> {
+pub fn key_pin(file: &[u8]) -> Option<PublicKeyPin> {
     let der = match SubjectPublicKeyInfoDer::from_pem_slice(file) {
         Ok(key) => key.to_vec(),
         // DER begins with the tag of a SEQUENCE.

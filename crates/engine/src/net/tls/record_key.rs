@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustls::ConnectionTrafficSecrets;
 
 use super::TlsVersion;
-use super::aead::{RecordAead, RecordCipher, TAG};
+use super::aead::{TAG, TlsRecordAead, TlsRecordCipher};
 
 /// The length of a record's header in bytes: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER: usize = 5;
@@ -32,7 +32,7 @@ pub(super) mod content {
 
 /// The reason why a record cannot be decrypted or encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RecordKeyError {
+pub(super) enum TlsRecordKeyError {
     /// The record is not authentic, or too short.
     Authentication,
     /// The record contains more than the protocol allows.
@@ -44,15 +44,15 @@ pub(super) enum RecordKeyError {
 }
 
 /// The key for the records of one direction, and the sequence number of the next record.
-pub(super) struct RecordKey {
-    aead: RecordAead,
+pub(super) struct TlsRecordKey {
+    aead: TlsRecordAead,
     iv: [u8; 12],
     sequence: u64,
-    layout: RecordLayout,
+    layout: TlsRecordLayout,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum RecordLayout {
+enum TlsRecordLayout {
     V13,
     V12Gcm,
     V12ChaCha,
@@ -60,26 +60,31 @@ enum RecordLayout {
 
 /// The content of a decrypted record: its type, and its range within the record.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct RecordContent {
+pub(super) struct TlsRecordContent {
     pub(super) kind: u8,
     pub(super) range: Range<usize>,
 }
 
-impl RecordKey {
+impl TlsRecordKey {
     /// Makes a key. Returns `None` for an unknown cipher.
     pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
         let (cipher, key, iv) = match secrets {
-            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (RecordCipher::Aes128Gcm, key, iv),
-            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (RecordCipher::Aes256Gcm, key, iv),
-            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (RecordCipher::ChaCha20Poly1305, key, iv),
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (TlsRecordCipher::Aes128Gcm, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (TlsRecordCipher::Aes256Gcm, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (TlsRecordCipher::ChaCha20Poly1305, key, iv),
             _ => return None,
         };
         let layout = match version {
-            TlsVersion::V1_3 => RecordLayout::V13,
-            TlsVersion::V1_2 if cipher == RecordCipher::ChaCha20Poly1305 => RecordLayout::V12ChaCha,
-            TlsVersion::V1_2 => RecordLayout::V12Gcm,
+            TlsVersion::V1_3 => TlsRecordLayout::V13,
+            TlsVersion::V1_2 if cipher == TlsRecordCipher::ChaCha20Poly1305 => TlsRecordLayout::V12ChaCha,
+            TlsVersion::V1_2 => TlsRecordLayout::V12Gcm,
         };
-        Some(Self { aead: RecordAead::new(cipher, key.as_ref())?, iv: iv.as_ref().try_into().ok()?, sequence, layout })
+        Some(Self {
+            aead: TlsRecordAead::new(cipher, key.as_ref())?,
+            iv: iv.as_ref().try_into().ok()?,
+            sequence,
+            layout,
+        })
     }
 
     /// Returns the number of records encrypted or decrypted so far.
@@ -88,58 +93,58 @@ impl RecordKey {
     }
 
     /// Decrypts one complete record in place.
-    pub(super) fn open(&mut self, record: &mut [u8]) -> Result<RecordContent, RecordKeyError> {
-        let (header, body) = record.split_at_mut_checked(HEADER).ok_or(RecordKeyError::Authentication)?;
-        let next = self.sequence.checked_add(1).ok_or(RecordKeyError::Exhausted)?;
-        let explicit = if self.layout == RecordLayout::V12Gcm { EXPLICIT } else { 0 };
-        let (nonce_sent, sealed) = body.split_at_mut_checked(explicit).ok_or(RecordKeyError::Authentication)?;
-        let len = sealed.len().checked_sub(TAG).ok_or(RecordKeyError::Authentication)?;
+    pub(super) fn open(&mut self, record: &mut [u8]) -> Result<TlsRecordContent, TlsRecordKeyError> {
+        let (header, body) = record.split_at_mut_checked(HEADER).ok_or(TlsRecordKeyError::Authentication)?;
+        let next = self.sequence.checked_add(1).ok_or(TlsRecordKeyError::Exhausted)?;
+        let explicit = if self.layout == TlsRecordLayout::V12Gcm { EXPLICIT } else { 0 };
+        let (nonce_sent, sealed) = body.split_at_mut_checked(explicit).ok_or(TlsRecordKeyError::Authentication)?;
+        let len = sealed.len().checked_sub(TAG).ok_or(TlsRecordKeyError::Authentication)?;
         let nonce = match self.layout {
-            RecordLayout::V12Gcm => {
+            TlsRecordLayout::V12Gcm => {
                 let mut nonce = self.iv;
                 nonce[4..].copy_from_slice(nonce_sent);
                 nonce
             }
-            RecordLayout::V13 | RecordLayout::V12ChaCha => self.xored(),
+            TlsRecordLayout::V13 | TlsRecordLayout::V12ChaCha => self.xored(),
         };
         let opened = match self.layout {
-            RecordLayout::V13 => self.aead.open(nonce, header, sealed),
-            RecordLayout::V12Gcm | RecordLayout::V12ChaCha => {
+            TlsRecordLayout::V13 => self.aead.open(nonce, header, sealed),
+            TlsRecordLayout::V12Gcm | TlsRecordLayout::V12ChaCha => {
                 let aad = self.aad_v12([header[0], header[1], header[2]], len);
                 self.aead.open(nonce, &aad, sealed)
             }
         };
-        let plain = opened.ok_or(RecordKeyError::Authentication)?;
+        let plain = opened.ok_or(TlsRecordKeyError::Authentication)?;
         self.sequence = next;
         let (kind, len) = match self.layout {
-            RecordLayout::V13 => {
+            TlsRecordLayout::V13 => {
                 // The content type is the last byte that is not padding (RFC 8446 §5.4).
-                let end = plain.iter().rposition(|&byte| byte != 0).ok_or(RecordKeyError::NoType)?;
+                let end = plain.iter().rposition(|&byte| byte != 0).ok_or(TlsRecordKeyError::NoType)?;
                 (plain[end], end)
             }
-            RecordLayout::V12Gcm | RecordLayout::V12ChaCha => (header[0], plain.len()),
+            TlsRecordLayout::V12Gcm | TlsRecordLayout::V12ChaCha => (header[0], plain.len()),
         };
         if len > MAX_PLAIN {
-            return Err(RecordKeyError::Overflow);
+            return Err(TlsRecordKeyError::Overflow);
         }
         let start = HEADER + explicit;
-        Ok(RecordContent { kind, range: start..start + len })
+        Ok(TlsRecordContent { kind, range: start..start + len })
     }
 
     /// Encrypts content (at most [`MAX_PLAIN`] bytes) as one record, and appends the record to
     /// `out`.
-    pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), RecordKeyError> {
-        let next = self.sequence.checked_add(1).ok_or(RecordKeyError::Exhausted)?;
+    pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), TlsRecordKeyError> {
+        let next = self.sequence.checked_add(1).ok_or(TlsRecordKeyError::Exhausted)?;
         let nonce = self.xored();
         let (outer, explicit, inner_kind): (u8, &[u8], &[u8]) = match self.layout {
-            RecordLayout::V13 => (content::APPLICATION_DATA, &[], &[kind]),
+            TlsRecordLayout::V13 => (content::APPLICATION_DATA, &[], &[kind]),
             // The explicit part of the nonce must only be unique; this one is a counter (RFC 5288
             // §3).
-            RecordLayout::V12Gcm => (kind, &nonce[4..], &[]),
-            RecordLayout::V12ChaCha => (kind, &[], &[]),
+            TlsRecordLayout::V12Gcm => (kind, &nonce[4..], &[]),
+            TlsRecordLayout::V12ChaCha => (kind, &[], &[]),
         };
         let length = explicit.len() + content.len() + inner_kind.len() + TAG;
-        let Ok(length) = u16::try_from(length) else { return Err(RecordKeyError::Overflow) };
+        let Ok(length) = u16::try_from(length) else { return Err(TlsRecordKeyError::Overflow) };
         let start = out.len();
         out.reserve(HEADER + usize::from(length));
         out.push(outer);
@@ -151,8 +156,8 @@ impl RecordKey {
         out.extend_from_slice(inner_kind);
         let (before, in_out) = out.split_at_mut(plain);
         let sealed = match self.layout {
-            RecordLayout::V13 => self.aead.seal(nonce, &before[start..], in_out),
-            RecordLayout::V12Gcm | RecordLayout::V12ChaCha => {
+            TlsRecordLayout::V13 => self.aead.seal(nonce, &before[start..], in_out),
+            TlsRecordLayout::V12Gcm | TlsRecordLayout::V12ChaCha => {
                 let aad = self.aad_v12([kind, VERSION[0], VERSION[1]], content.len());
                 self.aead.seal(nonce, &aad, in_out)
             }
@@ -166,7 +171,7 @@ impl RecordKey {
             None => {
                 // The appended bytes may still be plaintext.
                 out.truncate(start);
-                Err(RecordKeyError::Exhausted)
+                Err(TlsRecordKeyError::Exhausted)
             }
         }
     }

@@ -8,7 +8,7 @@ use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConne
 use super::alert::TlsAlert;
 use super::{
     MAX_RECORD, TlsVersion,
-    record_key::{HEADER, MAX_PLAIN, RecordContent, RecordKey, RecordKeyError, content},
+    record_key::{HEADER, MAX_PLAIN, TlsRecordContent, TlsRecordKey, TlsRecordKeyError, content},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -22,7 +22,7 @@ const MAX_MESSAGE: usize = 1 << 16;
 /// The result of [`TlsConnection::open`](super::TlsConnection::open) for the first record of the
 /// buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenedRecord {
+pub struct OpenedTlsRecord {
     /// The number of bytes at the start of the buffer that are not needed any more once the payload
     /// has been used.
     pub consumed: usize,
@@ -48,8 +48,8 @@ pub enum TlsStreamState {
 pub(super) struct RecordLayer {
     version: TlsVersion,
     kernel: KernelConnection<ClientConnectionData>,
-    receive: RecordKey,
-    transmit: RecordKey,
+    receive: TlsRecordKey,
+    transmit: TlsRecordKey,
     /// The number of records that one key may encrypt.
     seal_limit: u64,
     /// The part of an incomplete handshake message that has arrived. The rest is in the next
@@ -66,7 +66,7 @@ pub(super) struct RecordLayer {
 }
 
 /// The effect of a record that contains no data.
-enum ControlEffect {
+enum ControlRecordEffect {
     Nothing,
     PeerClosed,
 }
@@ -75,8 +75,8 @@ impl RecordLayer {
     pub(super) fn new(
         version: TlsVersion,
         kernel: KernelConnection<ClientConnectionData>,
-        receive: RecordKey,
-        transmit: RecordKey,
+        receive: TlsRecordKey,
+        transmit: TlsRecordKey,
         seal_limit: u64,
     ) -> Self {
         Self {
@@ -94,12 +94,12 @@ impl RecordLayer {
         }
     }
 
-    pub(super) fn open(&mut self, buf: &mut [u8]) -> Result<OpenedRecord> {
+    pub(super) fn open(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
         if self.peer_closed {
-            return Ok(OpenedRecord { consumed: buf.len(), payload: None, state: TlsStreamState::PeerClosed });
+            return Ok(OpenedTlsRecord { consumed: buf.len(), payload: None, state: TlsStreamState::PeerClosed });
         }
         let Some(len) = record_len(buf) else {
-            return Ok(OpenedRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
+            return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
         };
         let longest = match self.version {
             TlsVersion::V1_3 => HEADER + MAX_PLAIN + 256,
@@ -109,7 +109,7 @@ impl RecordLayer {
             return Err(self.refuse(AlertDescription::RecordOverflow, "a record longer than allowed"));
         }
         let Some(record) = buf.get_mut(..len) else {
-            return Ok(OpenedRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
+            return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
         };
         let kind = record[0];
         let known = match self.version {
@@ -119,15 +119,15 @@ impl RecordLayer {
         if !known {
             return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here"));
         }
-        let RecordContent { kind, range } = match self.receive.open(record) {
+        let TlsRecordContent { kind, range } = match self.receive.open(record) {
             Ok(content) => content,
-            Err(RecordKeyError::Authentication) => {
+            Err(TlsRecordKeyError::Authentication) => {
                 return Err(self.refuse(AlertDescription::BadRecordMac, "a record is not authentic"));
             }
-            Err(RecordKeyError::Overflow) => {
+            Err(TlsRecordKeyError::Overflow) => {
                 return Err(self.refuse(AlertDescription::RecordOverflow, "a record holds more than allowed"));
             }
-            Err(RecordKeyError::NoType | RecordKeyError::Exhausted) => {
+            Err(TlsRecordKeyError::NoType | TlsRecordKeyError::Exhausted) => {
                 return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record without a content type"));
             }
         };
@@ -136,20 +136,20 @@ impl RecordLayer {
                 return Err(self.interleaved());
             }
             self.idle_records = 0;
-            return Ok(OpenedRecord { consumed: len, payload: Some(range), state: TlsStreamState::Open });
+            return Ok(OpenedTlsRecord { consumed: len, payload: Some(range), state: TlsStreamState::Open });
         }
         self.idle_records += 1;
         if self.idle_records > MAX_IDLE_RECORDS {
             return Err(self.refuse(AlertDescription::UnexpectedMessage, "too many records without data"));
         }
         let state = match self.control(kind, &record[range])? {
-            ControlEffect::Nothing => TlsStreamState::Open,
-            ControlEffect::PeerClosed => {
+            ControlRecordEffect::Nothing => TlsStreamState::Open,
+            ControlRecordEffect::PeerClosed => {
                 self.peer_closed = true;
                 TlsStreamState::PeerClosed
             }
         };
-        Ok(OpenedRecord { consumed: len, payload: None, state })
+        Ok(OpenedTlsRecord { consumed: len, payload: None, state })
     }
 
     pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
@@ -182,7 +182,7 @@ impl RecordLayer {
     }
 
     /// Handles a record that is an alert, empty data, or a handshake message.
-    fn control(&mut self, kind: u8, plain: &[u8]) -> Result<ControlEffect> {
+    fn control(&mut self, kind: u8, plain: &[u8]) -> Result<ControlRecordEffect> {
         if kind == content::HANDSHAKE {
             return self.handshake(plain);
         }
@@ -190,21 +190,21 @@ impl RecordLayer {
             return Err(self.interleaved());
         }
         match (kind, plain) {
-            (content::APPLICATION_DATA, []) => Ok(ControlEffect::Nothing),
+            (content::APPLICATION_DATA, []) => Ok(ControlRecordEffect::Nothing),
             (content::ALERT, &[level, description]) => self.peer_alert(level, description),
             (content::ALERT, _) => Err(self.refuse(AlertDescription::DecodeError, "a malformed alert")),
             _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here")),
         }
     }
 
-    fn peer_alert(&mut self, level: u8, description: u8) -> Result<ControlEffect> {
+    fn peer_alert(&mut self, level: u8, description: u8) -> Result<ControlRecordEffect> {
         const WARNING: u8 = 1;
         match AlertDescription::from(description) {
-            AlertDescription::CloseNotify => Ok(ControlEffect::PeerClosed),
+            AlertDescription::CloseNotify => Ok(ControlRecordEffect::PeerClosed),
             // In TLS 1.3, only these two alerts do not end the connection, whatever their level
             // (RFC 8446 §6).
-            AlertDescription::UserCanceled => Ok(ControlEffect::Nothing),
-            _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(ControlEffect::Nothing),
+            AlertDescription::UserCanceled => Ok(ControlRecordEffect::Nothing),
+            _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(ControlRecordEffect::Nothing),
             description => {
                 self.we_closed = true;
                 let alert = TlsAlert(description);
@@ -217,7 +217,7 @@ impl RecordLayer {
 
     /// Handles handshake messages that arrive after the handshake. A message may span several
     /// records, and a record may contain several messages.
-    fn handshake(&mut self, plain: &[u8]) -> Result<ControlEffect> {
+    fn handshake(&mut self, plain: &[u8]) -> Result<ControlRecordEffect> {
         if plain.is_empty() {
             return Err(self.refuse(AlertDescription::UnexpectedMessage, "an empty handshake record"));
         }
@@ -234,7 +234,7 @@ impl RecordLayer {
             rest = after;
         }
         self.message = rest.to_vec();
-        Ok(ControlEffect::Nothing)
+        Ok(ControlRecordEffect::Nothing)
     }
 
     fn message(&mut self, kind: u8, body: &[u8], last_of_record: bool) -> Result<()> {
@@ -252,7 +252,7 @@ impl RecordLayer {
             // The next record must use the new key (RFC 8446 §5.1).
             (TlsVersion::V1_3, KEY_UPDATE, &[wants @ 0..=1]) if last_of_record => {
                 let secrets = self.kernel.update_rx_secret().map_err(no_key)?;
-                self.receive = RecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
+                self.receive = TlsRecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
                 if wants == 1 && !self.update_waits {
                     self.renew_transmit_key()?;
                     self.update_waits = true;
@@ -275,7 +275,7 @@ impl RecordLayer {
         }
         self.transmit.seal(content::HANDSHAKE, &UPDATE_NOT_REQUESTED, &mut self.output).map_err(|_| worn_out())?;
         let secrets = self.kernel.update_tx_secret().map_err(no_key)?;
-        self.transmit = RecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
+        self.transmit = TlsRecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
         Ok(())
     }
 

@@ -146,9 +146,9 @@ mod tests {
 
     /// A check that returns a given result for all certificates.
     #[derive(Debug)]
-    struct FixedCheck(Option<CertificateError>);
+    struct FixedResultCheck(Option<CertificateError>);
 
-    impl CertificateCheck for FixedCheck {
+    impl CertificateCheck for FixedResultCheck {
         fn check(&self, _: &PresentedChain<'_>) -> Result<(), Error> {
             self.0.clone().map_or(Ok(()), |error| Err(error.into()))
         }
@@ -166,9 +166,9 @@ mod tests {
         let counted = Arc::clone(&reads);
         let make = move || {
             counted.fetch_add(1, Ordering::Relaxed);
-            by_rest.clone().map(|says| Arc::new(FixedCheck(says)) as Arc<dyn CertificateCheck>)
+            by_rest.clone().map(|says| Arc::new(FixedResultCheck(says)) as Arc<dyn CertificateCheck>)
         };
-        let lazily = LazyRootsCheck::new(Arc::new(FixedCheck(by_bundle)), Box::new(make));
+        let lazily = LazyRootsCheck::new(Arc::new(FixedResultCheck(by_bundle)), Box::new(make));
         let verify = || {
             let end_entity = CertificateDer::from(vec![0]);
             let server_name = ServerName::try_from("h").unwrap();

@@ -19,7 +19,7 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::verify::ChainCheck;
 
 /// The suite's expected result for a chain, and haul's actual result.
-struct LimboVerdict {
+struct X509LimboVerdict {
     id: String,
     is_good: bool,
     answer: Result<(), String>,
@@ -86,7 +86,7 @@ fn x509_limbo_chains_are_rejected_as_required() {
     let documented = read("LIMBO_ACCEPTED");
     let documented: BTreeSet<_> = documented.lines().filter(|line| !line.starts_with('#')).collect();
     let cases = suite["testcases"].as_array().expect("cases");
-    let judged = cases.iter().filter(|case| is_ours(case)).map(|case| LimboVerdict {
+    let judged = cases.iter().filter(|case| is_ours(case)).map(|case| X509LimboVerdict {
         id: case["id"].as_str().unwrap_or_default().to_owned(),
         is_good: case["expected_result"] == "SUCCESS",
         answer: answer(case),

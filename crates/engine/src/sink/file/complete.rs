@@ -6,7 +6,7 @@ use std::io::{self, Seek};
 
 use rustix::io::Errno;
 
-use super::naming::{self, Clobber};
+use super::naming::{self, ClobberMode};
 use super::open_file::OpenFile;
 use super::partial::PartialFile;
 use super::{AppendPosition, FileSink};
@@ -106,7 +106,7 @@ impl FileSink {
             match &self.state {
                 #[cfg(target_os = "linux")]
                 OpenFile::Unnamed(file) => {
-                    let _ = naming::unnamed::give_name(file, &beside, Clobber::Replace, false);
+                    let _ = naming::unnamed::give_name(file, &beside, ClobberMode::Replace, false);
                 }
                 OpenFile::Beside(_, path) => {
                     let _ = fs::rename(path, beside);

@@ -35,30 +35,30 @@ use haul_policy::filename;
 use haul_policy::target::Target;
 
 use super::checksum::{ChecksumHasher, ExpectedChecksum};
-use super::naming::{self, Clobber};
+use super::naming::{self, ClobberMode};
 use super::partial::{self, PartialFile};
-use super::{BodyInfo, PartialContent, Sink};
-use crate::buffer::Lease;
+use super::{BodyInfo, ExistingPartialContent, Sink};
+use crate::buffer_pool::BufferLease;
 use crate::{Error, ErrorKind, Result};
 pub use open_file::OpenDeviceCache;
 use open_file::OpenFile;
 pub use options::{AppendPosition, FileOptions, directory_mode};
 use replace::FileOwnership;
-use reservation::{SpaceReservation, fits};
+use reservation::{DiskSpaceReservation, fits};
 
 /// A sink that writes one body to a path.
 #[derive(Debug)]
 pub struct FileSink {
     path: PathBuf,
     options: FileOptions,
-    clobber: Clobber,
+    clobber: ClobberMode,
     devices: Option<Arc<OpenDeviceCache>>,
     /// The partial file that an earlier run has left, until a response shows whether it can be
     /// used.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
     state: OpenFile,
-    space: SpaceReservation,
+    space: DiskSpaceReservation,
     /// The path to which the complete file is renamed. `None` before [`FileSink::look`], and if no
     /// file can be renamed to that path.
     target: Option<PathBuf>,
@@ -97,7 +97,7 @@ impl FileSink {
             left: None,
             hasher: None,
             state: OpenFile::Closed,
-            space: SpaceReservation::default(),
+            space: DiskSpaceReservation::default(),
             target: None,
             replaced: None,
             is_guarded: false,
@@ -198,8 +198,8 @@ impl Sink for FileSink {
                 self.path = named;
                 self.is_begun = false;
             }
-            if self.clobber == Clobber::Own {
-                self.clobber = Clobber::Refuse;
+            if self.clobber == ClobberMode::Own {
+                self.clobber = ClobberMode::Refuse;
             }
         }
         if let Some(check) = self.options.name_check.as_ref().filter(|_| self.options.named_by_response)
@@ -211,7 +211,7 @@ impl Sink for FileSink {
         // A file begun by an earlier attempt belongs to this run.
         let is_taken =
             || if self.is_guarded { self.path.is_symlink() || self.path.exists() } else { self.path.is_file() };
-        if !self.is_begun && matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && is_taken() {
+        if !self.is_begun && matches!(self.clobber, ClobberMode::Refuse | ClobberMode::Skip) && is_taken() {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
@@ -220,7 +220,7 @@ impl Sink for FileSink {
             matches!(self.state, OpenFile::Due | OpenFile::InPlace(_) | OpenFile::Null(_)) && !self.appends_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(ExpectedChecksum::hasher);
-        self.space = SpaceReservation::default();
+        self.space = DiskSpaceReservation::default();
         let gathers = match &self.state {
             #[cfg(target_os = "linux")]
             OpenFile::Unnamed(_) => true,
@@ -229,12 +229,12 @@ impl Sink for FileSink {
         };
         if let (Some(file), Some(length)) = (self.state.file().filter(|_| gathers), begin.length) {
             fits(file, length).map_err(|error| self.error(error))?;
-            self.space = SpaceReservation::new(0, length);
+            self.space = DiskSpaceReservation::new(0, length);
         }
         Ok(())
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(lease.bytes());
         }
@@ -293,7 +293,7 @@ impl Sink for FileSink {
         self.error(error)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
+    fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         if self.options.named_by_response {
             return None;
         }
@@ -305,7 +305,7 @@ impl Sink for FileSink {
                 AppendPosition::At(offset) => offset,
                 AppendPosition::AtEnd => fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
             };
-            return (at > 0).then_some(PartialContent { gap: at..u64::MAX, known: None });
+            return (at > 0).then_some(ExistingPartialContent { gap: at..u64::MAX, known: None });
         }
         // A device never has partial content, and looking for it would take three system calls for
         // each of thousands of bodies.

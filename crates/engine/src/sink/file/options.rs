@@ -1,7 +1,7 @@
 //! Options for writing a file.
 
 use super::super::checksum::ExpectedChecksum;
-use super::super::naming::{Clobber, NameCheck};
+use super::super::naming::{ClobberMode, FilePathCheck};
 
 /// The options of a [`FileSink`](super::FileSink).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,10 +13,10 @@ pub struct FileOptions {
     pub named_by_response: bool,
     /// With `named_by_response`: a check that accepts or refuses the file's path. It is also called
     /// if the response suggested no name. Default: any path is accepted.
-    pub name_check: Option<NameCheck>,
+    pub name_check: Option<FilePathCheck>,
     /// The treatment of an existing file with the target's name. Default: the body replaces the
     /// file, unless the response suggested its name.
-    pub clobber: Clobber,
+    pub clobber: ClobberMode,
     /// True to sync content and name to the disk before the file counts as complete. Default:
     /// false.
     pub sync: bool,

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::FileSink;
-use super::naming::{Clobber, prevents_replacement};
+use super::naming::{ClobberMode, prevents_replacement};
 use super::open_file::OpenFile;
-use super::reservation::{SpaceReservation, allocate, fits, is_full};
+use super::reservation::{DiskSpaceReservation, allocate, fits, is_full};
 
 /// The owner, group and permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy)]
@@ -49,9 +49,9 @@ impl FileOwnership {
 }
 
 impl FileSink {
-    /// Returns true if an existing file at the path may be replaced, according to [`Clobber`].
+    /// Returns true if an existing file at the path may be replaced, according to [`ClobberMode`].
     fn replaces(&self) -> bool {
-        matches!(self.clobber, Clobber::Own | Clobber::Replace)
+        matches!(self.clobber, ClobberMode::Own | ClobberMode::Replace)
     }
 
     /// Determines what exists at the path, and the path to which a complete file can be renamed. If
@@ -68,7 +68,7 @@ impl FileSink {
             return match (found.is_file(), self.clobber) {
                 (true, _) => Ok(Some(self.replaces_file(found))),
                 // The name exists, so the new file gets a numbered one.
-                (false, Clobber::Number) => Ok(None),
+                (false, ClobberMode::Number) => Ok(None),
                 (false, _) => Err(special()),
             };
         }
@@ -153,7 +153,7 @@ impl FileSink {
                 let OpenFile::Elsewhere(file) = &mut self.state else { return Ok(()) };
                 io::copy(file, &mut target)?;
                 target.write_all(bytes)?;
-                (self.was_long, self.space) = (Some(0), SpaceReservation::default());
+                (self.was_long, self.space) = (Some(0), DiskSpaceReservation::default());
                 self.state = OpenFile::InPlace(Arc::new(target));
                 Ok(())
             }

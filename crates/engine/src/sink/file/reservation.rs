@@ -27,7 +27,7 @@ const MARGIN: u64 = 1 << 20;
 
 /// The disk space that is reserved ahead of a writer.
 #[derive(Debug, Default)]
-pub(in crate::sink) struct SpaceReservation {
+pub(in crate::sink) struct DiskSpaceReservation {
     /// The offset of the next byte to be written.
     at: u64,
     reserved: u64,
@@ -36,9 +36,9 @@ pub(in crate::sink) struct SpaceReservation {
     step: u64,
 }
 
-impl SpaceReservation {
+impl DiskSpaceReservation {
     /// Makes a reservation for the bytes from `at` to `end`. No space is reserved before
-    /// [`SpaceReservation::ahead`].
+    /// [`DiskSpaceReservation::ahead`].
     pub(in crate::sink) fn new(at: u64, end: u64) -> Self {
         let end = if end.saturating_sub(at) < WORTH_RESERVING { at } else { end };
         Self { at, reserved: at, end, step: FIRST_STEP }

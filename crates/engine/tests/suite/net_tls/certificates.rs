@@ -11,7 +11,7 @@ use rcgen::{
 
 use super::tls_pair::{self, CertificateAuthority, ServerIdentity, ServerSetup, TlsPair, options};
 
-type ParamsChange = fn(&mut CertificateParams);
+type CertificateParamsChange = fn(&mut CertificateParams);
 
 /// Returns the reason why a server with this certificate is refused.
 fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
@@ -22,7 +22,7 @@ fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
 
 #[test]
 fn unfit_certificate_authorities_are_refused() {
-    let changes: [(&str, ParamsChange); 8] = [
+    let changes: [(&str, CertificateParamsChange); 8] = [
         ("expired", |ca| ca.not_after = date_time_ymd(2002, 1, 1)),
         ("not valid yet", |ca| (ca.not_before, ca.not_after) = (date_time_ymd(3000, 1, 1), date_time_ymd(3001, 1, 1))),
         ("no CA's", |ca| ca.is_ca = IsCa::ExplicitNoCa),
@@ -48,7 +48,7 @@ fn unfit_certificate_authorities_are_refused() {
 
 #[test]
 fn fit_certificate_authorities_are_accepted() {
-    let changes: [ParamsChange; 5] = [
+    let changes: [CertificateParamsChange; 5] = [
         |ca| ca.key_usages = vec![KeyUsagePurpose::KeyCertSign],
         |ca| ca.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
         |ca| ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0)),
@@ -109,7 +109,7 @@ fn renewed_authority_counts_beside_expired_one() {
 
 #[test]
 fn listed_certificate_must_be_meant_for_servers() {
-    let changes: [(bool, ParamsChange); 6] = [
+    let changes: [(bool, CertificateParamsChange); 6] = [
         (true, |own| own.key_usages = vec![KeyUsagePurpose::DigitalSignature]),
         (true, |own| own.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]),
         (true, |own| own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::KeyEncipherment]),

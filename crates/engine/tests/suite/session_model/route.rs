@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use haul::net::dns::{DnsOptions, Resolver};
+use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::tls::TlsVersion;
 use haul::{ClientBuilder, RequestOptions};
@@ -17,8 +17,8 @@ use haul_policy::proxy::Proxy;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use socket2::SockRef;
 use tempfile::NamedTempFile;
-use testkit::identity::Identity;
 use testkit::rng::Rng;
+use testkit::test_certificates::TestCertificates;
 
 use crate::support::seeds::one_of;
 
@@ -130,7 +130,7 @@ impl SessionRoute {
 
     /// Adds the settings of this route to a client.
     pub(crate) fn client(&self, builder: ClientBuilder, port: u16, rng: &mut Rng) -> ClientBuilder {
-        let resolver = Resolver::with_lookup(DnsOptions::default(), |name| {
+        let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |name| {
             Ok(if name.ends_with(".test") { vec![Ipv4Addr::LOCALHOST.into()] } else { Vec::new() })
         });
         let password = if self.is_stranger { "wrong" } else { "password" };
@@ -165,10 +165,10 @@ impl SessionRoute {
 }
 
 /// Returns the server's identity, its CA file and its TLS configuration.
-fn identity() -> &'static (Identity, NamedTempFile, Arc<ServerConfig>) {
-    static IDENTITY: OnceLock<(Identity, NamedTempFile, Arc<ServerConfig>)> = OnceLock::new();
+fn identity() -> &'static (TestCertificates, NamedTempFile, Arc<ServerConfig>) {
+    static IDENTITY: OnceLock<(TestCertificates, NamedTempFile, Arc<ServerConfig>)> = OnceLock::new();
     IDENTITY.get_or_init(|| {
-        let identity = Identity::for_names(&["127.0.0.1", "h0.test", "h1.test", "h2.test"]);
+        let identity = TestCertificates::for_names(&["127.0.0.1", "h0.test", "h1.test", "h2.test"]);
         let file = NamedTempFile::new().unwrap();
         std::fs::write(file.path(), identity.ca_pem()).unwrap();
         let config = identity.server_config(&[b"http/1.1"]);

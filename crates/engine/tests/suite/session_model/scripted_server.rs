@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use testkit::pattern::Pattern;
+use testkit::byte_pattern::BytePattern;
 
 use super::route::{
     BufferedLayer, IncomingConnection, LayeredStream, ProxyDecision, RouteKind, ScriptedProxy, SessionRoute,
@@ -71,12 +71,12 @@ pub(crate) struct ReplyScript {
 
 /// Returns the response body for a number.
 pub(crate) fn content(number: u64, size: usize) -> Vec<u8> {
-    Pattern::new(number + 1).slice(0, size)
+    BytePattern::new(number + 1).slice(0, size)
 }
 
 /// Returns the request body for a number.
 pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
-    Pattern::new(!number).slice(0, size)
+    BytePattern::new(!number).slice(0, size)
 }
 
 #[derive(Default)]

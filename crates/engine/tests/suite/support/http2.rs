@@ -2,8 +2,8 @@
 use std::io;
 
 use haul::RequestOptions;
+use testkit::byte_pattern::BytePattern;
 use testkit::frames::{FrameConnection, FrameRequest, data, headers};
-use testkit::pattern::Pattern;
 
 use crate::common::with_prior_knowledge;
 
@@ -15,7 +15,7 @@ pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
 pub(crate) const HTTP_1_1_REQUIRED: u32 = 13;
 
 pub(crate) fn body(len: usize) -> Vec<u8> {
-    Pattern::new(3).slice(0, len)
+    BytePattern::new(3).slice(0, len)
 }
 
 pub(crate) fn defaults() -> RequestOptions {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use haul::net::dns::{DnsOptions, Resolver};
+use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -318,7 +318,7 @@ pub(crate) fn assert_fails(got: &FetchOutcome, kind: ErrorKind, exit: u8, says: 
 
 /// Creates a client that resolves names under `.test` to this machine.
 pub(crate) fn client() -> Client {
-    Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |name| {
+    Client::with_resolver(Resolver::with_lookup(DnsCacheOptions::default(), |name| {
         if name.ends_with(".test") { Ok(vec!["127.0.0.1".parse().unwrap()]) } else { Ok(Vec::new()) }
     }))
 }

@@ -1,13 +1,13 @@
 //! Ranges: a rate-limited origin, a sink that cannot restart, and common checks.
 use std::sync::Arc;
 
-use haul::buffer::Lease;
-use haul::request::SplitOptions;
+use haul::buffer_pool::BufferLease;
+use haul::request::SplitDownloadOptions;
 use haul::sink::Sink;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
-use testkit::faulty::{FaultPlan, FaultyOrigin, FaultyRecord};
-use testkit::pattern::Pattern;
+use testkit::byte_pattern::BytePattern;
+use testkit::faulty::{FaultPlan, FaultyOrigin, FaultyRequestLog};
 
 use crate::common::{BufferSink, retrying, trusting_ca, with_time_limit};
 
@@ -28,12 +28,12 @@ pub(crate) fn rate_limited_plan() -> FaultPlan {
 
 /// Returns the content of a plan, before its change (0) or after it (1).
 pub(crate) fn content(plan: &FaultPlan, version: u64) -> Vec<u8> {
-    Pattern::new(plan.seed + version).slice(0, plan.size as usize)
+    BytePattern::new(plan.seed + version).slice(0, plan.size as usize)
 }
 
 /// Returns options with up to six connections and a few retries without delay.
 pub(crate) fn splitting() -> RequestOptions {
-    RequestOptions { split: SplitOptions { connections: 6, ..SplitOptions::default() }, ..retrying(3) }
+    RequestOptions { split: SplitDownloadOptions { connections: 6, ..SplitDownloadOptions::default() }, ..retrying(3) }
 }
 
 /// Returns the options of [`splitting`] for the origin's TLS port, and the CA file, which must
@@ -54,7 +54,7 @@ impl NonRestartableSink {
 }
 
 impl Sink for NonRestartableSink {
-    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
         Sink::bytes(&mut self.0, lease)
     }
 
@@ -86,7 +86,7 @@ pub(crate) fn assert_success(outcome: &TransferOutcome) {
 }
 
 /// Returns the requested ranges, in order of arrival.
-pub(crate) fn ranges(seen: &FaultyRecord) -> Vec<String> {
+pub(crate) fn ranges(seen: &FaultyRequestLog) -> Vec<String> {
     seen.requests.iter().filter_map(|request| request.range.clone()).collect()
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 
-use haul::buffer::Lease;
+use haul::buffer_pool::BufferLease;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::{BodyInfo, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
-use testkit::pattern::Pattern;
-use testkit::raw::{RawPeer, Script, Step};
+use testkit::byte_pattern::BytePattern;
+use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
 
 use crate::common::with_time_limit;
 
@@ -22,21 +22,21 @@ pub(crate) const MIB: usize = 1 << 20;
 pub(crate) const CAN_SPLICE: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
 
 pub(crate) fn body(len: usize) -> Vec<u8> {
-    Pattern::new(7).slice(0, len)
+    BytePattern::new(7).slice(0, len)
 }
 
-pub(crate) fn head(len: impl Display) -> Step {
-    Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
+pub(crate) fn head(len: impl Display) -> ScriptStep {
+    ScriptStep::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
 }
 
 /// Returns a script that sends the head, and the body once the sink has received the head
-/// ([`WatchedSink::begin`]).
-pub(crate) fn head_then_body(len: usize) -> Script {
-    vec![Step::ReadHead, head(len), Step::Await(1), Step::Send(body(len))]
+/// ([`CountingSink::begin`]).
+pub(crate) fn head_then_body(len: usize) -> PeerScript {
+    vec![ScriptStep::ReadHead, head(len), ScriptStep::Await(1), ScriptStep::Send(body(len))]
 }
 
 /// A sink that counts the bytes of an inner sink.
-pub(crate) struct WatchedSink<S> {
+pub(crate) struct CountingSink<S> {
     sink: S,
     counts: SpliceCounts,
     peer: Arc<RawPeer>,
@@ -63,7 +63,7 @@ impl SpliceCounts {
     }
 }
 
-impl<S: Sink> WatchedSink<S> {
+impl<S: Sink> CountingSink<S> {
     /// Wraps a sink. Releases the next step of `peer` when the head arrives, and when the body
     /// reaches each of these sizes.
     pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, SpliceCounts) {
@@ -81,14 +81,14 @@ impl<S: Sink> WatchedSink<S> {
     }
 }
 
-impl<S: Sink> Sink for WatchedSink<S> {
+impl<S: Sink> Sink for CountingSink<S> {
     fn begin(&mut self, begin: &BodyInfo<'_>) -> haul::Result<()> {
         self.sink.begin(begin)?;
         self.peer.release();
         Ok(())
     }
 
-    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
         let len = lease.bytes().len() as u64;
         self.sink.bytes(lease)?;
         self.counts.written.fetch_add(len, SeqCst);
@@ -167,7 +167,7 @@ pub(crate) fn fetch_with_marks(
     options: &RequestOptions,
     marks: &[usize],
 ) -> SpliceOutcome {
-    let (sink, counts) = WatchedSink::new(sink, peer, marks);
+    let (sink, counts) = CountingSink::new(sink, peer, marks);
     let (client, options, url) = (client.clone(), Arc::new(options.clone()), peer.url("/"));
     let outcome = with_time_limit("the transfer", move || {
         client.fetch(Target::parse(&url).expect("a URL"), options, Box::new(sink))

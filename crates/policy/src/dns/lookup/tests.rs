@@ -1,10 +1,10 @@
 use super::*;
 
 const NOW: MonotonicTime = MonotonicTime(0);
-const A: RecordType = RecordType::A;
-const AAAA: RecordType = RecordType::Aaaa;
+const A: DnsRecordType = DnsRecordType::A;
+const AAAA: DnsRecordType = DnsRecordType::Aaaa;
 
-fn lookup(name: &str, config: &str) -> (NameLookup, Vec<QueryTransmit>) {
+fn lookup(name: &str, config: &str) -> (NameLookup, Vec<OutgoingQuery>) {
     let mut lookup = NameLookup::new(name, &Arc::new(ResolvConf::parse(config)), 0).unwrap();
     let transmits = lookup.start(NOW);
     (lookup, transmits)
@@ -19,13 +19,13 @@ fn no_such_name() -> DnsResponse {
     DnsResponse::NoSuchName { ttl: Duration::from_secs(9) }
 }
 
-fn to(record_type: RecordType, server: usize, tcp: bool) -> QueryTransmit {
-    QueryTransmit { record_type, server, tcp }
+fn to(record_type: DnsRecordType, server: usize, tcp: bool) -> OutgoingQuery {
+    OutgoingQuery { record_type, server, tcp }
 }
 
 fn found(lookup: &NameLookup) -> Vec<String> {
     match lookup.state() {
-        LookupState::Found { addresses, .. } => addresses.iter().map(ToString::to_string).collect(),
+        DnsLookupState::Found { addresses, .. } => addresses.iter().map(ToString::to_string).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -35,7 +35,7 @@ fn both_families_are_asked_side_by_side() {
     let (mut lookup, transmits) = lookup("h", "nameserver 1.1.1.1\n");
     assert_eq!(transmits, [to(A, 0, false), to(AAAA, 0, false)]);
     assert!(lookup.on_response(NOW, to(A, 0, false), has(&["1.2.3.4"])).is_empty());
-    assert_eq!(lookup.state(), &LookupState::Waiting);
+    assert_eq!(lookup.state(), &DnsLookupState::Waiting);
     lookup.on_response(NOW, to(AAAA, 0, false), has(&["::2"]));
     assert_eq!(found(&lookup), ["::2", "1.2.3.4"]);
 }
@@ -84,7 +84,7 @@ fn silence_of_all_servers_is_temporary() {
     }
     let seconds = |n| NOW + Duration::from_secs(n);
     assert_eq!(sent_at, [seconds(1), seconds(1), seconds(3), seconds(3)]);
-    assert_eq!(lookup.state(), &LookupState::Unavailable("no answer in time".into()));
+    assert_eq!(lookup.state(), &DnsLookupState::Unavailable("no answer in time".into()));
 }
 
 #[test]
@@ -135,11 +135,11 @@ fn missing_name_and_missing_address_are_told_apart() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
     lookup.on_response(NOW, to(A, 0, false), no_such_name());
     lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());
-    assert_eq!(lookup.state(), &LookupState::NotFound { exists: false, ttl: Duration::from_secs(9) });
+    assert_eq!(lookup.state(), &DnsLookupState::NotFound { exists: false, ttl: Duration::from_secs(9) });
     let (mut lookup, _) = super::tests::lookup("h", "nameserver 1.1.1.1\n");
     lookup.on_response(NOW, to(A, 0, false), has(&[]));
     lookup.on_response(NOW, to(AAAA, 0, false), has(&[]));
-    assert_eq!(lookup.state(), &LookupState::NotFound { exists: true, ttl: Duration::from_secs(60) });
+    assert_eq!(lookup.state(), &DnsLookupState::NotFound { exists: true, ttl: Duration::from_secs(60) });
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn server_failure_is_no_proof_of_absence() {
     lookup.on_response(NOW, to(AAAA, 0, false), DnsResponse::ServerFailure("SERVFAIL".into()));
     lookup.on_response(NOW, to(A, 0, false), no_such_name());
     lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());
-    assert_eq!(lookup.state(), &LookupState::Unavailable("SERVFAIL".into()));
+    assert_eq!(lookup.state(), &DnsLookupState::Unavailable("SERVFAIL".into()));
 }
 
 #[test]
@@ -195,7 +195,7 @@ proptest::proptest! {
             now = at;
             sent += lookup.on_timeout(now).len();
         }
-        assert_ne!(lookup.state(), &LookupState::Waiting);
+        assert_ne!(lookup.state(), &DnsLookupState::Waiting);
         // Two names, two families, each server twice by failures and twice by silence, each again
         // by TCP or without EDNS.
         assert!(sent <= 2 * 2 * servers * 4 * 3, "{sent}");

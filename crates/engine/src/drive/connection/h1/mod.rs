@@ -27,7 +27,7 @@ use haul_proto::h1::{self, H1Machine};
 use super::read_pacing::{ReadPacing, set_low_water_mark};
 use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
-use crate::buffer::Buffer;
+use crate::buffer_pool::Buffer;
 use crate::clock;
 use crate::drive::rcvlowat;
 use crate::net::pool::ConnectionKey;
@@ -35,7 +35,7 @@ use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::transfer::{ExchangeFailure, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use pipelined_responses::PipelinedResponses;
-use request_content::RequestContent;
+use request_content::UnsentRequestContent;
 use zero_copy::ZeroCopyDecision;
 
 /// The minimum number of bytes to request in a read, even if the sink has less room, since a
@@ -59,7 +59,7 @@ pub struct H1Connection {
     has_extra_response: bool,
     /// The maximum number of outstanding requests (more than one only with pipelining).
     max_outstanding: usize,
-    content: RequestContent,
+    content: UnsentRequestContent,
     served: usize,
     closing: bool,
     was_reset: bool,
@@ -103,7 +103,7 @@ impl H1Connection {
             is_one_request_only: false,
             has_extra_response: false,
             max_outstanding: depth.max(1),
-            content: RequestContent::default(),
+            content: UnsentRequestContent::default(),
             served: 0,
             closing: false,
             was_reset: false,

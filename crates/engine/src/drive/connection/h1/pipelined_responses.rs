@@ -32,7 +32,7 @@ use haul_proto::h1::CloseReason;
 
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{H1Connection, LARGEST_RECORD};
-use crate::buffer::Buffer;
+use crate::buffer_pool::Buffer;
 use crate::net::stream::ReceiveOutcome;
 use crate::transfer::Transfer;
 

@@ -9,7 +9,7 @@ use haul_proto::h1::{BodyFraming, H1Event};
 use super::super::FinishedTransfers;
 use super::H1Connection;
 use super::close::{is_violation, protocol_error};
-use crate::buffer::{Buffer, Lease};
+use crate::buffer_pool::{Buffer, BufferLease};
 use crate::clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -24,7 +24,7 @@ impl H1Connection {
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
         let mut at = 0;
-        let mut gathered = RecordRanges::default();
+        let mut gathered = TlsRecordRanges::default();
         loop {
             let opened = self.stream.open(buffer, &mut at, filled);
             if let Ok((Some(range), _)) = &opened
@@ -42,7 +42,8 @@ impl H1Connection {
             if let Some(range) = range {
                 let last = at == filled;
                 if self.tail.is_empty() {
-                    let left = self.step(MachineInput::Buffer(buffer, last), range.start, range.end, now, finished)?;
+                    let left =
+                        self.step(H1MachineInput::Buffer(buffer, last), range.start, range.end, now, finished)?;
                     if left < range.end && !self.closing {
                         self.tail.extend_from_slice(&buffer[left..range.end]);
                     }
@@ -66,7 +67,7 @@ impl H1Connection {
     pub(super) fn step_over_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         let mut tail = std::mem::take(&mut self.tail);
         let end = tail.len();
-        let left = self.step(MachineInput::Memory(&mut tail), 0, end, now, finished)?;
+        let left = self.step(H1MachineInput::Memory(&mut tail), 0, end, now, finished)?;
         if !self.closing {
             tail.drain(..left);
             self.tail = tail;
@@ -74,19 +75,19 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Passes the ranges of the body that were gathered in [`RecordRanges`] to the transfer in
+    /// Passes the ranges of the body that were gathered in [`TlsRecordRanges`] to the transfer in
     /// progress.
     fn deliver(
         &mut self,
         buffer: &[u8],
-        gathered: &mut RecordRanges,
+        gathered: &mut TlsRecordRanges,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
         if gathered.count == 0 {
             return Ok(());
         }
-        let RecordRanges { ranges, count, bytes } = std::mem::take(gathered);
+        let TlsRecordRanges { ranges, count, bytes } = std::mem::take(gathered);
         if let Some(transfer) = self.queue.front_mut() {
             let mut pieces = [IoSlice::new(&[]); GATHERED];
             for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
@@ -112,7 +113,7 @@ impl H1Connection {
     /// first unused byte.
     fn step(
         &mut self,
-        mut input: MachineInput<'_>,
+        mut input: H1MachineInput<'_>,
         mut at: usize,
         end: usize,
         now: Instant,
@@ -184,13 +185,13 @@ const GATHERED: usize = 16;
 /// The ranges are not adjacent, since each record was decrypted in place, but one call can write
 /// all of them.
 #[derive(Default)]
-struct RecordRanges {
+struct TlsRecordRanges {
     ranges: [(usize, usize); GATHERED],
     count: usize,
     bytes: u64,
 }
 
-impl RecordRanges {
+impl TlsRecordRanges {
     /// Adds a range. Returns false if there is no room for it, or if the ranges would be longer
     /// than the `remaining` bytes of the body.
     fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
@@ -206,7 +207,7 @@ impl RecordRanges {
 }
 
 /// The received bytes that the HTTP/1 machine parses next, and where they are stored.
-enum MachineInput<'a> {
+enum H1MachineInput<'a> {
     /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more,
     /// so that a sink may keep the buffer.
     Buffer(&'a mut Buffer, bool),
@@ -214,7 +215,7 @@ enum MachineInput<'a> {
     Memory(&'a mut Vec<u8>),
 }
 
-impl MachineInput<'_> {
+impl H1MachineInput<'_> {
     fn bytes(&mut self) -> &mut [u8] {
         match self {
             Self::Buffer(buffer, _) => buffer,
@@ -222,16 +223,16 @@ impl MachineInput<'_> {
         }
     }
 
-    fn lease(&mut self, range: Range<usize>, last: bool) -> Lease<'_> {
+    fn lease(&mut self, range: Range<usize>, last: bool) -> BufferLease<'_> {
         match self {
             Self::Buffer(buffer, whole) => {
                 if *whole && last {
-                    Lease::new(buffer, range)
+                    BufferLease::new(buffer, range)
                 } else {
-                    Lease::borrowed(&buffer[range])
+                    BufferLease::borrowed(&buffer[range])
                 }
             }
-            Self::Memory(bytes) => Lease::borrowed(&bytes[range]),
+            Self::Memory(bytes) => BufferLease::borrowed(&bytes[range]),
         }
     }
 }

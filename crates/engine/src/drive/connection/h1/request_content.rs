@@ -14,7 +14,7 @@ use crate::body::upload::BodyUpload;
 
 /// The unsent content of the last request. No other request is sent before its end.
 #[derive(Default)]
-pub(super) struct RequestContent {
+pub(super) struct UnsentRequestContent {
     upload: Option<Box<dyn BodyUpload>>,
     /// The time until which the content waits for the server's `100 Continue` (`Expect`). At that
     /// time, the content is sent even without that response.
@@ -29,7 +29,7 @@ pub(super) struct RequestContent {
     failed: Option<(Instant, Error)>,
 }
 
-impl RequestContent {
+impl UnsentRequestContent {
     /// Starts to send this content. With `held_until`, the content waits for the server's `100
     /// Continue`, but at most until that time.
     pub(super) fn begin(&mut self, upload: Option<Box<dyn BodyUpload>>, may_block: bool, held_until: Option<Instant>) {

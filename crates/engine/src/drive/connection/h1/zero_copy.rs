@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use super::super::{ConnectionWaker, FinishedTransfers, PipeMode, ReceiveStatus};
+use super::super::{ConnectionWaker, FinishedTransfers, PipeWriteMode, ReceiveStatus};
 use super::H1Connection;
-use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyRoute, ZeroCopyStop};
+use crate::drive::zero_copy::{self, SideDescriptor, ZeroCopyMethod, ZeroCopyMover, ZeroCopyStop, ZeroCopyWaitResult};
 use crate::transfer::ReceiveCredit;
 
 /// The decision whether the kernel moves the rest of the body in progress to its sink.
@@ -15,7 +15,7 @@ pub(super) enum ZeroCopyDecision {
     /// The decision has not been made yet.
     Undecided,
     /// The kernel moves the bytes to the sink's descriptor, in this way.
-    Moved(ZeroCopyRoute),
+    Moved(ZeroCopyMethod),
     /// The connection receives the bytes, and the sink writes them.
     Copied,
 }
@@ -34,7 +34,7 @@ impl H1Connection {
     /// Returns true if the kernel can move the rest of the body in progress to the sink. Then call
     /// [`H1Connection::move_body`] instead of [`H1Connection::receive`]. Nothing else may write to
     /// the transfer's sink meanwhile.
-    pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
+    pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         if self.direct == ZeroCopyDecision::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();
             let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
@@ -44,7 +44,7 @@ impl H1Connection {
             let output = self.queue.front_mut().and_then(|transfer| transfer.direct());
             self.direct = output
                 .and_then(zero_copy::target_of)
-                .filter(|target| *target != ZeroCopyRoute::Pipe || pipes == PipeMode::Awaited)
+                .filter(|target| *target != ZeroCopyMethod::Pipe || pipes == PipeWriteMode::Awaited)
                 .map_or(ZeroCopyDecision::Copied, ZeroCopyDecision::Moved);
         }
         matches!(self.direct, ZeroCopyDecision::Moved(_))
@@ -55,15 +55,15 @@ impl H1Connection {
     ///
     /// # Errors
     /// The errors of `poll(2)`.
-    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<ZeroCopyWaitResult> {
         let sends = self.wants_room() && !self.stream.waits_for_proxy();
         let socket = self.stream.as_fd();
         let pipe = match self.queue.front_mut() {
-            Some(transfer) if self.direct == ZeroCopyDecision::Moved(ZeroCopyRoute::Pipe) => {
+            Some(transfer) if self.direct == ZeroCopyDecision::Moved(ZeroCopyMethod::Pipe) => {
                 if !transfer.direct().map_or(Ok(true), zero_copy::has_room)? {
                     transfer.set_paused(true, Instant::now());
                     if !transfer.direct().map_or(Ok(true), |pipe| zero_copy::wait_for_room(pipe, deadline))? {
-                        return Ok(WaitResult::Late);
+                        return Ok(ZeroCopyWaitResult::Late);
                     }
                     transfer.set_paused(false, Instant::now());
                 }

@@ -31,16 +31,16 @@ use super::read_pacing::ReadPacing;
 use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
-use crate::buffer::Buffer;
+use crate::buffer_pool::Buffer;
 use crate::clock;
 use crate::drive::rcvlowat;
-use crate::drive::zero_copy::{SideDescriptor, WaitResult};
+use crate::drive::zero_copy::{SideDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use close::protocol_error;
-pub use recv_budget::{RecvBudget, RecvMemory};
+pub use recv_budget::{RecvBudget, SharedRecvMemory};
 use uploads::Uploads;
 
 /// A map whose keys are stream IDs. It is used several times for each response. haul itself numbers
@@ -107,7 +107,12 @@ impl H2Connection {
     /// Makes a connection over an open stream. `rate` is the rate limit of the first response, in
     /// bytes per second.
     #[must_use]
-    pub fn new(stream: ConnectionStream, key: Arc<ConnectionKey>, recv_memory: &RecvMemory, rate: Option<u64>) -> Self {
+    pub fn new(
+        stream: ConnectionStream,
+        key: Arc<ConnectionKey>,
+        recv_memory: &SharedRecvMemory,
+        rate: Option<u64>,
+    ) -> Self {
         let recv_budget = recv_memory.reserve();
         let stream_window = rate.map_or_else(|| recv_budget.stream_window(), |rate| recv_budget.paced_window(rate));
         let connection_window = recv_budget.window();
@@ -406,7 +411,7 @@ impl H2Connection {
     ///
     /// # Errors
     /// The errors of `poll(2)`.
-    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<ZeroCopyWaitResult> {
         let sends = self.has_output() && !self.stream.waits_for_proxy();
         // A stream that reached its rate limit receives nothing until its window is opened again at
         // this time.
@@ -415,8 +420,8 @@ impl H2Connection {
             only_stream(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
         let beside = upload.and_then(|upload| upload.source()).map(SideDescriptor::Source);
         match self.pacing.wait(self.stream.as_fd(), sends, beside, until) {
-            Ok(WaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
-                Ok(WaitResult::Ready)
+            Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
+                Ok(ZeroCopyWaitResult::Ready)
             }
             waited => waited,
         }

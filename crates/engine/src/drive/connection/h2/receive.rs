@@ -11,7 +11,7 @@ use super::super::FinishedTransfers;
 use super::close::protocol_error;
 use super::{ActiveStream, H2Connection};
 use crate::Result;
-use crate::buffer::{Buffer, Lease};
+use crate::buffer_pool::{Buffer, BufferLease};
 use crate::clock;
 use crate::transfer::ExchangeFailure;
 
@@ -98,7 +98,7 @@ impl H2Connection {
         let Some(ActiveStream { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
         let outcome = match pieces.as_slice() {
             [] => return,
-            [piece] => transfer.on_body(Lease::borrowed(&buffer[piece.clone()]), now),
+            [piece] => transfer.on_body(BufferLease::borrowed(&buffer[piece.clone()]), now),
             pieces => {
                 let mut slices = [IoSlice::new(&[]); GATHERED];
                 for (slice, piece) in slices.iter_mut().zip(pieces) {

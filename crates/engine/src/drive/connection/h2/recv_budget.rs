@@ -8,8 +8,8 @@
 //! 32 MiB.
 //!
 //! ```
-//! use haul::drive::connection::h2::RecvMemory;
-//! let memory = RecvMemory::default();
+//! use haul::drive::connection::h2::SharedRecvMemory;
+//! let memory = SharedRecvMemory::default();
 //! let first = memory.reserve();
 //! let second = memory.reserve();
 //! assert_eq!((first.window(), second.window()), (9 << 20, 9 << 18));
@@ -40,17 +40,17 @@ const LEAST_PACED: u32 = 4 << 10;
 
 /// The receive memory that a client's HTTP/2 connections share; clones refer to the same memory.
 #[derive(Debug, Clone)]
-pub struct RecvMemory {
+pub struct SharedRecvMemory {
     left: Arc<Mutex<u32>>,
 }
 
-impl Default for RecvMemory {
+impl Default for SharedRecvMemory {
     fn default() -> Self {
         Self { left: Arc::new(Mutex::new(ALL)) }
     }
 }
 
-impl RecvMemory {
+impl SharedRecvMemory {
     /// Reserves the budget of a connection. Dropping the budget returns the memory.
     #[must_use]
     pub fn reserve(&self) -> RecvBudget {
@@ -65,7 +65,7 @@ impl RecvMemory {
 /// The receive budget of one connection, which limits the received bytes that wait for sinks.
 #[derive(Debug)]
 pub struct RecvBudget {
-    memory: RecvMemory,
+    memory: SharedRecvMemory,
     window: u32,
     taken: u32,
 }
@@ -88,7 +88,7 @@ impl RecvBudget {
     /// second. The window grows later if the round trip is too long for its size.
     ///
     /// ```
-    /// let budget = haul::drive::connection::h2::RecvMemory::default().reserve();
+    /// let budget = haul::drive::connection::h2::SharedRecvMemory::default().reserve();
     /// assert_eq!((budget.paced_window(1 << 20), budget.paced_window(100)), (64 << 10, 4 << 10));
     /// assert_eq!(budget.paced_window(u64::MAX), budget.stream_window());
     /// ```
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn receive_budgets_stay_bounded_and_are_returned() {
-        let memory = RecvMemory::default();
+        let memory = SharedRecvMemory::default();
         for _ in 0..3 {
             let budgets: Vec<_> = (0..64).map(|_| memory.reserve()).collect();
             assert!(

@@ -16,9 +16,9 @@
 //! server and has a port that the kernel chose; it carries at most [`socket::QUERIES_PER_SOCKET`]
 //! queries; and each query has a random identifier.
 
-mod active;
-mod routes;
+mod active_lookups;
 mod socket;
+mod sort_addresses;
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
@@ -27,17 +27,17 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use haul_policy::dns::lookup::LookupState;
-use haul_policy::dns::nsswitch::HostSources;
+use haul_policy::dns::lookup::DnsLookupState;
+use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;
 
-use self::active::{ActiveLookup, DueLookup, PendingQuery};
+use self::active_lookups::{ActiveLookup, DueLookup, PendingDnsQuery};
 use self::socket::DnsSocket;
 use super::DnsServers;
-use super::system_files::{NameConfig, NameFiles};
+use super::system_files::{ResolverConfig, ResolverFiles};
 use super::transport::DnsChannel;
 use crate::ignore_poison::IgnorePoison;
 
@@ -67,12 +67,12 @@ pub(super) enum DnsAnswer {
 
 /// The queue of names for the thread that asks the name servers.
 pub(super) struct DnsInbox {
-    waiting: Mutex<WaitingNames>,
+    waiting: Mutex<WaitingDnsNames>,
     waker: Waker,
 }
 
 #[derive(Default)]
-struct WaitingNames {
+struct WaitingDnsNames {
     names: Vec<Arc<str>>,
     closed: bool,
 }
@@ -117,7 +117,7 @@ pub(super) struct DnsClient<'a> {
     channel: Option<Box<dyn DnsChannel>>,
     /// The configuration of lookups whose queries the channel carries.
     channel_conf: Arc<ResolvConf>,
-    files: NameFiles,
+    files: ResolverFiles,
     deliver: &'a dyn Fn(&str, DnsAnswer),
     lookups: Slab<ActiveLookup>,
     /// The number of lookups so far. It distinguishes lookups that had the same key in `lookups`,
@@ -128,9 +128,9 @@ pub(super) struct DnsClient<'a> {
     current_socket: Vec<Option<usize>>,
     /// The queries that were sent, by the key of their socket and their identifier, or by
     /// [`CHANNEL`] and their number.
-    pending: HashMap<(usize, u64), PendingQuery>,
+    pending: HashMap<(usize, u64), PendingDnsQuery>,
     due: BinaryHeap<DueLookup>,
-    unsent: VecDeque<PendingQuery>,
+    unsent: VecDeque<PendingDnsQuery>,
     /// The queries that were sent last, each with its time, the key of its socket and its
     /// identifier.
     recent: VecDeque<(Instant, usize, u64)>,
@@ -144,7 +144,7 @@ impl<'a> DnsClient<'a> {
         poll: Poll,
         inbox: &'a DnsInbox,
         servers: DnsServers,
-        files: NameFiles,
+        files: ResolverFiles,
         deliver: &'a dyn Fn(&str, DnsAnswer),
     ) -> Self {
         Self {
@@ -242,18 +242,18 @@ impl<'a> DnsClient<'a> {
             self.forget(*query);
         }
         let answer = match lookup.machine.state() {
-            LookupState::Waiting => DnsAnswer::Unavailable("the lookup was given up".to_owned()),
-            LookupState::Found { addresses, ttl } => DnsAnswer::Found(routes::in_order(addresses), *ttl),
-            LookupState::NotFound { exists, ttl } => {
+            DnsLookupState::Waiting => DnsAnswer::Unavailable("the lookup was given up".to_owned()),
+            DnsLookupState::Found { addresses, ttl } => DnsAnswer::Found(sort_addresses::in_order(addresses), *ttl),
+            DnsLookupState::NotFound { exists, ttl } => {
                 // Where DNS comes first, the file is for what DNS lacks.
                 let listed = lookup.config.hosts.addresses(&lookup.name).to_vec();
                 if self.channel.is_some() || self.servers.is_set() || listed.is_empty() {
                     DnsAnswer::NotFound { exists: *exists, ttl: *ttl }
                 } else {
-                    DnsAnswer::Found(routes::in_order(&listed), Duration::ZERO)
+                    DnsAnswer::Found(sort_addresses::in_order(&listed), Duration::ZERO)
                 }
             }
-            LookupState::Unavailable(cause) => {
+            DnsLookupState::Unavailable(cause) => {
                 let servers = self.channel.as_ref().map_or_else(
                     || lookup.config.resolv_conf.servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                     |channel| channel.server().to_owned(),
@@ -278,12 +278,12 @@ impl<'a> DnsClient<'a> {
 
     /// Returns the configuration for a new lookup: that of the system's files, with the user's own
     /// servers in place of the system's, if there are any.
-    fn config(&mut self, now: Instant) -> NameConfig {
+    fn config(&mut self, now: Instant) -> ResolverConfig {
         let config = self.files.config(now).clone();
         if self.channel.is_some() {
             // The search list is for the network's own names, which are not the server's business.
             let resolv_conf = Arc::clone(&self.channel_conf);
-            return NameConfig { resolv_conf, sources: HostSources::FilesThenDns, ..config };
+            return ResolverConfig { resolv_conf, sources: HostLookupSources::FilesThenDns, ..config };
         }
         self.servers.applied_to(config)
     }

@@ -22,7 +22,7 @@ pub(super) struct DnsSocket {
     socket: Socket,
     server: NameServer,
     /// The query and its response, if the socket is a TCP socket; `None` for UDP.
-    stream: Option<TcpExchange>,
+    stream: Option<DnsTcpExchange>,
     uses: u32,
     /// The number of the socket's queries that are neither answered nor abandoned.
     pub(super) open_queries: u32,
@@ -30,13 +30,13 @@ pub(super) struct DnsSocket {
 
 /// One query and its response over TCP. Each is preceded by its length.
 #[derive(Default)]
-struct TcpExchange {
+struct DnsTcpExchange {
     unsent: Vec<u8>,
     received: Vec<u8>,
 }
 
 /// The result of [`DnsSocket::receive`]: a message, or that there is none.
-pub(super) enum Received {
+pub(super) enum DnsReceived {
     /// The socket has no further message now.
     Nothing,
     /// A message of this length is in the buffer.
@@ -49,7 +49,7 @@ impl DnsSocket {
     }
 
     pub(super) fn tcp(server: &NameServer, servers: &DnsServers) -> io::Result<Self> {
-        Self::open(server, servers, Type::STREAM, Protocol::TCP, Some(TcpExchange::default()))
+        Self::open(server, servers, Type::STREAM, Protocol::TCP, Some(DnsTcpExchange::default()))
     }
 
     fn open(
@@ -57,7 +57,7 @@ impl DnsSocket {
         servers: &DnsServers,
         kind: Type,
         protocol: Protocol,
-        stream: Option<TcpExchange>,
+        stream: Option<DnsTcpExchange>,
     ) -> io::Result<Self> {
         let address = socket_address(server)?;
         let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
@@ -117,12 +117,12 @@ impl DnsSocket {
     }
 
     /// Receives a message into the buffer, which has room for [`MAX_MESSAGE`] bytes.
-    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<DnsReceived> {
         self.write()?;
         let Some(stream) = &mut self.stream else {
             return match (&self.socket).read(buffer) {
-                Ok(length) => Ok(Received::Message(length)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
+                Ok(length) => Ok(DnsReceived::Message(length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(DnsReceived::Nothing),
                 Err(error) => Err(error),
             };
         };
@@ -132,13 +132,13 @@ impl DnsSocket {
                 if let Some(message) = rest.get(..length) {
                     buffer[..length].copy_from_slice(message);
                     stream.received.drain(..2 + length);
-                    return Ok(Received::Message(length));
+                    return Ok(DnsReceived::Message(length));
                 }
             }
             match (&self.socket).read(buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => stream.received.extend(&buffer[..length]),
-                Err(error) if is_early(&error) => return Ok(Received::Nothing),
+                Err(error) if is_early(&error) => return Ok(DnsReceived::Nothing),
                 Err(error) => return Err(error),
             }
         }

@@ -1,0 +1,271 @@
+//! The tables of option fields that are sent to the agent, one for each option type.
+
+use haul::RequestOptions;
+use haul::body::DecodeLimits;
+use haul::net::connect::ConnectOptions;
+use haul::net::dns::AddressFamily;
+use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
+use haul::net::socket::TcpKeepalive;
+use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
+use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
+use haul_policy::range::validator::Validator;
+use haul_policy::redirect::RedirectRules;
+use haul_policy::retry::RetryRules;
+
+use crate::agent::encoding::{
+    AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields, frame_numbers,
+};
+
+frame_fields! {
+    RequestOptions {
+        method,
+        fields,
+        without,
+        user_agent,
+        authorization,
+        cookie,
+        referer,
+        auth,
+        range,
+        request_target,
+        decode,
+        fail,
+        fail_with_body,
+        resume,
+        path_as_is,
+        prior_knowledge,
+        auto_referer,
+        curl_compat,
+        redirects,
+        retry,
+        max_time,
+        total_time,
+        read_timeout,
+        max_size,
+        limit_rate,
+        speed_limit,
+        span,
+        family,
+        connect,
+        connect_to,
+        decode_limits,
+        tls,
+        proxy,
+    }
+    // `AgentRequest::to_bytes` refuses a request that sets one of these.
+    unsent {
+        jar,
+        hsts,
+        alt_svc,
+        body,
+        include_head,
+        deviations,
+        resume_from,
+        wants,
+        trace,
+        interrupt,
+        keep_history,
+        // These go with `body`.
+        content_type,
+        content_range,
+        expect_timeout,
+        // These go with `include_head`.
+        escape_head,
+        head_only,
+        // The agent has many callers: none gets several connections.
+        split,
+        // The observer of pauses stays in the call.
+        pauses,
+    }
+    from RequestOptions::default()
+}
+
+frame_fields! {
+    CurlCompat { trusts_end, fails_tunnels }
+    unsent {
+        // `AgentRequest::to_bytes` refuses a request for which one of these matters.
+        retries_whole,
+        hands_on_fields,
+        // It belongs to `jar`.
+        cookies_by_host,
+        // It belongs to `include_head`.
+        connect_heads,
+        // These are about content.
+        probes,
+        spares_once,
+        // All callers are commands.
+        omits_empty,
+        decodes_all,
+    }
+    from CurlCompat { omits_empty: true, decodes_all: true, ..CurlCompat::default() }
+}
+
+frame_fields! {
+    AuthOptions { user, bearer, allowed }
+    // `AgentRequest::to_bytes` refuses a request with `signature` or `netrc`.
+    unsent { signature, netrc, memory }
+    from AuthOptions::default()
+}
+
+frame_fields!(AllowedAuthSchemes { basic, digest, bearer });
+
+frame_fields! {
+    RedirectRules {
+        follow,
+        max,
+        post301,
+        post302,
+        post303,
+        keep_method,
+        is_post,
+        allow_http,
+        allow_https,
+        location_trusted,
+    }
+}
+
+frame_fields! {
+    RetryRules { max, delay, max_time, connrefused, all_errors, resets, only_resets, any_method, cap }
+    // A call whose waits are curl's makes its further tries itself.
+    unsent { waits_as_curl }
+    from RetryRules::default()
+}
+
+frame_fields!(SpeedLimit { bytes_per_second, time });
+
+frame_fields! {
+    ConnectOptions { attempt_delay, timeout, keepalive }
+    // `AgentRequest::to_bytes` refuses a request that sets one of these.
+    unsent {
+        interface,
+        local_ports,
+        type_of_service,
+        priority,
+        unix_socket,
+        haproxy_protocol,
+        haproxy_client,
+    }
+    from ConnectOptions::default()
+}
+
+frame_fields!(TcpKeepalive { idle, interval, count });
+
+frame_fields!(ConnectToRule { host, port, to_host, to_port });
+
+frame_fields! {
+    DecodeLimits as open { max_output }
+    from DecodeLimits::default()
+}
+
+frame_fields! {
+    TlsOptions as open {
+        verify,
+        examine,
+        keep_certificates,
+        common_name,
+        ca_file,
+        ca_path,
+        identity,
+        min_version,
+        max_version,
+        alpn,
+        sni,
+    }
+    from TlsOptions::default()
+}
+
+frame_fields!(ClientIdentity { certificate, key });
+
+frame_fields! {
+    ProxyOptions as open { proxy, environment, no_proxy, credentials, auth, tunnel, http2, tls }
+    from ProxyOptions::default()
+}
+
+frame_numbers!(AddressFamily { Any = 0, V4 = 4, V6 = 6 });
+frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2 });
+frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
+
+impl AgentFrameValue for Credentials {
+    fn put(&self, writer: &mut AgentFrameWriter) {
+        writer.put_bytes(self.user());
+        writer.put_bytes(self.password());
+    }
+
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        Credentials::new(reader.get_bytes()?, reader.get_bytes()?).map_err(|_| MalformedAgentFrame)
+    }
+}
+
+impl AgentFrameValue for Validator {
+    fn put(&self, writer: &mut AgentFrameWriter) {
+        writer.put_bytes(&self.to_bytes());
+    }
+
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        Validator::from_bytes(reader.get_bytes()?).ok_or(MalformedAgentFrame)
+    }
+}
+
+impl AgentFrameValue for ContentSpan {
+    fn put(&self, writer: &mut AgentFrameWriter) {
+        matches!(self, ContentSpan::Opening(_)).put(writer);
+        match self {
+            ContentSpan::Opening(bytes) => bytes.put(writer),
+            ContentSpan::Rest { from, to, total, validator } => {
+                from.put(writer);
+                to.put(writer);
+                total.put(writer);
+                validator.put(writer);
+            }
+        }
+    }
+
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        if bool::get(reader)? {
+            return Ok(ContentSpan::Opening(u64::get(reader)?));
+        }
+        let (from, to, total) = (u64::get(reader)?, Option::<u64>::get(reader)?, u64::get(reader)?);
+        let validator = Validator::get(reader)?;
+        let fits = from < to.unwrap_or(total) && to.is_none_or(|to| to <= total);
+        if fits { Ok(ContentSpan::Rest { from, to, total, validator }) } else { Err(MalformedAgentFrame) }
+    }
+}
+
+impl AgentFrameValue for Proxy {
+    fn put(&self, writer: &mut AgentFrameWriter) {
+        self.to_string().put(writer);
+        self.credentials().cloned().put(writer);
+    }
+
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        let proxy = Proxy::parse(&String::get(reader)?).map_err(|_| MalformedAgentFrame)?;
+        Ok(proxy.with_credentials(AgentFrameValue::get(reader)?))
+    }
+}
+
+impl AgentFrameValue for NoProxy {
+    fn put(&self, writer: &mut AgentFrameWriter) {
+        self.to_string().put(writer);
+    }
+
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        String::get(reader).map(|text| NoProxy::parse(&text))
+    }
+}
+
+/// Encodes the names and values of the environment variables.
+impl AgentFrameValue for ProxyEnvironment {
+    fn put(&self, writer: &mut AgentFrameWriter) {
+        let variables: Vec<(String, String)> =
+            self.variables().into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        variables.put(writer);
+    }
+
+    fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+        let variables = Vec::<(String, String)>::get(reader)?;
+        let value_of = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        Ok(ProxyEnvironment::read(value_of))
+    }
+}

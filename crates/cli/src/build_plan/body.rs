@@ -1,0 +1,245 @@
+//! Resolves request bodies: joins the values of `-d` and similar options, reads their files, and
+//! checks forms.
+
+use std::path::{Path, PathBuf};
+
+use haul_policy::multipart::{FormNameEscape, content_type_of};
+use haul_policy::urlencode;
+
+use super::credentials::at;
+use super::{PlanBuilder, misused};
+use crate::flags::header_field::refuse_controls;
+use crate::form::{ParsedFormOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
+use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
+use crate::plan::{
+    BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, ValueTemplate,
+};
+use crate::usage_error::{UsageError, UsageErrorReason};
+
+/// The size in bytes, 1 MiB, from which a file is read while it is sent instead of into memory.
+const STREAMED_FROM: u64 = 1 << 20;
+
+impl PlanBuilder<'_> {
+    /// Returns the body of `-d` and similar options. If `form` is an encoding, `{}` in the options
+    /// is the placeholder of the extracted value, which is inserted in this encoding.
+    pub(super) fn data(
+        &mut self,
+        data: Vec<ParsedDataOption>,
+        form: Option<PlaceholderEncoding>,
+    ) -> Result<BodyArg, UsageError> {
+        if let [
+            ParsedDataOption {
+                kind: DataOptionKind::Binary | DataOptionKind::Json, text: TextOrFile::File(path), ..
+            },
+        ] = data.as_slice()
+        {
+            let size = (path != Path::new("-")).then(|| self.size(path, data[0].kind.option())).transpose()?;
+            if size.flatten().is_some_and(|size| size >= STREAMED_FROM) {
+                return Ok(BodyArg::File(path.clone()));
+            }
+        }
+        let joined = self.joined(data, form)?;
+        Ok(match joined.text() {
+            Some(bytes) => BodyArg::Bytes(bytes.to_vec()),
+            None => BodyArg::ByValue(joined),
+        })
+    }
+
+    /// Joins the values of all `-d` and similar options.
+    fn joined(
+        &mut self,
+        data: Vec<ParsedDataOption>,
+        form: Option<PlaceholderEncoding>,
+    ) -> Result<ValueTemplate, UsageError> {
+        let mut all = ValueTemplate::default();
+        for ParsedDataOption { kind, name, text } in data {
+            let is_file = matches!(text, TextOrFile::File(_));
+            let mut bytes = self.text(text, kind.option())?;
+            if is_file && kind == DataOptionKind::Data {
+                bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+            }
+            let mut text = match form.filter(|_| !is_file) {
+                Some(_) if kind == DataOptionKind::UrlEncode => ValueTemplate::of(&bytes, PlaceholderEncoding::Form),
+                Some(form) => ValueTemplate::of(&bytes, form),
+                None => ValueTemplate::literal(&bytes),
+            };
+            if kind == DataOptionKind::UrlEncode {
+                let mut named = ValueTemplate::default();
+                if let Some(name) = name {
+                    named.push_text(&[&name, &b"="[..]].concat());
+                }
+                named.append(text.map_texts(|text| urlencode::form(text).into_bytes()));
+                text = named;
+            }
+            if !all.is_empty() && kind != DataOptionKind::Json {
+                all.push_text(b"&");
+            }
+            all.append(text);
+        }
+        Ok(all)
+    }
+
+    /// Returns the text to append to the query of each URL. Bytes that a URL must not contain are
+    /// percent-encoded, unlike in curl, which sends them as they are.
+    ///
+    /// If `is_later` is true (the stage follows a `--then`), `{}` in an option is the placeholder
+    /// of the extracted value. `{}` in a file is percent-encoded, and so is no placeholder.
+    pub(super) fn query(
+        &mut self,
+        query: Vec<ParsedDataOption>,
+        get: Vec<ParsedDataOption>,
+        is_later: bool,
+    ) -> Result<Option<String>, UsageError> {
+        let mut texts = Vec::new();
+        for data in [query, get] {
+            let text = self.joined(data, is_later.then_some(PlaceholderEncoding::Form))?;
+            texts.push(text.map_texts(|text| in_query(text, is_later)).template());
+        }
+        texts.retain(|text| !text.is_empty());
+        let query = String::from_utf8_lossy(&texts.join(&b'&')).into_owned();
+        Ok(Some(query).filter(|query| !query.is_empty()))
+    }
+
+    pub(super) fn form(&mut self, parsed: ParsedFormOptions) -> Result<FormArg, UsageError> {
+        let escape = if parsed.backslash { FormNameEscape::Backslash } else { FormNameEscape::Percent };
+        let form = FormArg { parts: self.parts(parsed.into_parts())?, escape };
+        let stdins = form.sources().iter().filter(|source| ***source == FormPartSource::Stdin).count();
+        if stdins > 1 {
+            return Err(misused("--form", "standard input can be read once only"));
+        }
+        Ok(form)
+    }
+
+    fn parts(&mut self, parsed: Vec<ParsedFormPart>) -> Result<Vec<FormPartArg>, UsageError> {
+        parsed.into_iter().map(|part| self.part(part)).collect()
+    }
+
+    fn part(&mut self, parsed: ParsedFormPart) -> Result<FormPartArg, UsageError> {
+        let mut filename = parsed.filename;
+        let mut guessed = filename.as_deref().and_then(known_type);
+        let content = match parsed.content {
+            ParsedPartContent::Bytes(bytes) => FormPartArgContent::Bytes(bytes),
+            ParsedPartContent::List(parts) => {
+                guessed = None;
+                FormPartArgContent::Mixed(self.parts(parts)?)
+            }
+            ParsedPartContent::File { path, named } => {
+                let own = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
+                let is_stdin = path == Path::new("-");
+                guessed = match (named, is_stdin) {
+                    // The name that is sent to the server, then the file's own.
+                    (true, false) => guessed.or_else(|| Some(content_type_of(&own))),
+                    // A value is text anyhow, which goes without saying.
+                    (false, false) => known_type(&own).filter(|kind| *kind != "text/plain"),
+                    (_, true) => guessed,
+                };
+                if named {
+                    filename = filename.or(Some(own));
+                }
+                // curl holds standard input in memory, so that the form's length is known.
+                if is_stdin && (self.persona.is_curl() || parsed.encoder.is_some()) {
+                    FormPartArgContent::Bytes(self.file(&path, "--form")?)
+                } else {
+                    FormPartArgContent::Source(self.source(path)?)
+                }
+            }
+        };
+        let encoder = parsed.encoder.filter(|_| !matches!(content, FormPartArgContent::Mixed(_)));
+        let mut headers = self.lines(parsed.headers)?;
+        if let Some(encoder) = encoder
+            && !headers.iter().any(|line| is_named(line, "Content-Transfer-Encoding"))
+        {
+            headers.insert(0, format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
+        }
+        Ok(FormPartArg {
+            name: parsed.name,
+            filename,
+            content_type: parsed.content_type.or(guessed.map(str::to_owned)),
+            headers,
+            encoder,
+            content,
+        })
+    }
+
+    /// Returns the source for a file of a form. With the haul persona, a file that cannot be read
+    /// is an error now, before any request is sent. With the curl persona it is an error only when
+    /// the form is sent, so that `-s` and `-w` apply to the error.
+    fn source(&mut self, path: PathBuf) -> Result<FormPartSource, UsageError> {
+        if path == Path::new("-") {
+            return Ok(FormPartSource::Stdin);
+        }
+        if !self.persona.is_curl() {
+            self.size(&path, "--form")?;
+        }
+        Ok(FormPartSource::File(path))
+    }
+
+    pub(super) fn size(&mut self, path: &Path, option: &str) -> Result<Option<u64>, UsageError> {
+        self.files.size(path).map_err(|error| at(option, UsageErrorReason::read(path, &error)))
+    }
+
+    fn lines(&mut self, parsed: Vec<ParsedPartHeaders>) -> Result<Vec<Vec<u8>>, UsageError> {
+        let mut lines = Vec::new();
+        for line in parsed {
+            let path = match line {
+                ParsedPartHeaders::Text(line) => {
+                    lines.push(line);
+                    continue;
+                }
+                ParsedPartHeaders::File(path) => path,
+            };
+            let first = lines.len();
+            let text = match self.file(&path, "--form") {
+                Ok(text) => text,
+                // In curl, a file that cannot be read adds no lines, and is no error.
+                Err(error) if self.persona.is_curl() => {
+                    if let UsageErrorReason::Read { path, error } = error.reason() {
+                        self.warnings.push(format!("Cannot read from {path}: {error}"));
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for line in text.split(|&byte| byte == b'\n') {
+                let goes_on = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) && lines.len() > first;
+                let text = line.trim_ascii();
+                if text.is_empty() || line.starts_with(b"#") {
+                    continue;
+                }
+                refuse_controls(text).map_err(|reason| at("--form", reason))?;
+                match lines.last_mut() {
+                    // As by curl: with the blanks that it begins with.
+                    Some(last) if goes_on => last.extend_from_slice(line.trim_ascii_end()),
+                    _ => lines.push(text.to_vec()),
+                }
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Returns true if the header line has this name, in any letter case.
+fn is_named(line: &[u8], name: &str) -> bool {
+    let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    own.eq_ignore_ascii_case(name.as_bytes())
+}
+
+/// Returns the media type for the extension of a file's name. Returns `None` for an unknown
+/// extension.
+fn known_type(filename: &[u8]) -> Option<&'static str> {
+    Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
+}
+
+/// Percent-encodes the bytes that a query must not contain. If `is_later` is true (the stage
+/// follows a `--then`), also encodes `{}`.
+fn in_query(text: &[u8], is_later: bool) -> Vec<u8> {
+    let mut query = String::with_capacity(text.len());
+    for (at, &byte) in text.iter().enumerate() {
+        let is_hole = is_later && text[at..].starts_with(b"{}");
+        match byte {
+            b'!'..=b'~' if byte != b'#' && !is_hole => query.push(char::from(byte)),
+            _ => query.push_str(&urlencode::percent(&[byte])),
+        }
+    }
+    query.into_bytes()
+}

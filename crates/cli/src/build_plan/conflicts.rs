@@ -1,0 +1,205 @@
+//! Refuses options of one group that contradict each other. If curl refuses them too, the message
+//! is curl's.
+
+use std::borrow::Cow;
+
+use haul_policy::glob::{UrlGlob, template_names};
+
+use super::misused;
+use crate::checksum::ChecksumArg;
+use crate::parsed_args::{NextOptionGroup, ParsedRequestOptions, ParsedStage};
+use crate::plan::{ContinueAt, OutputArg, UploadArg, UrlSource};
+use crate::program_persona::ProgramPersona;
+use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
+
+/// Refuses options that contradict each other, and warns about options without effect.
+pub(super) fn check(
+    group: &NextOptionGroup,
+    persona: ProgramPersona,
+    warnings: &mut Vec<String>,
+) -> Result<(), UsageError> {
+    for stage in &group.stages {
+        check_continued(group, stage, persona)?;
+        check_connection(stage, warnings)?;
+    }
+    check_names(group, warnings)?;
+    check_uploads(group)?;
+    check_glob_names(group)?;
+    check_entity_tag(group, persona)?;
+    check_checksum(group)
+}
+
+/// Returns the request method that the options imply, without `-X`. Fails with curl's message if
+/// two options imply different methods.
+///
+/// With the haul persona, `-G` may be combined with a form or an upload: the data of `-d` then go
+/// into the URL.
+pub(super) fn method(
+    parsed: &ParsedRequestOptions,
+    uploads: bool,
+    persona: ProgramPersona,
+) -> Result<&'static str, UsageError> {
+    let data_in_url = parsed.get && !parsed.data.is_empty() && !parsed.head && persona.is_curl();
+    let asked = [
+        (parsed.head, "HEAD", "HEAD (-I, --head)", "--head"),
+        (data_in_url, "GET", "GET (-G, --get)", "--get"),
+        (!parsed.data.is_empty() && !parsed.get, "POST", "POST (-d, --data)", "--data"),
+        (!parsed.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
+        (uploads, "PUT", "PUT (-T, --upload-file)", "--upload-file"),
+    ];
+    let mut asked = asked.iter().filter(|(applies, ..)| *applies);
+    match (asked.next(), asked.next()) {
+        (Some((_, _, first, _)), Some((_, _, second, option))) => {
+            let text = format!("You can only select one HTTP request method! You asked for both {first} and {second}");
+            Err(misused(option, &text))
+        }
+        // Uploads belong to single URLs: the other URLs of the group are fetched.
+        (Some((_, method, ..)), None) if !uploads => Ok(method),
+        _ => Ok("GET"),
+    }
+}
+
+/// Refuses `-C` together with options that contradict it, such as `--range`, `--no-clobber` or
+/// `--data`.
+fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: ProgramPersona) -> Result<(), UsageError> {
+    let Some(from) = stage.request.continue_at else { return Ok(()) };
+    // Standard output has no size. curl begins at 0 then, which programs count on that have one set
+    // of options for heads and files (Vagrant); behind `>>` that is a second copy of what is there.
+    let is_left_over = (group.outputs.len()..group.urls.len()).any(|index| !group.is_remote_named(index));
+    let has_no_size = is_left_over || group.outputs.contains(&OutputArg::Stdout);
+    // To curl a file that is not there, or has nothing in it, is no contradiction to content
+    // either: that shows when it is opened.
+    let begins_at_0 = from == ContinueAt::Offset(0) || from == ContinueAt::OutputSize && persona.is_curl();
+    let refusals = [
+        (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),
+        (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
+        (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
+        (stage.request.has_content() && !begins_at_0, "--continue-at is mutually exclusive with --data"),
+        (group.stages.len() > 1 || !stage.extract.is_empty(), "what is extracted cannot be gone on with"),
+    ];
+    if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
+        return Err(misused("-C", text));
+    }
+    // Of an upload it is about what is sent.
+    if from == ContinueAt::OutputSize && group.uploads.is_empty() {
+        if group.remote_header_name {
+            return Err(misused("-C", "--continue-at and --remote-header-name cannot be combined"));
+        }
+        if has_no_size && !persona.is_curl() {
+            return Err(misused("-C", "\"-\" takes the size of the output file, and there is none: -o or -O"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a SOCKS proxy behind `--preproxy`, and warns about a key without a certificate.
+fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+    for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
+        if tls.client.certificate.is_none() && tls.client.key.is_some() {
+            warnings.push(format!("--{prefix}key does nothing without --{prefix}cert"));
+        }
+    }
+    if stage.proxy.preproxy.is_some() && matches!(&stage.proxy.proxy, Some(Some(proxy)) if proxy.kind().is_socks()) {
+        return Err(misused("--preproxy", "the proxy behind a SOCKS proxy is an HTTP or HTTPS proxy"));
+    }
+    Ok(())
+}
+
+fn check_names(group: &NextOptionGroup, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+    let outputs = group.stages.iter().flat_map(|stage| &stage.outputs).chain(&group.outputs);
+    let has_remote_name =
+        !group.remote_name_all.is_empty() || outputs.into_iter().any(|output| *output == OutputArg::RemoteName);
+    if group.remote_header_name && !has_remote_name {
+        warnings.push("--remote-header-name does nothing without --remote-name".to_owned());
+    }
+    if group.skip_existing && group.stages[0].request.continue_at.is_some() {
+        warnings.push("--skip-existing leaves nothing to --continue-at".to_owned());
+    }
+    Ok(())
+}
+
+/// Refuses `-T` together with `--extract` or `--then`, because no values are extracted from the
+/// responses to uploads.
+fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
+    let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
+    let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();
+    match takes_values && group.uploads.iter().any(is_upload) {
+        true => Err(misused(
+            "--upload-file",
+            "no values are taken from the replies to uploads: leave --extract out, or send by --data-binary @FILE",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Refuses an output whose placeholder `#<name>` names a glob that neither the URL nor the upload
+/// contains.
+fn check_glob_names(group: &NextOptionGroup) -> Result<(), UsageError> {
+    if group.globoff {
+        return Ok(());
+    }
+    for (at, output) in group.outputs.iter().enumerate() {
+        let OutputArg::File(template) = output else { continue };
+        let Some(UrlSource::Argument(url)) = group.urls.get(at).filter(|_| !group.urls.is_listed(at)) else { continue };
+        let upload = match group.uploads.get(at) {
+            Some(UploadArg::File(file)) => file.to_string_lossy(),
+            _ => Cow::Borrowed(""),
+        };
+        let template = template.to_string_lossy();
+        for (name, position) in template_names(&template) {
+            // Errors in a glob itself are reported when it is used.
+            let has_name = |glob: &str| UrlGlob::parse(glob).map_or(true, |glob| glob.has_name(name));
+            if !has_name(url) && !has_name(&upload) {
+                let template = template.clone().into_owned();
+                return Err(UsageError::new(
+                    ArgPosition::Option("--output".into()),
+                    UsageErrorReason::GlobName { template, position },
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses `--etag-save` and `--etag-compare` for several URLs.
+fn check_entity_tag(group: &NextOptionGroup, persona: ProgramPersona) -> Result<(), UsageError> {
+    let mut requests = group.stages.iter().map(|stage| &stage.request);
+    let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {
+        (Some(_), _) => Some("--etag-save"),
+        (None, Some(_)) => Some("--etag-compare"),
+        (None, None) => None,
+    });
+    match option {
+        // curl counts a glob, or a list, as one.
+        Some(option) if group.urls.len() > 1 || !persona.is_curl() && !is_one_url(group) => {
+            Err(misused(option, "The etag options only work on a single URL"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
+    let Some(checksum) = &group.checksum else { return Ok(()) };
+    if group.stages.iter().any(|stage| !stage.extract.is_empty()) {
+        return Err(misused("--checksum", "what is extracted has no checksum"));
+    }
+    if group.stages[0].request.head {
+        return Err(misused("--checksum", "a reply to HEAD has no body"));
+    }
+    match checksum {
+        ChecksumArg::Digest(_) if !is_one_url(group) => {
+            Err(misused("--checksum", "one checksum for several URLs, name a list instead"))
+        }
+        ChecksumArg::Digest(_) | ChecksumArg::From(_) => Ok(()),
+    }
+}
+
+fn is_one_url(group: &NextOptionGroup) -> bool {
+    match group.urls.get(0) {
+        Some(UrlSource::Argument(url)) if group.urls.len() == 1 => {
+            // A malformed glob is reported when the URL is used.
+            group.globoff || UrlGlob::parse(url).map_or(true, |glob| glob.count() == Some(1))
+        }
+        _ => false,
+    }
+}

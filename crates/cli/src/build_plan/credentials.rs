@@ -1,0 +1,146 @@
+//! Resolves credentials: asks for passwords, and reads netrc files.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haul_policy::auth::{AllowedAuthSchemes, Credentials};
+use haul_policy::proxy::{NoProxy, ProxyEnvironment};
+
+use super::{PlanBuilder, has_field, misused};
+use crate::parsed_args::{ParsedProxyOptions, ParsedRequestOptions, ParsedUserOption};
+use crate::plan::{AuthArgs, HeaderArg, NetrcArg, ProxyArgs, ProxyChoice};
+use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
+
+impl PlanBuilder<'_> {
+    /// Moves the credentials for servers out of `parsed`, and asks for a missing password. Returns
+    /// none if `fields` sets or removes `Authorization`.
+    pub(super) fn auth(
+        &mut self,
+        parsed: &mut ParsedRequestOptions,
+        fields: &[HeaderArg],
+    ) -> Result<AuthArgs, UsageError> {
+        let (user, bearer) = (parsed.user.take(), parsed.bearer.take());
+        // A field given by -H takes the place of the option's, as in curl.
+        if has_field(fields, "Authorization") {
+            return Ok(AuthArgs::default());
+        }
+        let given = parsed.allowed.filter(|allowed| allowed.basic || allowed.digest);
+        // A token alone is sent at once; with schemes beside it, the server says which it takes.
+        let is_alone = bearer.is_some() && given.is_none();
+        let schemes = given.unwrap_or(AllowedAuthSchemes { basic: !is_alone, ..AllowedAuthSchemes::BASIC });
+        let allowed = AllowedAuthSchemes { bearer: bearer.is_some(), ..schemes };
+        // The program asks for no password that it does not need.
+        let user = match user.filter(|user| bearer.is_none() || user.password.is_some()) {
+            Some(user) => self.credentials(user, "host", "--user")?,
+            None => None,
+        };
+        let netrc = self.netrc(parsed, user.is_some())?;
+        Ok(AuthArgs { user, allowed, bearer, signature: parsed.signature.take().map(Arc::new), netrc })
+    }
+
+    /// Returns the user and password, and asks for a missing password. Returns `None` if both are
+    /// empty (`-u :`). `whose` is the word for the prompt, and `option` the option for messages.
+    fn credentials(
+        &mut self,
+        parsed: ParsedUserOption,
+        whose: &str,
+        option: &'static str,
+    ) -> Result<Option<Credentials>, UsageError> {
+        let password = match parsed.password {
+            Some(password) => password,
+            None => {
+                let prompt = format!("Enter {whose} password for user '{}':", printable(&parsed.user));
+                let asked = match self.files.password(&prompt) {
+                    // curl takes what comes: in a job without a terminal that is most often
+                    // nothing.
+                    Err(_) if self.persona.is_curl() => self.files.password_line(&prompt),
+                    asked => asked,
+                };
+                asked.map_err(|_| {
+                    misused(option, "there is no password, and no terminal to ask for one; use USER:PASSWORD or netrc")
+                })?
+            }
+        };
+        if parsed.user.is_empty() && password.is_empty() {
+            return Ok(None);
+        }
+        let credentials = Credentials::new(parsed.user, password);
+        credentials.map(Some).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
+    }
+
+    /// Reads the netrc file if an option asks for it. As in curl, a missing default file is ignored
+    /// if `-u` is given.
+    fn netrc(&mut self, parsed: &ParsedRequestOptions, has_user: bool) -> Result<NetrcArg, UsageError> {
+        let is_required = parsed.netrc || (parsed.netrc_file.is_some() && !parsed.netrc_optional);
+        if !is_required && !parsed.netrc_optional {
+            return Ok(NetrcArg::Off);
+        }
+        let path =
+            parsed.netrc_file.clone().or_else(|| self.files.variable("NETRC").map(PathBuf::from)).or_else(|| {
+                let home = self.files.variable("HOME").filter(|home| !home.is_empty());
+                home.map(|home| Path::new(&home).join(".netrc"))
+            });
+        let text = match path {
+            Some(path) => self.file(&path, if parsed.netrc_file.is_some() { "--netrc-file" } else { "--netrc" }),
+            None => Err(misused("--netrc", "there is no home directory; use --netrc-file")),
+        };
+        match (text, is_required) {
+            // With both, the one that asks for less counts, as in curl.
+            (Ok(text), _) if parsed.netrc_optional => Ok(NetrcArg::Optional(text.into())),
+            (Ok(text), _) => Ok(NetrcArg::Required(text.into())),
+            (Err(_), false) => Ok(NetrcArg::Off),
+            (Err(_), true) if has_user && parsed.netrc_file.is_none() => Ok(NetrcArg::Off),
+            (Err(_), true) if self.persona.is_curl() => Ok(NetrcArg::Missing),
+            (Err(error), true) => Err(error),
+        }
+    }
+
+    pub(super) fn proxy(&mut self, parsed: ParsedProxyOptions) -> Result<ProxyArgs, UsageError> {
+        let environment = ProxyEnvironment::read(|name| self.files.variable(name).map(OsString::into_vec));
+        let is_curl = self.persona.is_curl();
+        let environment = if is_curl { environment.without_ports() } else { environment };
+        let no_proxy = |list: String| {
+            let list = NoProxy::parse(&list);
+            if is_curl { list.without_ports() } else { list }
+        };
+        let default = ProxyArgs::default();
+        Ok(ProxyArgs {
+            choice: match parsed.proxy {
+                // A proxy before the proxy is a way by itself: the environment's are not put behind
+                // it, as by curl.
+                None | Some(None) if parsed.preproxy.is_some() => {
+                    ProxyChoice::Environment(environment.without_proxies())
+                }
+                None => ProxyChoice::Environment(environment),
+                Some(None) => ProxyChoice::Direct,
+                Some(Some(proxy)) => ProxyChoice::Given { proxy, environment },
+            },
+            preproxy: parsed.preproxy,
+            user: match parsed.user {
+                Some(user) => self.credentials(user, "proxy", "--proxy-user")?,
+                None => None,
+            },
+            allowed: parsed.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(default.allowed),
+            tunnel: parsed.tunnel,
+            http2: parsed.http2,
+            http10: parsed.http10,
+            suppress_connect_headers: parsed.suppress_connect_headers,
+            fields: self.fields(parsed.fields, "--proxy-header")?,
+            no_proxy: parsed.no_proxy.map(no_proxy),
+            tls: parsed.tls,
+        })
+    }
+}
+
+/// Converts the error of an invalid proxy to a usage error. Its exit code is 5 or 7 instead of 2,
+/// as in curl, which parses the proxy only when it connects.
+pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyError) -> UsageErrorReason {
+    UsageErrorReason::Proxy { code: error.exit_code(), text: error.to_string() }
+}
+
+/// Returns a usage error about an option whose value was found to be invalid after parsing.
+pub(super) fn at(option: &str, reason: UsageErrorReason) -> UsageError {
+    UsageError::new(ArgPosition::Option(option.to_owned()), reason)
+}

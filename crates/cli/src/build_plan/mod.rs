@@ -1,0 +1,435 @@
+//! Converts the parsed command line ([`ParsedArgs`]) to the plan of the run ([`RunPlan`]).
+//!
+//! It reads the environment and the files that options such as `-d @FILE`, `-H @FILE` and `-n`
+//! name, asks for passwords, fills in defaults, assigns outputs to URLs, and refuses contradictory
+//! options.
+//!
+//! ```
+//! use haul_cli::{file_access::SystemFileAccess, parse::parse, build_plan::resolve, plan::BodyArg};
+//!
+//! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
+//! let plan = resolve(parse(args, &mut SystemFileAccess).unwrap(), &mut SystemFileAccess).unwrap();
+//! let request = &plan.operations[0].stages[0].request;
+//! assert_eq!(request.method, "POST");
+//! assert_eq!(request.body, Some(BodyArg::Bytes(b"a=1&b=2".to_vec())));
+//! ```
+
+mod body;
+mod conditions;
+mod conflicts;
+pub(crate) mod credentials;
+mod upload;
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+
+use crate::agent::{AgentArgs, IDLE};
+use crate::file_access::FileAccess;
+use crate::flags::header_field;
+use crate::parsed_args::{
+    DataOptionKind, NextOptionGroup, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, TextOrFile,
+};
+use crate::plan::{
+    BodyArg, ContinueAt, ExistingFilePolicy, HeaderArg, OutputArg, PlaceholderEncoding, ReportArgs, RequestArgs,
+    RunPlan, StageArgs, UploadArg, UrlGroup,
+};
+use crate::program_persona::ProgramPersona;
+use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
+use crate::write_out::WriteOut;
+
+/// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller prints that
+/// text instead of calling this function.
+pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
+    // curl says them as it reads, and so before it reads of a -s.
+    let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
+    let mut resolver =
+        PlanBuilder { files, warnings: parsed.warnings, notes: parsed.notes, persona: parsed.global.persona };
+    let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
+    let operations = operations.collect::<Result<_, _>>()?;
+    let mut global = parsed.global;
+    global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
+    Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })
+}
+
+struct PlanBuilder<'f> {
+    files: &'f mut dyn FileAccess,
+    warnings: Vec<String>,
+    notes: Vec<String>,
+    persona: ProgramPersona,
+}
+
+/// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
+/// `--agent`. Its value is the path of a socket, or `1` for the default path. Returns `None` if it
+/// is empty or `0`.
+pub fn agent_of(variable: Option<OsString>) -> Option<AgentArgs> {
+    let variable = variable?;
+    let socket = match variable.as_encoded_bytes() {
+        b"" | b"0" => return None,
+        b"1" => None,
+        _ => Some(variable.into()),
+    };
+    Some(AgentArgs { socket, idle: IDLE })
+}
+
+impl PlanBuilder<'_> {
+    fn agent(&self, given: Option<AgentArgs>) -> Option<AgentArgs> {
+        given.or_else(|| agent_of(self.files.variable("HAUL_AGENT")))
+    }
+
+    fn group(&mut self, mut group: NextOptionGroup) -> Result<UrlGroup, UsageError> {
+        if group.urls.is_empty() {
+            return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl));
+        }
+        conflicts::check(&group, self.persona, &mut self.warnings)?;
+        if self.persona.is_curl() {
+            self.check_files_exist(&group)?;
+        }
+        let mut outputs = std::mem::take(&mut group.outputs);
+        let uploads = self.uploads(std::mem::take(&mut group.uploads), &group.urls, group.globoff)?;
+        let default_of = |index| match group.is_remote_named(index) {
+            true => OutputArg::RemoteName,
+            false => OutputArg::Stdout,
+        };
+        let mut output_default = default_of(group.urls.len());
+        if group.stages.len() > 1 {
+            // It is about what is output: the pages of the last stage.
+            output_default = OutputArg::Stdout;
+            if outputs.contains(&OutputArg::Stdout) {
+                return Err(misused("--output", FED_TO_STDOUT));
+            }
+        }
+        if outputs.len() > group.urls.len() {
+            // `--no-remote-name` more than needed asks for nothing.
+            if outputs[group.urls.len()..].iter().any(|output| *output != OutputArg::Stdout) {
+                self.warnings.push("Got more output options than URLs".to_owned());
+            }
+            outputs.truncate(group.urls.len());
+        } else if group.stages.len() == 1 && group.remote_name_all.iter().any(|(from, _)| *from > 0) {
+            let is_listed = |index| group.urls.is_listed(index);
+            let default_of = |index| if is_listed(index) { OutputArg::RemoteName } else { default_of(index) };
+            outputs.extend((outputs.len()..group.urls.len()).map(default_of));
+        }
+        let last = group.stages.len() - 1;
+        if last > 0 && group.is_remote_named(usize::MAX) && group.stages[last].outputs.is_empty() {
+            group.stages[last].outputs.push(OutputArg::RemoteName);
+        }
+        let stages = group.stages.into_iter().enumerate();
+        let has_uploads = uploads.iter().any(|upload| *upload != UploadArg::Nothing);
+        let stages = stages.map(|(at, stage)| self.stage(stage, at == last, at == 0 && has_uploads));
+        let operation = UrlGroup {
+            stages: stages.collect::<Result<_, _>>()?,
+            urls: group.urls,
+            globoff: group.globoff,
+            outputs,
+            uploads,
+            output_default,
+            output_dir: group.output_dir,
+            create_dirs: group.create_dirs,
+            remote_header_name: group.remote_header_name,
+            existing: match group.clobber {
+                _ if group.skip_existing => ExistingFilePolicy::Skip,
+                Some(true) => ExistingFilePolicy::Replace,
+                Some(false) => ExistingFilePolicy::Number,
+                None => ExistingFilePolicy::ReplaceOwn,
+            },
+            remove_on_error: group.remove_on_error,
+            fsync: group.fsync,
+            in_place: self.persona.is_curl(),
+            remote_time: group.remote_time,
+            xattr: group.xattr,
+            create_file_mode: group.create_file_mode,
+            checksum: group.checksum,
+        };
+        check_values(&operation)?;
+        Ok(operation)
+    }
+
+    /// Returns the output of a stage after `--then`: its last `-o` or `-O`, or standard output. A
+    /// stage that is not the last one (`is_last`) must not write to standard output.
+    fn output(&mut self, mut outputs: Vec<OutputArg>, is_last: bool) -> Result<OutputArg, UsageError> {
+        if outputs.len() > 1 {
+            self.warnings.push("Only the last -o of a stage behind --then counts".to_owned());
+        }
+        match outputs.pop() {
+            Some(OutputArg::Stdout) if !is_last => Err(misused("--output", FED_TO_STDOUT)),
+            // Named by the user, it takes what is no text on a terminal, too.
+            Some(OutputArg::Stdout) => Ok(OutputArg::File("-".into())),
+            output => Ok(output.unwrap_or(OutputArg::Stdout)),
+        }
+    }
+
+    fn stage(&mut self, mut stage: ParsedStage, last: bool, uploads: bool) -> Result<StageArgs, UsageError> {
+        if stage.extract.is_empty() {
+            let options =
+                [(stage.unique, "--unique"), (stage.sort, "--sort"), (stage.extract_bytes, "--extract-bytes")];
+            for (given, option) in options {
+                if given {
+                    return Err(misused(option, "there is no --extract in its stage"));
+                }
+            }
+        }
+        if !last && stage.sort {
+            // Stages overlap: a sorted feed would have to wait for the last match.
+            self.warnings.push("--sort before a --then sorts nothing".to_owned());
+        }
+        let has_content = stage.request.has_content();
+        // With content it is a question to the output file: whether there is nothing in it.
+        let is_due =
+            |&from: &ContinueAt| from == ContinueAt::OutputSize || !has_content && from != ContinueAt::Offset(0);
+        stage.request.continue_at = stage.request.continue_at.filter(is_due);
+        if stage.request.continue_at.is_some() && !has_content {
+            // The offset counts bytes of the plain body, which a compressed one does not have.
+            // Programs written for curl (yt-dlp) always ask for both, so that curl's persona gets
+            // no warning.
+            if stage.transfer.compressed == Some(true) && !self.persona.is_curl() {
+                self.warnings.push("--compressed is left out, as --continue-at counts plain bytes".to_owned());
+            }
+            stage.transfer.compressed = Some(false);
+        }
+        let write_out = match stage.write_out {
+            Some(text) => {
+                let is_file = matches!(text, TextOrFile::File(_));
+                let mut format = self.text(text, "--write-out")?;
+                if is_file {
+                    // As curl: the lines of a file are one format, \n makes lines.
+                    format.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+                }
+                let (format, unknown) = WriteOut::parse(&format);
+                self.warnings.extend(unknown);
+                Some(format)
+            }
+            None => None,
+        };
+        let is_later = stage.template.is_some();
+        let scheme = stage.transfer.redirect.default_scheme;
+        Ok(StageArgs {
+            template: stage.template.map(|template| template.with_default_scheme(scheme)),
+            output: self.output(stage.outputs, last)?,
+            request: self.request(stage.request, uploads, is_later)?,
+            transfer: stage.transfer,
+            proxy: self.proxy(stage.proxy)?,
+            report: ReportArgs { include: stage.include, dump_header: stage.dump_header, write_out },
+            extract: stage.extract,
+            extract_bytes: stage.extract_bytes,
+            unique: stage.unique,
+            sort: stage.sort,
+        })
+    }
+
+    fn request(
+        &mut self,
+        mut parsed: ParsedRequestOptions,
+        uploads: bool,
+        is_later: bool,
+    ) -> Result<RequestArgs, UsageError> {
+        let own_method = conflicts::method(&parsed, uploads, self.persona)?;
+        let custom_method = parsed.method.is_some() && !parsed.follow;
+        let is_post = (parsed.method.is_some() && parsed.follow).then_some(own_method == "POST");
+        self.note_method(&parsed, own_method, uploads);
+        let method = parsed.method.take().unwrap_or_else(|| own_method.to_owned());
+        let (data, get) = match parsed.get {
+            true => (Vec::new(), std::mem::take(&mut parsed.data)),
+            false => (std::mem::take(&mut parsed.data), Vec::new()),
+        };
+        let is_json = data.iter().chain(&get).any(|data| data.kind == DataOptionKind::Json);
+        let fields_by_value = if is_later { by_value(&parsed.fields) } else { Vec::new() };
+        let mut fields = self.fields(std::mem::take(&mut parsed.fields), "--header")?;
+        if parsed.continue_at.is_some() && has_field(&fields, "Range") {
+            return Err(misused("-C", "--continue-at is mutually exclusive with a Range header"));
+        }
+        if is_json {
+            default_field(&mut fields, "Content-Type", "application/json");
+            default_field(&mut fields, "Accept", "application/json");
+        }
+        let is_form = !data.is_empty() && !has_field(&fields, "Content-Type");
+        // Chunked content without any body is the last chunk alone. This also holds for a URL
+        // beside those that receive content.
+        let is_chunked = |value: &[u8]| value.eq_ignore_ascii_case(b"chunked");
+        let in_chunks = |field: &HeaderArg| matches!(field, HeaderArg::Set { value, .. } if is_chunked(value));
+        let mut framing = fields.iter().filter(|field| field.name().eq_ignore_ascii_case("Transfer-Encoding"));
+        let is_empty = framing.any(in_chunks);
+        self.conditions(&mut parsed, &mut fields)?;
+        let time_cond = self.time_cond(parsed.time_cond.take(), &mut fields)?;
+        let auth = self.auth(&mut parsed, &fields)?;
+        // A field given by -H takes the place of the option's, as in curl.
+        let user_agent = parsed.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
+        let keep = |name: &str| !has_field(&fields, name);
+        Ok(RequestArgs {
+            method,
+            custom_method,
+            is_post,
+            head: parsed.head,
+            user_agent: Some(user_agent).filter(|own| !own.is_empty() && keep("User-Agent")),
+            referer: parsed.referer.filter(|_| keep("Referer")),
+            auto_referer: parsed.auto_referer && keep("Referer"),
+            auth,
+            cookie: parsed.cookie,
+            range: parsed.range.filter(|_| keep("Range")),
+            continue_at: parsed.continue_at,
+            body: if !parsed.form.is_empty() {
+                Some(BodyArg::Multipart(self.form(parsed.form)?))
+            } else if !data.is_empty() {
+                Some(self.data(data, is_later.then(|| value_form(&fields)))?)
+            } else {
+                is_empty.then(|| BodyArg::Bytes(Vec::new()))
+            },
+            content_type: is_form.then(|| "application/x-www-form-urlencoded".to_owned()),
+            request_target: parsed.request_target,
+            time_cond,
+            etag_save: parsed.etag_save,
+            no_user_in_url: parsed.no_user_in_url,
+            query: self.query(parsed.query, get, is_later)?,
+            fields_by_value,
+            fields,
+        })
+    }
+
+    /// Adds curl's note about an unnecessary `-X`, whose method would be used without it, or curl's
+    /// warning about `-X HEAD`.
+    fn note_method(&mut self, parsed: &ParsedRequestOptions, own: &str, uploads: bool) {
+        let own = if uploads { "PUT" } else { own };
+        match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {
+            Some(method) if method.eq_ignore_ascii_case(own) => {
+                self.notes.push(format!("Unnecessary use of -X or --request, {own} is already inferred."));
+            }
+            Some(method) if method.eq_ignore_ascii_case("HEAD") => self.warnings.push(
+                "Setting custom HTTP method to HEAD with -X/--request may not work the way you want. Consider using \
+                 -I/--head instead."
+                    .to_owned(),
+            ),
+            _ => {}
+        }
+    }
+
+    fn fields(&mut self, parsed: Vec<ParsedHeaderOption>, option: &str) -> Result<Vec<HeaderArg>, UsageError> {
+        let mut fields = Vec::with_capacity(parsed.len());
+        for header in parsed {
+            let path = match header {
+                ParsedHeaderOption::Field(field) => {
+                    fields.push(field);
+                    continue;
+                }
+                ParsedHeaderOption::File(path) => path,
+            };
+            let text = self.file(&path, option)?;
+            for line in text.split(|&byte| byte == b'\n') {
+                let line = line.trim_ascii();
+                let refuse = |reason| UsageError::new(ArgPosition::Option(option.into()), reason);
+                match header_field::parse(line).map_err(refuse)? {
+                    Some(field) => fields.push(field),
+                    None if line.is_empty() => {}
+                    None => self
+                        .warnings
+                        .push(format!("a line of '{}' does not look like a header; it is left out", path.display())),
+                }
+            }
+        }
+        Ok(fields)
+    }
+
+    /// Checks that the files of CA certificates, revocation lists and credentials exist, before
+    /// anything is sent.
+    fn check_files_exist(&mut self, group: &NextOptionGroup) -> Result<(), UsageError> {
+        for stage in &group.stages {
+            let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
+            let named = [
+                (&tls.options.ca_file, "cacert"),
+                (&tls.options.crl_file, "crlfile"),
+                (&stage.request.netrc_file, "netrc-file"),
+                (&proxy.options.ca_file, "proxy-cacert"),
+                (&proxy.options.crl_file, "proxy-crlfile"),
+            ];
+            for (path, option) in named {
+                let Some(path) = path else { continue };
+                if self.files.size(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+                    let file = printable(path.as_os_str().as_encoded_bytes());
+                    let text = format!("The file '{file}' provided to --{option} does not exist");
+                    return Err(misused(&format!("--{option}"), &text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: TextOrFile, option: &str) -> Result<Vec<u8>, UsageError> {
+        match text {
+            TextOrFile::Text(text) => Ok(text),
+            TextOrFile::File(path) => self.file(&path, option),
+        }
+    }
+
+    fn file(&mut self, path: &Path, option: &str) -> Result<Vec<u8>, UsageError> {
+        let mut bytes = Vec::new();
+        let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        match read {
+            Ok(_) => Ok(bytes),
+            Err(error) => {
+                let reason = UsageErrorReason::read(path, &error);
+                Err(UsageError::new(ArgPosition::Option(option.to_owned()), reason))
+            }
+        }
+    }
+}
+
+/// The error message for a stage that passes values to the next stage but also writes its responses
+/// to standard output.
+const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
+
+/// Refuses `--sort` and `--unique` if the values of each response go to another file.
+fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
+    let Some(last) = operation.stages.last() else { return Ok(()) };
+    let is_stdout = |source| operation.output_of(source).is_stdout();
+    let is_one =
+        operation.shared_output().is_some() || operation.stages.len() == 1 && (0..operation.urls.len()).all(is_stdout);
+    for (given, option) in [(last.unique, "--unique"), (last.sort, "--sort")] {
+        if given && !is_one {
+            return Err(misused(
+                option,
+                "the values of each page go to a file of their own: name one file by -o for all",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names and values of the header fields whose values contain `{}`.
+fn by_value(fields: &[ParsedHeaderOption]) -> Vec<(String, Vec<u8>)> {
+    let set = fields.iter().filter_map(|field| match field {
+        ParsedHeaderOption::Field(HeaderArg::Set { name, value }) => Some((name.clone(), value.clone())),
+        _ => None,
+    });
+    set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
+}
+
+/// Returns the encoding of extracted values in a body, which depends on the `Content-Type` in these
+/// fields.
+fn value_form(fields: &[HeaderArg]) -> PlaceholderEncoding {
+    let is_type = |field: &&HeaderArg| field.name().eq_ignore_ascii_case("Content-Type");
+    let Some(HeaderArg::Set { value, .. }) = fields.iter().find(is_type) else { return PlaceholderEncoding::Form };
+    let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let media_type = value.split(';').next().unwrap_or_default().trim();
+    match media_type {
+        "application/x-www-form-urlencoded" => PlaceholderEncoding::Form,
+        _ if media_type.ends_with("json") => PlaceholderEncoding::Json,
+        _ if media_type.ends_with("xml") || media_type.ends_with("html") => PlaceholderEncoding::Markup,
+        _ => PlaceholderEncoding::Plain,
+    }
+}
+
+fn misused(option: &str, text: &str) -> UsageError {
+    UsageError::new(ArgPosition::Option(option.to_owned()), UsageErrorReason::bad_use(text))
+}
+
+fn has_field(fields: &[HeaderArg], name: &str) -> bool {
+    fields.iter().any(|field| field.name().eq_ignore_ascii_case(name))
+}
+
+fn default_field(fields: &mut Vec<HeaderArg>, name: &str, value: &str) {
+    if !has_field(fields, name) {
+        fields.push(HeaderArg::Set { name: name.to_owned(), value: value.into() });
+    }
+}
+
+#[cfg(test)]
+mod tests;

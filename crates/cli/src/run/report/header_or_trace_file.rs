@@ -1,0 +1,73 @@
+//! The files of `-D`, `--trace` and similar options, which are written while transfers run.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use haul::{Error, ErrorKind, Result};
+use rustix::fs::OFlags;
+
+use crate::file_access::Stdout;
+
+/// A file to which response heads or a trace are written while transfers run.
+pub(crate) struct HeaderOrTraceFile {
+    out: Mutex<Box<dyn Write + Send>>,
+    name: String,
+    /// The first error of a write. Some bytes are missing from the file after it.
+    failed: OnceLock<Error>,
+    is_terminal: bool,
+}
+
+impl HeaderOrTraceFile {
+    /// Creates or truncates a file; `-` is standard output, and `%` is standard error.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] if the file cannot be opened.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        Ok(match path.as_os_str().as_encoded_bytes() {
+            b"-" => {
+                Self { is_terminal: std::io::stdout().is_terminal(), ..Self::new("standard output", Box::new(Stdout)) }
+            }
+            b"%" => Self::stderr(),
+            _ => {
+                let name = path.display();
+                let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
+                // Content may go to the same file (-D FILE -o FILE): each write appends to whatever
+                // the file has.
+                let mut options = File::options();
+                options.write(true).create(true).truncate(true).custom_flags(OFlags::APPEND.bits() as i32);
+                Self::new(name.to_string(), Box::new(options.open(path).map_err(cannot)?))
+            }
+        })
+    }
+
+    pub(crate) fn stderr() -> Self {
+        Self::new("standard error", Box::new(std::io::stderr()))
+    }
+
+    fn new(name: impl Into<String>, out: Box<dyn Write + Send>) -> Self {
+        Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new(), is_terminal: false }
+    }
+
+    /// Returns true if this is standard output and standard output is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Writes the bytes and flushes the file. An error is stored, and [`failure`](Self::failure)
+    /// returns it.
+    pub(crate) fn write(&self, bytes: &[u8]) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
+            let lost = || Error::with_source(ErrorKind::Write, format!("failed to write {}", self.name), error);
+            self.failed.get_or_init(lost);
+        }
+    }
+
+    /// Returns the first error of a write; `None` if all writes succeeded.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failed.get().map(Error::again)
+    }
+}

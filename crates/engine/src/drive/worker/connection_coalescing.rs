@@ -1,0 +1,74 @@
+//! Connection coalescing (RFC 9113 section 9.1.1): a request may use an open HTTP/2 connection to
+//! another host if that connection's certificate is also valid for the request's host, and if the
+//! connection goes to one of that host's addresses. All settings for TLS and for connecting must be
+//! the same.
+//!
+//! A server that does not serve the other host on that connection responds with 421 (RFC 9110
+//! section 15.5.20). The transfer is then tried once more on its host's own connection, which all
+//! other transfers of that host use from then on.
+//!
+//! The decision is made when the host's name is resolved, and before any connection attempt. If no
+//! such connection is open, the transfer makes its own: to wait for another host's handshake would
+//! be slower if the server then responds with 421.
+
+use std::sync::Arc;
+
+use super::Worker;
+use super::peer_properties::remember;
+use crate::drive::connection::HttpConnection;
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
+use crate::net::pool::ConnectionKey;
+
+impl Worker {
+    /// Moves the transfers of a slot whose host name is resolved to another open connection that
+    /// may carry them. Returns false if there is no such connection. The slot then makes its own
+    /// connection.
+    pub(super) fn coalesce(&mut self, token: usize) -> bool {
+        let Some(host) = self.find_coalescable(token) else { return false };
+        let Some(slot) = self.slots.get_mut(token) else { return false };
+        let waiting = std::mem::take(&mut slot.waiting);
+        self.remove(token);
+        if let Some(host_slot) = waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
+            self.scheduler.host_multiplexes(host_slot);
+        }
+        for transfer in waiting {
+            self.start(host, transfer);
+        }
+        true
+    }
+
+    /// Stops the use of other hosts' connections for this host, because the server rejected a
+    /// request on one of them.
+    pub(super) fn never_coalesce(&mut self, key: &ConnectionKey) {
+        remember(&mut self.peers.uncoalesced, &Arc::new(key.clone()));
+    }
+
+    fn find_coalescable(&self, token: usize) -> Option<usize> {
+        let slot = self.slots.get(token)?;
+        let ConnectionState::Connecting(connecting) = &slot.state else { return None };
+        if slot.waiting.iter().any(|transfer| transfer.reuse.wants_fresh) || self.peers.uncoalesced.contains(&slot.key)
+        {
+            return None;
+        }
+        let may_carry = |other: &ConnectionSlot| match &other.state {
+            ConnectionState::Open(connection) if connection.is_shared() && !connection.is_closing() => {
+                carries(connection, &slot.key, |peer| connecting.untried_addresses().any(|address| *address == peer))
+                    // A transfer that was moved off that connection finds no room there.
+                    && slot.waiting.iter().all(|transfer| other.accepts(transfer))
+            }
+            _ => false,
+        };
+        self.slots.iter().find(|(_, other)| may_carry(other)).map(|(host, _)| host)
+    }
+}
+
+/// Returns true if requests to this key's host may be sent on a connection to another host.
+fn carries(
+    connection: &HttpConnection,
+    key: &ConnectionKey,
+    is_address: impl Fn(std::net::SocketAddr) -> bool,
+) -> bool {
+    connection.key().may_carry(key)
+        && connection.stream().peer.is_some_and(is_address)
+        && connection.stream().is_for(&key.host)
+}

@@ -1,0 +1,167 @@
+//! Removes repeated values in bounded memory, and keeps the order in which values first appeared.
+//!
+//! Known values are stored as 128 bits of two keyed hashes. (Two values with equal hashes are
+//! practically impossible, even if an adversary chooses the values.) When the table has reached its
+//! budget, it does not grow. Values that it contains are still dropped at once. All others are
+//! *deferred*: written to disk with their number, and returned at the end, each once.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, Hasher, RandomState},
+    path::PathBuf,
+};
+
+use hashbrown::{HashTable, hash_table::Entry};
+
+use super::sort::{SortedValues, Sorter};
+use crate::Result;
+
+/// The result of [`Distinct::push`] for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DistinctResult {
+    /// The value has not occurred before. It can be passed on at once.
+    New,
+    /// The value has occurred before, and is dropped.
+    Old,
+    /// The memory is full, so the value was written to disk. If it is new, [`Distinct::finish`]
+    /// returns it.
+    Deferred,
+}
+
+/// A filter that drops repeated values from a stream.
+///
+/// ```
+/// use haul::extraction::{Distinct, DistinctResult};
+///
+/// let mut distinct = Distinct::new(1 << 20, std::env::temp_dir());
+/// assert_eq!(distinct.push(b"AS1")?, DistinctResult::New);
+/// assert_eq!(distinct.push(b"AS1")?, DistinctResult::Old);
+/// assert_eq!(distinct.finish()?.next_value()?, None);
+/// # Ok::<(), haul::Error>(())
+/// ```
+pub struct Distinct {
+    known: HashTable<u128>,
+    keys: [RandomState; 2],
+    memory: u64,
+    deferred: Option<Sorter>,
+    /// The number of deferred values so far.
+    count: u64,
+    dir: PathBuf,
+    record: Vec<u8>,
+}
+
+impl Distinct {
+    /// Makes a filter that uses about `memory` bytes of memory. When they are used up, it writes
+    /// further values to temporary files in the directory `dir`.
+    #[must_use]
+    pub fn new(memory: u64, dir: impl Into<PathBuf>) -> Self {
+        Self {
+            known: HashTable::new(),
+            keys: [RandomState::new(), RandomState::new()],
+            memory,
+            deferred: None,
+            count: 0,
+            dir: dir.into(),
+            record: Vec::new(),
+        }
+    }
+
+    /// Adds a value, and returns whether it is new.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
+    pub fn push(&mut self, value: &[u8]) -> Result<DistinctResult> {
+        let [low, high] = self.keys.each_ref().map(|key| {
+            let mut hasher = key.build_hasher();
+            hasher.write(value);
+            hasher.finish()
+        });
+        let fingerprint = u128::from(high) << 64 | u128::from(low);
+        if self.is_full() {
+            if self.known.find(low, |&known| known == fingerprint).is_some() {
+                return Ok(DistinctResult::Old);
+            }
+            self.defer(value)?;
+            return Ok(DistinctResult::Deferred);
+        }
+        match self.known.entry(low, |&known| known == fingerprint, |&known| known as u64) {
+            Entry::Occupied(_) => Ok(DistinctResult::Old),
+            Entry::Vacant(entry) => {
+                entry.insert(fingerprint);
+                Ok(DistinctResult::New)
+            }
+        }
+    }
+
+    /// Ends the input. Returns the deferred values, each once, in the order in which they first
+    /// appeared.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written or read.
+    pub fn finish(self) -> Result<DeferredValues> {
+        let Some(deferred) = self.deferred else { return Ok(DeferredValues { sorted: None }) };
+        drop(self.known);
+        let mut by_value = deferred.finish()?;
+        let mut by_number = Sorter::new(self.memory / 2, self.dir, false);
+        let (mut previous, mut record) = (Vec::new(), self.record);
+        while let Some(found) = by_value.next_value()? {
+            let (value, number) = found.split_at(found.len() - 8);
+            if value != previous {
+                previous.clear();
+                previous.extend_from_slice(value);
+                record.clear();
+                record.extend_from_slice(number);
+                record.extend_from_slice(&value[8..]);
+                by_number.push(&record)?;
+            }
+        }
+        drop(by_value);
+        Ok(DeferredValues { sorted: Some(by_number.finish()?) })
+    }
+
+    /// Returns true if the table is full and may not grow. It may not if it uses more than three
+    /// quarters of the budget, since the old table and a new one, twice as large, would not fit
+    /// into the budget together.
+    fn is_full(&self) -> bool {
+        self.known.len() == self.known.capacity()
+            && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
+    }
+
+    /// Writes a value to disk as (length, value, number). After sorting, equal values are adjacent,
+    /// the earliest first. Without the length, a longer value could be sorted between two copies of
+    /// a value, since each is followed by its number.
+    fn defer(&mut self, value: &[u8]) -> Result<()> {
+        self.record.clear();
+        self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());
+        self.record.extend_from_slice(value);
+        self.record.extend_from_slice(&self.count.to_be_bytes());
+        self.count += 1;
+        self.deferred.get_or_insert_with(|| Sorter::new(self.memory / 4, &self.dir, false)).push(&self.record)
+    }
+}
+
+impl fmt::Debug for Distinct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Distinct")
+            .field("known", &self.known.len())
+            .field("deferred", &self.count)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The new values for which the table had no room. [`Distinct::finish`] returns them.
+#[derive(Debug)]
+pub struct DeferredValues {
+    sorted: Option<SortedValues>,
+}
+
+impl DeferredValues {
+    /// Returns the next value, or `None` at the end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be read.
+    pub fn next_value(&mut self) -> Result<Option<&[u8]>> {
+        let Some(sorted) = &mut self.sorted else { return Ok(None) };
+        Ok(sorted.next_value()?.map(|record| &record[8..]))
+    }
+}

@@ -1,0 +1,139 @@
+//! Decides which start positions of a window are settled, because no later input can change a match
+//! there.
+//!
+//! If the length of a match is limited, the limit decides. If it is not (`href="[^"]+"`), a start
+//! position t is open only if the text from t to the window's end is the beginning of a possible
+//! match. These beginnings are a regular language as well. A second expression therefore finds the
+//! first open position by one search backwards from the end: for the example, from a last `href="`
+//! without its second quote, or from a last `h`, `hr`, `hre`… It would also be correct to wait for
+//! [`LONGEST`] bytes after every `href="`, but that would keep a megabyte of every body.
+//!
+//! The second expression assumes that assertions hold, which can only leave more positions open.
+//! Since assertions look ahead by at most one character, the last [`CONTEXT`] bytes of the window
+//! are not searched.
+
+use regex_automata::{
+    Input,
+    meta::{Cache, Regex},
+};
+use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
+
+/// The number of bytes that an assertion may examine on either side: the length of the longest
+/// UTF-8 character.
+pub(super) const CONTEXT: usize = 4;
+/// The longest match, in bytes, that is found whole even if it spans several pieces. It applies to
+/// expressions that do not limit the length of their matches.
+pub(super) const LONGEST: usize = 1 << 20;
+/// The maximum match length, in bytes, for which the search only waits for more input and needs no
+/// second expression.
+const SHORT: usize = 4 << 10;
+
+/// The rule that decides which start positions are settled: no later input can change a match
+/// there.
+#[derive(Debug)]
+pub(super) enum LookaheadRule {
+    /// Every match is at most this many bytes long.
+    Within(usize),
+    /// Matches are longer than [`SHORT`] or have no limit. This regular expression finds the first
+    /// position that is not settled.
+    Open(Box<Regex>),
+}
+
+impl LookaheadRule {
+    pub(super) fn of(hir: &Hir) -> Self {
+        let bound = hir.properties().maximum_len().unwrap_or(LONGEST).min(LONGEST);
+        if bound <= SHORT {
+            return Self::Within(bound);
+        }
+        let open = Hir::concat(vec![beginnings(hir), Hir::look(Look::End)]);
+        let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20));
+        Regex::builder()
+            .configure(config)
+            .build_from_hir(&open)
+            .map_or(Self::Within(bound), |regex| Self::Open(Box::new(regex)))
+    }
+
+    pub(super) fn cache(&self) -> Option<Cache> {
+        match self {
+            Self::Within(_) => None,
+            Self::Open(regex) => Some(regex.create_cache()),
+        }
+    }
+
+    /// Returns the number of bytes of the next piece to examine first. They are usually enough to
+    /// settle the end of the previous piece.
+    pub(super) fn seam(&self) -> usize {
+        match self {
+            Self::Within(bound) => bound.saturating_add(2 * CONTEXT).min(SHORT),
+            Self::Open(_) => SHORT,
+        }
+    }
+
+    /// Returns the first position from `from` on at which later input can still change a match.
+    pub(super) fn settled(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
+        let within = |bound: usize| (window.len() + 1).saturating_sub(bound + CONTEXT);
+        match (self, cache) {
+            (Self::Open(regex), Some(cache)) => {
+                let seen = &window[..window.len().saturating_sub(CONTEXT)];
+                if from > seen.len() {
+                    return from;
+                }
+                let open = regex.search_with(cache, &Input::new(seen).span(from..seen.len()));
+                open.map_or(from, |open| open.start()).max(within(LONGEST))
+            }
+            (Self::Within(bound), _) => within(*bound),
+            (Self::Open(_), None) => within(LONGEST),
+        }
+    }
+}
+
+/// Returns an expression that matches every prefix of a match of `hir`, from the empty prefix to
+/// the whole match.
+fn beginnings(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Hir::empty(),
+        HirKind::Literal(literal) => literal
+            .0
+            .iter()
+            .rev()
+            .fold(Hir::empty(), |rest, &byte| optional(Hir::concat(vec![Hir::literal([byte]), rest]))),
+        HirKind::Class(Class::Bytes(_)) => optional(hir.clone()),
+        HirKind::Class(Class::Unicode(class)) if class.is_ascii() => optional(hir.clone()),
+        HirKind::Class(Class::Unicode(_)) => optional(Hir::alternation(vec![hir.clone(), cut_character()])),
+        HirKind::Capture(Capture { sub, .. }) => beginnings(sub),
+        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(beginnings).collect()),
+        HirKind::Concat(parts) => parts.iter().rev().fold(Hir::empty(), |rest, part| {
+            Hir::alternation(vec![Hir::concat(vec![bare(part), rest]), beginnings(part)])
+        }),
+        HirKind::Repetition(Repetition { max: Some(0), .. }) => Hir::empty(),
+        HirKind::Repetition(Repetition { max, sub, .. }) => {
+            Hir::concat(vec![repeat(bare(sub), 0, max.map(|max| max - 1)), beginnings(sub)])
+        }
+    }
+}
+
+/// Returns `hir` without assertions and groups.
+fn bare(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Look(_) => Hir::empty(),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
+        HirKind::Capture(Capture { sub, .. }) => bare(sub),
+        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(bare).collect()),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(bare).collect()),
+        HirKind::Repetition(Repetition { min, max, sub, .. }) => repeat(bare(sub), *min, *max),
+    }
+}
+
+fn repeat(hir: Hir, min: u32, max: Option<u32>) -> Hir {
+    Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(hir) })
+}
+
+fn optional(hir: Hir) -> Hir {
+    repeat(hir, 0, Some(1))
+}
+
+/// Returns an expression for a character of several bytes whose last bytes have not arrived yet.
+fn cut_character() -> Hir {
+    let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
+    Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])
+}

@@ -1,0 +1,163 @@
+//! Finds the next match in one contiguous haystack. Uses the cheapest method that the expression
+//! allows.
+
+use std::ops::Range;
+
+use regex_automata::{
+    Input,
+    meta::{Cache, Regex},
+    util::primitives::{NonMaxUsize, PatternID},
+};
+use regex_syntax::hir::Hir;
+
+use super::{
+    pattern_shape::PatternShape,
+    prefilter::Prefilter,
+    run_matcher::{ClassRunMatcher, PrefilterHitResult},
+};
+
+/// A match, and the range of its value: what the user wants to extract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ValueMatch {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// The range of the value: that of group 1 if the pattern has groups, otherwise that of the
+    /// whole match. `None` if group 1 took no part in the match.
+    pub(super) value: Option<Range<usize>>,
+}
+
+/// A compiled expression and the method to search for it.
+#[derive(Debug)]
+pub(super) struct MatchFinder {
+    regex: Regex,
+    grouped: bool,
+    method: SearchMethod,
+}
+
+/// The cheapest search method that an expression allows.
+#[derive(Debug)]
+enum SearchMethod {
+    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple). Around each hit, matches
+    /// byte by byte, without the regular expression.
+    Runs(Box<ClassRunMatcher>),
+    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple). Around each hit, searches
+    /// with the regular expression.
+    Filter(Box<Prefilter>),
+    /// Searches with the regular expression alone.
+    Plain,
+}
+
+/// The buffers of one extractor's searches, with the numbers of bytes that were examined in vain
+/// and usefully.
+#[derive(Debug)]
+pub(super) struct SearchScratch {
+    cache: Cache,
+    wasted: usize,
+    covered: usize,
+}
+
+impl SearchScratch {
+    /// The number of bytes that may be examined in vain, regardless of the number of useful ones.
+    const FREE: usize = 64 << 10;
+
+    pub(super) fn reset(&mut self) {
+        self.wasted = 0;
+        self.covered = 0;
+    }
+
+    /// Returns true if so many bytes of this body were examined in vain that only the regular
+    /// expression should be used, whose cost is linear. An adversary can cause this.
+    fn is_exhausted(&self) -> bool {
+        self.wasted > self.covered.saturating_add(Self::FREE)
+    }
+}
+
+impl MatchFinder {
+    pub(super) fn new(regex: Regex, hir: &Hir) -> Self {
+        let grouped = hir.properties().explicit_captures_len() > 0;
+        let shape = PatternShape::of(hir);
+        let method = ClassRunMatcher::of(&shape, grouped)
+            .map(|runs| SearchMethod::Runs(Box::new(runs)))
+            .or_else(|| Prefilter::of(hir, &shape).map(|filter| SearchMethod::Filter(Box::new(filter))))
+            .unwrap_or(SearchMethod::Plain);
+        Self { regex, grouped, method }
+    }
+
+    /// Returns the name that the expression gives to group 1, if it gives one.
+    pub(super) fn value_name(&self) -> Option<&str> {
+        self.regex.group_info().to_name(PatternID::ZERO, 1)
+    }
+
+    pub(super) fn scratch(&self) -> SearchScratch {
+        SearchScratch { cache: self.regex.create_cache(), wasted: 0, covered: 0 }
+    }
+
+    /// Returns the leftmost match that starts at `from` or later.
+    pub(super) fn find(&self, scratch: &mut SearchScratch, haystack: &[u8], from: usize) -> Option<ValueMatch> {
+        match &self.method {
+            SearchMethod::Runs(runs) if !scratch.is_exhausted() => {
+                let mut at = from;
+                loop {
+                    let Some(hit) = runs.triple.find(haystack, at) else {
+                        scratch.covered += haystack.len() - from;
+                        return None;
+                    };
+                    match runs.match_at(haystack, from, hit) {
+                        PrefilterHitResult::Match(found) => {
+                            scratch.covered += found.end - from;
+                            return Some(found);
+                        }
+                        PrefilterHitResult::Nothing(cost) => scratch.wasted += cost,
+                    }
+                    at = hit + 1;
+                    if scratch.is_exhausted() {
+                        return self.search(&mut scratch.cache, haystack, from..haystack.len());
+                    }
+                }
+            }
+            SearchMethod::Filter(filter) if !scratch.is_exhausted() => self.filter(filter, scratch, haystack, from),
+            _ => self.search(&mut scratch.cache, haystack, from..haystack.len()),
+        }
+    }
+
+    fn filter(
+        &self,
+        filter: &Prefilter,
+        scratch: &mut SearchScratch,
+        haystack: &[u8],
+        from: usize,
+    ) -> Option<ValueMatch> {
+        let mut at = from;
+        loop {
+            let Some(hit) = filter.triple.find(haystack, at) else {
+                scratch.covered += haystack.len() - from;
+                return None;
+            };
+            let start = from.max(hit.saturating_sub(filter.before));
+            let end = filter.longest.map_or(haystack.len(), |longest| haystack.len().min(hit + longest));
+            let found = self.search(&mut scratch.cache, haystack, start..end);
+            if filter.longest.is_none() || found.as_ref().is_some_and(|found| found.start <= hit) {
+                scratch.covered += found.as_ref().map_or(haystack.len(), |found| found.end) - from;
+                return found;
+            }
+            scratch.wasted += end - start;
+            at = hit + 1;
+            if scratch.is_exhausted() {
+                return self.search(&mut scratch.cache, haystack, from..haystack.len());
+            }
+        }
+    }
+
+    /// Returns the leftmost match within the span. Assertions also see the bytes around the span.
+    fn search(&self, cache: &mut Cache, haystack: &[u8], span: Range<usize>) -> Option<ValueMatch> {
+        let input = Input::new(haystack).span(span);
+        if !self.grouped {
+            let found = self.regex.search_with(cache, &input)?;
+            return Some(ValueMatch { start: found.start(), end: found.end(), value: Some(found.range()) });
+        }
+        let mut slots = [None; 4];
+        self.regex.search_slots_with(cache, &input, &mut slots)?;
+        let [start, end, from, to] = slots.map(|slot| slot.map(NonMaxUsize::get));
+        Some(ValueMatch { start: start?, end: end?, value: from.zip(to).map(|(from, to)| from..to) })
+    }
+}

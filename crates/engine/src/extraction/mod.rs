@@ -1,0 +1,39 @@
+//! The extraction pipeline: finds matches in bodies, removes repeated values, sorts values.
+//!
+//! ```text
+//! body pieces ── Extractor (one a body) ── values ──┬── Distinct ── the next stage's URLs
+//!                                                   └── Sorter ──── printed values
+//! ```
+//!
+//! The module has no threads and no sockets, and does not know the order of pages. The fleet runs
+//! an extractor in the thread that receives a body, and passes the values on in order. Only
+//! [`Distinct`] and [`Sorter`] use the disk, and only beyond their memory budget.
+//!
+//! ```
+//! use haul::extraction::{Extractor, ExtractPattern};
+//!
+//! let mut extractor = Extractor::new(ExtractPattern::new("AS([0-9]{1,9})")?);
+//! let mut found = Vec::new();
+//! for piece in ["see AS1", "5169, AS32934"] {
+//!     extractor.push(piece.as_bytes(), &mut |value| Ok(found.push(value.to_vec())))?;
+//! }
+//! extractor.finish(&mut |value| Ok(found.push(value.to_vec())))?;
+//! assert_eq!(found, [b"15169", b"32934"]);
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+mod distinct;
+mod extract;
+mod lookahead;
+mod match_finder;
+mod pattern_shape;
+mod prefilter;
+mod run_matcher;
+mod sort;
+mod spill;
+#[cfg(test)]
+mod tests;
+
+pub use distinct::{DeferredValues, Distinct, DistinctResult};
+pub use extract::{ExtractPattern, Extractor};
+pub use sort::{SortedValues, Sorter};

@@ -1,0 +1,201 @@
+//! The shape of an expression: the sequence of pieces that each of its matches consists of.
+//!
+//! `href="([^"]+)"` consists of eight runs: seven of exactly one byte and one of at least one
+//! character that is not `"`. Everything else (an alternation, a nested repetition) is an opaque
+//! piece with a maximum length. Assertions have no length and are left out;
+//! [`PatternShape::has_assertions`] says whether there were any.
+
+use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
+
+/// The maximum number of pieces of a shape. An expression with more pieces counts as one opaque
+/// piece.
+const MOST_PIECES: usize = 64;
+
+/// A set of byte values, indexed by the byte.
+pub(super) type ByteSet = [bool; 256];
+
+/// The sequence of pieces that each match of an expression consists of.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PatternShape {
+    pub(super) pieces: Vec<ShapePiece>,
+    /// The range of the pieces that group 1 consists of. `None` unless group 1 takes part in every
+    /// match exactly once.
+    pub(super) group: Option<(usize, usize)>,
+    /// True if the expression has assertions.
+    pub(super) has_assertions: bool,
+}
+
+/// A piece of a [`PatternShape`]: a run of one character class, or anything else.
+#[derive(Debug, Clone)]
+pub(super) enum ShapePiece {
+    Run(CharClassRun),
+    /// Any text of at most this many bytes; `None` for any length.
+    Opaque(Option<usize>),
+}
+
+/// A repetition of `min` to `max` characters of one character class.
+#[derive(Debug, Clone)]
+pub(super) struct CharClassRun {
+    /// The characters of the class that are single bytes. `wide` stands for its other characters.
+    pub(super) set: Box<ByteSet>,
+    pub(super) wide: NonAsciiCoverage,
+    pub(super) min: usize,
+    pub(super) max: Option<usize>,
+    pub(super) greedy: bool,
+}
+
+/// The share of the non-ASCII characters that belong to a character class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NonAsciiCoverage {
+    None,
+    Some,
+    All,
+}
+
+impl CharClassRun {
+    fn once(set: ByteSet, wide: NonAsciiCoverage) -> Self {
+        Self { set: Box::new(set), wide, min: 1, max: Some(1), greedy: true }
+    }
+
+    fn byte(byte: u8) -> Self {
+        let mut set = [false; 256];
+        set[usize::from(byte)] = true;
+        Self::once(set, NonAsciiCoverage::None)
+    }
+
+    /// Returns true if the run is exactly one byte in every match.
+    pub(super) fn is_one_byte(&self) -> bool {
+        self.wide == NonAsciiCoverage::None && self.min == 1 && self.max == Some(1)
+    }
+
+    pub(super) fn is_fixed(&self) -> bool {
+        self.max == Some(self.min)
+    }
+
+    /// Returns the bytes with which a character of the class can begin.
+    pub(super) fn first_bytes(&self) -> ByteSet {
+        self.with_wide(0xc2..=0xf4)
+    }
+
+    /// Returns the bytes with which a character of the class can end.
+    pub(super) fn last_bytes(&self) -> ByteSet {
+        self.with_wide(0x80..=0xbf)
+    }
+
+    fn with_wide(&self, bytes: std::ops::RangeInclusive<usize>) -> ByteSet {
+        let mut set = *self.set;
+        if self.wide != NonAsciiCoverage::None {
+            set[bytes].fill(true);
+        }
+        set
+    }
+
+    /// Returns true if no byte can belong to both runs.
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        let (one, two) = (self.with_wide(0x80..=0xff), other.with_wide(0x80..=0xff));
+        !one.iter().zip(&two).any(|(one, two)| *one && *two)
+    }
+
+    /// Returns the maximum length of the run in bytes; `None` if there is none.
+    fn longest(&self) -> Option<usize> {
+        let width = if self.wide == NonAsciiCoverage::None { 1 } else { 4 };
+        self.max?.checked_mul(width)
+    }
+}
+
+impl ShapePiece {
+    pub(super) fn longest(&self) -> Option<usize> {
+        match self {
+            Self::Run(run) => run.longest(),
+            Self::Opaque(longest) => *longest,
+        }
+    }
+}
+
+impl PatternShape {
+    pub(super) fn of(hir: &Hir) -> Self {
+        let mut shape = Self { has_assertions: !hir.properties().look_set().is_empty(), ..Self::default() };
+        shape.add(hir);
+        if shape.pieces.len() > MOST_PIECES {
+            shape.pieces = vec![ShapePiece::Opaque(hir.properties().maximum_len())];
+            shape.group = None;
+        }
+        shape
+    }
+
+    fn add(&mut self, hir: &Hir) {
+        if self.pieces.len() > MOST_PIECES {
+            return;
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => {
+                self.pieces.extend(literal.0.iter().map(|&byte| ShapePiece::Run(CharClassRun::byte(byte))));
+            }
+            HirKind::Class(class) => {
+                let (set, wide) = members(class);
+                self.pieces.push(ShapePiece::Run(CharClassRun::once(set, wide)));
+            }
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.add(part)),
+            HirKind::Capture(Capture { index, sub, .. }) => {
+                let start = self.pieces.len();
+                self.add(sub);
+                if *index == 1 {
+                    self.group = Some((start, self.pieces.len()));
+                }
+            }
+            HirKind::Repetition(repetition) => self.add_repetition(hir, repetition),
+            HirKind::Alternation(_) => self.pieces.push(ShapePiece::Opaque(hir.properties().maximum_len())),
+        }
+    }
+
+    fn add_repetition(&mut self, hir: &Hir, Repetition { min, max, greedy, sub }: &Repetition) {
+        let (count, most) = (*min as usize, max.map(|max| max as usize));
+        let mut inner = Self::default();
+        inner.add(sub);
+        if let [ShapePiece::Run(run)] = &inner.pieces[..]
+            && run.is_fixed()
+            && run.min == 1
+            && inner.group.is_none()
+        {
+            self.pieces.push(ShapePiece::Run(CharClassRun { min: count, max: most, greedy: *greedy, ..run.clone() }));
+        } else if inner.group.is_none() && count * inner.pieces.len() <= MOST_PIECES {
+            for _ in 0..count {
+                self.pieces.extend_from_slice(&inner.pieces);
+            }
+            if most != Some(count) {
+                let rest = most.and_then(|most| sub.properties().maximum_len()?.checked_mul(most - count));
+                self.pieces.push(ShapePiece::Opaque(rest));
+            }
+        } else {
+            self.pieces.push(ShapePiece::Opaque(hir.properties().maximum_len()));
+        }
+    }
+}
+
+fn members(class: &Class) -> (ByteSet, NonAsciiCoverage) {
+    let mut set = [false; 256];
+    match class {
+        Class::Bytes(class) => {
+            for range in class.ranges() {
+                set[usize::from(range.start())..=usize::from(range.end())].fill(true);
+            }
+            (set, NonAsciiCoverage::None)
+        }
+        Class::Unicode(class) => {
+            for range in class.ranges().iter().filter(|range| range.start().is_ascii()) {
+                set[range.start() as usize..=(range.end() as usize).min(0x7f)].fill(true);
+            }
+            let mut others = class.clone();
+            others.negate();
+            let wide = if class.is_ascii() {
+                NonAsciiCoverage::None
+            } else if others.is_ascii() {
+                NonAsciiCoverage::All
+            } else {
+                NonAsciiCoverage::Some
+            };
+            (set, wide)
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! The ordered window of a stage. Bodies arrive in any order, are kept within a memory budget, and
+//! leave in the requested order.
+//!
+//! ```text
+//!   slot   7      8       9      10     11
+//!        ┌──────┬───────┬──────┬──────┬──────┐
+//!        │ head │ kept  │ done │  …   │ kept │ ◀── transfers put bytes, each into its slot
+//!        └──┬───┴───────┴──────┴──────┴──────┘
+//!           ▼ streams through, nothing is kept
+//!         sink (standard output, or the next stage)
+//! ```
+//!
+//! The slot at the head streams: its bytes go directly to the sink. The other slots keep their
+//! bytes, within the budget. When the budget is used up, their transfers stop reading, and the
+//! bytes wait in the socket. The module [`progress_rule`](super::progress_rule) explains why this
+//! cannot deadlock.
+//!
+//! | order | which slot streams |
+//! |---|---|
+//! | [`DeliveryOrder::Input`] | the first that is not finished |
+//! | [`DeliveryOrder::Whole`] | none; a full budget gives one slot the sink to itself |
+//! | [`DeliveryOrder::Free`] | every slot |
+
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rustc_hash::FxHashMap;
+
+use super::progress_rule::OrderedWindowMemory;
+use super::stage_sink::FinalValues;
+use crate::Result;
+use crate::body::decoder_memory::DecoderMemory;
+use crate::buffer_pool::{BufferLease, Chunk};
+use crate::ignore_poison::IgnorePoison;
+use crate::sink::TransferWaker;
+use crate::sink::descriptor_writer::OutputReadiness;
+use crate::sink::match_list::MatchList;
+
+/// The order in which bodies leave a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeliveryOrder {
+    /// In the order of the input: the first unfinished body streams, and later ones are kept.
+    Input,
+    /// In the order of completion, without mixing the bytes of two bodies.
+    Whole,
+    /// In any order: each piece of a body leaves when it arrives.
+    Free,
+}
+
+/// The sink for the content of a window. It always accepts content. By [`OutputReadiness::Full`], it
+/// asks the window to pass no more for now.
+pub(super) trait StageSink: Send {
+    /// Receives bytes of a body, and outputs or gathers them.
+    ///
+    /// # Errors
+    /// The bytes cannot be passed on. The whole fleet fails.
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness>;
+
+    /// Receives extracted values, and empties the list.
+    ///
+    /// # Errors
+    /// The errors of [`StageSink::bytes`].
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness>;
+
+    /// Outputs content that the sink itself has gathered.
+    ///
+    /// # Errors
+    /// The errors of [`StageSink::bytes`].
+    fn flush(&mut self) -> Result<OutputReadiness>;
+
+    /// Returns true if a streaming slot (one whose bytes go directly to the sink) may keep further
+    /// content in memory, within the budget, while the sink has no room.
+    fn may_run_ahead(&self) -> bool {
+        false
+    }
+
+    /// Ends the content. `tail` contains the values that the previous sink passes on only at its
+    /// end. Returns the values of `tail` that this sink did not output.
+    ///
+    /// # Errors
+    /// The errors of [`StageSink::bytes`].
+    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
+}
+
+/// A piece of a body's content that a slot keeps.
+#[derive(Debug)]
+enum OrderedSlotContent {
+    Bytes(Chunk),
+    Records(MatchList),
+}
+
+impl OrderedSlotContent {
+    fn cost(&self) -> usize {
+        match self {
+            Self::Bytes(chunk) => chunk.cost(),
+            Self::Records(records) => records.cost(),
+        }
+    }
+}
+
+/// A slot of a window: one body, with the part of its content that has not been passed to the sink
+/// yet.
+#[derive(Debug, Default)]
+struct OrderedBodySlot {
+    content: VecDeque<OrderedSlotContent>,
+    done: bool,
+    /// True if a part of the content has been passed to the sink.
+    has_left: bool,
+}
+
+/// The number of bytes that a slot without content counts for in the budget. It limits the number
+/// of empty bodies that may finish before a slow one.
+const SLOT_COST: usize = 256;
+
+/// The ordered window of a stage, through which bodies pass to the stage's sink.
+pub(super) struct OrderedWindow {
+    order: DeliveryOrder,
+    budget: usize,
+    /// The memory of the decoders, whose use reduces this window's budget, and the number of
+    /// windows that share the reduction.
+    decoders: Option<(Arc<DecoderMemory>, u64)>,
+    /// The number of the next slot to reserve.
+    next: AtomicU64,
+    /// A copy of [`OrderedWindowState::head`] that is readable without the lock.
+    head: AtomicU64,
+    /// A copy of [`OrderedWindowState::held`] that is readable without the lock.
+    held: AtomicUsize,
+    wants_flush: AtomicBool,
+    state: Mutex<OrderedWindowState>,
+}
+
+/// The state of a window, under its lock.
+struct OrderedWindowState {
+    sink: Box<dyn StageSink>,
+    room: OutputReadiness,
+    head: u64,
+    slots: VecDeque<OrderedBodySlot>,
+    /// The slots, unless the order is that of the input. Peers do not choose the numbers, so a fast
+    /// hash is safe.
+    unordered: FxHashMap<u64, OrderedBodySlot>,
+    /// The slots in `unordered` whose bodies are complete but not yet passed on.
+    ready: VecDeque<u64>,
+    /// The slot that has exclusive use of the sink, with [`DeliveryOrder::Whole`].
+    claimed: Option<u64>,
+    held: usize,
+    finished: u64,
+    waiting: Vec<(u64, Arc<dyn TransferWaker>, usize)>,
+    /// True if the sink has received content since the last flush.
+    dirty: bool,
+}
+
+impl OrderedWindow {
+    /// Makes a window that keeps at most `budget` bytes. Even with a budget of 0, a transfer may
+    /// start while the window is empty.
+    #[must_use]
+    pub(super) fn new(order: DeliveryOrder, budget: usize, sink: Box<dyn StageSink>) -> Self {
+        Self {
+            order,
+            budget: budget.max(1),
+            decoders: None,
+            next: AtomicU64::new(0),
+            head: AtomicU64::new(0),
+            held: AtomicUsize::new(0),
+            wants_flush: AtomicBool::new(false),
+            state: Mutex::new(OrderedWindowState {
+                sink,
+                room: OutputReadiness::Free,
+                head: 0,
+                slots: VecDeque::new(),
+                unordered: FxHashMap::default(),
+                ready: VecDeque::new(),
+                claimed: None,
+                held: 0,
+                finished: 0,
+                waiting: Vec::new(),
+                dirty: false,
+            }),
+        }
+    }
+
+    /// Subtracts the memory of the decoders from the budget. Each of the `windows` windows that
+    /// share the decoders subtracts an equal part.
+    pub(super) fn counting(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
+        self.decoders = Some((Arc::clone(decoders), windows as u64));
+        self
+    }
+
+    /// Returns the maximum number of bytes that may be kept now: the budget minus the decoders'
+    /// memory, but at least a quarter of the budget.
+    fn budget(&self) -> usize {
+        let Some((decoders, windows)) = &self.decoders else { return self.budget };
+        let taken = usize::try_from(decoders.used() / windows).unwrap_or(usize::MAX);
+        self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
+    }
+
+    /// Returns the state of the window's memory, by which the [progress rule](super::progress_rule)
+    /// decides.
+    fn memory(&self, state: &OrderedWindowState) -> OrderedWindowMemory {
+        OrderedWindowMemory {
+            held: state.held,
+            budget: self.budget(),
+            room: state.room,
+            may_run_ahead: state.sink.may_run_ahead(),
+        }
+    }
+
+    /// Reserves a slot for the next body, and returns its number.
+    pub(super) fn reserve(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns the number of the slot that is output next. `None` if the order is not that of the
+    /// input.
+    #[must_use]
+    pub(super) fn head(&self) -> Option<u64> {
+        (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))
+    }
+
+    /// Returns true if all content of all reserved slots has been passed to the sink, and the sink
+    /// has room.
+    #[must_use]
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputReadiness::Free
+    }
+
+    /// Returns true if the window may keep more bytes, so that another transfer may start before
+    /// the head is finished. It is called before every transfer, so it takes no lock.
+    #[must_use]
+    pub(super) fn has_budget(&self) -> bool {
+        self.held.load(Ordering::Relaxed) < self.budget()
+    }
+
+    /// Returns true if a call of [`OrderedWindow::flush`] is useful.
+    #[must_use]
+    pub(super) fn wants_flush(&self) -> bool {
+        self.wants_flush.load(Ordering::Relaxed)
+    }
+
+    /// Ends the stage, since no slot receives more content. See [`StageSink::finish`].
+    ///
+    /// # Errors
+    /// The error of the sink.
+    pub(super) fn finish_stage(&self) -> Result<Option<FinalValues>> {
+        self.lock().sink.finish(None)
+    }
+
+    /// Returns the number of bytes that may be put into a slot now. If it is 0, `waker` is woken
+    /// when the caller should ask again. Without a waker, the call never gives the slot exclusive
+    /// use of the sink.
+    pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        let mut state = self.lock();
+        if waker.is_some() {
+            self.claim(&mut state, slot);
+        }
+        let credit = self.memory(&state).credit(self.is_streaming(&state, slot));
+        if credit == 0
+            && let Some(waker) = waker
+        {
+            state.waiting.push((slot, Arc::clone(waker), token));
+        }
+        credit
+    }
+
+    /// Returns true if this slot streams: its bytes go directly to the sink.
+    fn is_streaming(&self, state: &OrderedWindowState, slot: u64) -> bool {
+        match self.order {
+            DeliveryOrder::Input => state.head == slot,
+            DeliveryOrder::Free => true,
+            DeliveryOrder::Whole => state.claimed == Some(slot),
+        }
+    }
+
+    /// Returns true if this slot has exclusive use of the sink, so that all other slots wait for
+    /// it.
+    pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
+        self.order == DeliveryOrder::Whole && self.lock().claimed == Some(slot)
+    }
+
+    /// Returns true if this slot is output next. If it is not, `waker` is woken when the caller
+    /// should ask again.
+    pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
+        let mut state = self.lock();
+        if self.order != DeliveryOrder::Free && self.is_streaming(&state, slot) {
+            return true;
+        }
+        if let Some(waker) = waker {
+            state.waiting.push((slot, Arc::clone(waker), token));
+        }
+        false
+    }
+
+    /// Gives this slot exclusive use of the sink if the order is [`DeliveryOrder::Whole`], the budget
+    /// is used up, and no other slot has the sink.
+    fn claim(&self, state: &mut OrderedWindowState, slot: u64) {
+        let is_full = self.order == DeliveryOrder::Whole && state.claimed.is_none() && state.held >= self.budget();
+        // A complete slot may have left in part when the sink became full, so it goes first.
+        if is_full && state.ready.is_empty() {
+            state.claimed = Some(slot);
+        }
+    }
+
+    /// Puts bytes into a slot.
+    ///
+    /// # Errors
+    /// The error of the sink.
+    pub(super) fn bytes(&self, slot: u64, lease: BufferLease<'_>) -> Result<()> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if self.try_stream(state, slot)? {
+            state.slot(self.order, slot).has_left = true;
+            state.dirty = true;
+            state.room = state.sink.bytes(lease.bytes())?;
+        } else {
+            let chunk = lease.keep();
+            state.held += chunk.cost();
+            state.slot(self.order, slot).content.push_back(OrderedSlotContent::Bytes(chunk));
+        }
+        Ok(())
+    }
+
+    /// Puts values into a slot, and empties the list.
+    ///
+    /// # Errors
+    /// The error of the sink.
+    pub(super) fn records(&self, slot: u64, records: &mut MatchList) -> Result<()> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if self.try_stream(state, slot)? {
+            state.slot(self.order, slot).has_left = true;
+            state.dirty = true;
+            state.room = state.sink.records(records)?;
+        } else {
+            let content = OrderedSlotContent::Records(std::mem::take(records));
+            state.held += content.cost();
+            state.slot(self.order, slot).content.push_back(content);
+        }
+        Ok(())
+    }
+
+    /// Passes the content that a slot has kept to the sink, if the slot streams. Returns true if new
+    /// bytes of the slot can go to the sink at once.
+    fn try_stream(&self, state: &mut OrderedWindowState, slot: u64) -> Result<bool> {
+        self.claim(state, slot);
+        if !self.is_streaming(state, slot) {
+            return Ok(false);
+        }
+        self.pass_on(state, slot)?;
+        Ok(state.room == OutputReadiness::Free)
+    }
+
+    /// Passes the content that a slot has kept to the sink, as long as the sink has room.
+    fn pass_on(&self, state: &mut OrderedWindowState, slot: u64) -> Result<()> {
+        while state.room == OutputReadiness::Free {
+            let Some(content) = state.slot(self.order, slot).content.pop_front() else { break };
+            state.slot(self.order, slot).has_left = true;
+            state.held -= content.cost();
+            state.dirty = true;
+            state.room = match content {
+                OrderedSlotContent::Bytes(chunk) => state.sink.bytes(chunk.bytes())?,
+                OrderedSlotContent::Records(mut records) => state.sink.records(&mut records)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Empties a slot because its transfer starts again. Returns false if a part of its content has
+    /// been passed to the sink already.
+    pub(super) fn restart(&self, slot: u64) -> bool {
+        let mut state = self.lock();
+        let entry = state.slot(self.order, slot);
+        if entry.has_left {
+            return false;
+        }
+        let content = std::mem::take(&mut entry.content);
+        state.held -= content.iter().map(OrderedSlotContent::cost).sum::<usize>();
+        // A transfer that waits to be tried again does not keep the sink: the next flush passes
+        // complete bodies on.
+        let gave_up = state.claimed == Some(slot);
+        if gave_up {
+            state.claimed = None;
+            state.dirty = true;
+        }
+        self.wake(&mut state, gave_up);
+        true
+    }
+
+    /// Marks a slot as finished: it receives no more content.
+    ///
+    /// # Errors
+    /// The error of the sink.
+    pub(super) fn finish(&self, slot: u64) -> Result<()> {
+        let mut state = self.lock();
+        state.slot(self.order, slot).done = true;
+        if self.order != DeliveryOrder::Input && state.claimed != Some(slot) {
+            state.ready.push_back(slot);
+        }
+        self.advance(&mut state)
+    }
+
+    /// Flushes the sink, and passes on all content for which it has room. Returns
+    /// [`OutputReadiness::Full`] if there is no room for the rest.
+    ///
+    /// # Errors
+    /// The error of the sink.
+    pub(super) fn flush(&self) -> Result<OutputReadiness> {
+        let mut state = self.lock();
+        if state.dirty || state.room == OutputReadiness::Full {
+            state.dirty = false;
+            state.room = state.sink.flush()?;
+            self.advance(&mut state)?;
+        }
+        Ok(state.room)
+    }
+
+    /// Passes all content that may leave now to the sink, and wakes the transfers that may
+    /// continue.
+    fn advance(&self, state: &mut OrderedWindowState) -> Result<()> {
+        let mut moved = false;
+        while let Some(front) = state.front(self.order) {
+            self.pass_on(state, front)?;
+            let slot = state.slot(self.order, front);
+            if !slot.done || !slot.content.is_empty() {
+                break;
+            }
+            state.remove(self.order, front);
+            moved = true;
+        }
+        self.head.store(state.head, Ordering::Relaxed);
+        self.wake(state, moved);
+        Ok(())
+    }
+
+    /// Wakes the transfers that may continue. `moved` is true if a slot has left the window.
+    fn wake(&self, state: &mut OrderedWindowState, moved: bool) {
+        if state.waiting.is_empty() {
+            return;
+        }
+        let memory = self.memory(state);
+        let unclaimed = self.order == DeliveryOrder::Whole && state.claimed.is_none() && moved;
+        let mut waiting = std::mem::take(&mut state.waiting);
+        waiting.retain(|(slot, waker, token)| {
+            let is_streaming = self.is_streaming(state, *slot);
+            let may_continue = memory.may_continue(is_streaming) || unclaimed && !is_streaming;
+            if may_continue {
+                waker.wake(*token);
+            }
+            !may_continue
+        });
+        state.waiting = waiting;
+    }
+
+    fn lock(&self) -> OrderedWindowGuard<'_> {
+        OrderedWindowGuard { state: self.state.lock().ignore_poison(), window: self }
+    }
+}
+
+/// The locked state of a window. Unlocking it updates the copies that are readable without the
+/// lock.
+struct OrderedWindowGuard<'a> {
+    state: MutexGuard<'a, OrderedWindowState>,
+    window: &'a OrderedWindow,
+}
+
+impl Deref for OrderedWindowGuard<'_> {
+    type Target = OrderedWindowState;
+
+    fn deref(&self) -> &OrderedWindowState {
+        &self.state
+    }
+}
+
+impl DerefMut for OrderedWindowGuard<'_> {
+    fn deref_mut(&mut self) -> &mut OrderedWindowState {
+        &mut self.state
+    }
+}
+
+impl Drop for OrderedWindowGuard<'_> {
+    fn drop(&mut self) {
+        let wants_flush = self.state.dirty || self.state.room == OutputReadiness::Full;
+        self.window.held.store(self.state.held, Ordering::Relaxed);
+        self.window.wants_flush.store(wants_flush, Ordering::Relaxed);
+    }
+}
+
+impl OrderedWindowState {
+    /// Returns the slot with this number. Adds it if it does not exist yet.
+    fn slot(&mut self, order: DeliveryOrder, slot: u64) -> &mut OrderedBodySlot {
+        if order != DeliveryOrder::Input {
+            return self.unordered.entry(slot).or_insert_with(|| {
+                self.held += SLOT_COST;
+                OrderedBodySlot::default()
+            });
+        }
+        let entry = usize::try_from(slot - self.head).expect("slots near the head");
+        while self.slots.len() <= entry {
+            self.slots.push_back(OrderedBodySlot::default());
+            self.held += SLOT_COST;
+        }
+        &mut self.slots[entry]
+    }
+
+    /// Returns the slot whose content is passed to the sink next.
+    fn front(&self, order: DeliveryOrder) -> Option<u64> {
+        match order {
+            DeliveryOrder::Input => (!self.slots.is_empty()).then_some(self.head),
+            DeliveryOrder::Whole | DeliveryOrder::Free => self.claimed.or_else(|| self.ready.front().copied()),
+        }
+    }
+
+    fn remove(&mut self, order: DeliveryOrder, slot: u64) {
+        if order == DeliveryOrder::Input {
+            self.slots.pop_front();
+            self.head += 1;
+        } else {
+            self.unordered.remove(&slot);
+            if self.claimed == Some(slot) {
+                self.claimed = None;
+            } else {
+                self.ready.pop_front();
+            }
+        }
+        self.held -= SLOT_COST;
+        self.finished += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

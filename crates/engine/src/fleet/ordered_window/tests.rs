@@ -1,0 +1,258 @@
+use super::*;
+
+/// A sink that collects the content leaving a window. The flag is true while the sink has no room.
+#[derive(Default, Clone)]
+struct CollectingSink(Arc<Mutex<(Vec<u8>, bool)>>);
+
+impl CollectingSink {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().0.clone()).unwrap()
+    }
+
+    fn fill(&self, full: bool) {
+        self.0.lock().unwrap().1 = full;
+    }
+}
+
+impl StageSink for CollectingSink {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.0.lock().unwrap().0.extend_from_slice(bytes);
+        self.flush()
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+        let lines = records.to_lines();
+        records.clear();
+        self.bytes(&lines)
+    }
+
+    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+        Ok(tail)
+    }
+
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        Ok(if self.0.lock().unwrap().1 { OutputReadiness::Full } else { OutputReadiness::Free })
+    }
+}
+
+/// A [`CollectingSink`] that lets streaming slots keep content while it has no room.
+struct RunAheadSink(CollectingSink);
+
+impl StageSink for RunAheadSink {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.0.bytes(bytes)
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+        self.0.records(records)
+    }
+
+    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+        Ok(tail)
+    }
+
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        self.0.flush()
+    }
+
+    fn may_run_ahead(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Default)]
+struct WakeRecorder(Mutex<Vec<usize>>);
+
+impl TransferWaker for WakeRecorder {
+    fn wake(&self, token: usize) {
+        self.0.lock().unwrap().push(token);
+    }
+}
+
+fn window(order: DeliveryOrder, budget: usize, slots: u64) -> (OrderedWindow, CollectingSink) {
+    let seen = CollectingSink::default();
+    let window = OrderedWindow::new(order, budget, Box::new(seen.clone()));
+    for slot in 0..slots {
+        assert_eq!(window.reserve(), slot);
+    }
+    (window, seen)
+}
+
+fn put(window: &OrderedWindow, slot: u64, text: &str) {
+    window.bytes(slot, BufferLease::borrowed(text.as_bytes())).unwrap();
+}
+
+#[test]
+fn first_body_streams_and_later_ones_wait() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 3);
+    put(&window, 1, "b");
+    put(&window, 0, "a");
+    assert_eq!(seen.text(), "a");
+    window.finish(1).unwrap();
+    put(&window, 2, "c");
+    put(&window, 0, "a");
+    window.finish(0).unwrap();
+    assert_eq!(seen.text(), "aabc");
+    put(&window, 2, "c");
+    assert_eq!(seen.text(), "aabcc");
+    window.finish(2).unwrap();
+    assert!(window.is_empty());
+}
+
+#[test]
+fn later_bodies_get_credit_within_the_budget() {
+    let (window, seen) = window(DeliveryOrder::Input, 2000, 3);
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    put(&window, 1, &"b".repeat(1700));
+    assert_eq!(window.credit(2, Some(&waker), 22), 0);
+    assert_eq!(window.credit(0, Some(&waker), 20), u64::MAX);
+    window.finish(0).unwrap();
+    assert_eq!(seen.text().len(), 1700);
+    assert_eq!(*woken.0.lock().unwrap(), [22]);
+    assert!(window.credit(2, None, 0) > 1000);
+}
+
+#[test]
+fn full_sink_stops_credit_until_a_flush() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    seen.fill(true);
+    put(&window, 0, "a");
+    assert_eq!(window.credit(0, Some(&waker), 7), 0);
+    put(&window, 0, "b");
+    window.finish(0).unwrap();
+    put(&window, 1, "c");
+    assert_eq!(seen.text(), "a");
+    assert_eq!(window.flush().unwrap(), OutputReadiness::Full);
+    seen.fill(false);
+    assert_eq!(window.flush().unwrap(), OutputReadiness::Free);
+    assert_eq!(seen.text(), "abc");
+    assert_eq!(*woken.0.lock().unwrap(), [7]);
+}
+
+#[test]
+fn completion_order_delivers_each_body_when_complete() {
+    let (window, seen) = window(DeliveryOrder::Whole, 10_000, 3);
+    put(&window, 0, "a");
+    put(&window, 2, "c");
+    put(&window, 1, "b");
+    window.finish(2).unwrap();
+    put(&window, 0, "a");
+    window.finish(0).unwrap();
+    window.finish(1).unwrap();
+    assert_eq!(seen.text(), "caab");
+    assert!(window.is_empty());
+}
+
+#[test]
+fn body_larger_than_memory_gets_exclusive_output() {
+    let (window, seen) = window(DeliveryOrder::Whole, 1000, 2);
+    let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
+    put(&window, 0, &"a".repeat(900));
+    assert_eq!(window.credit(1, None, 0), 0, "who only looks claims nothing");
+    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
+    put(&window, 1, "b");
+    window.finish(0).unwrap();
+    put(&window, 1, "b");
+    assert_eq!(seen.text(), "bb");
+    window.finish(1).unwrap();
+    assert_eq!(seen.text(), format!("bb{}", "a".repeat(900)));
+    assert!(window.is_empty());
+}
+
+#[test]
+fn restarted_body_loses_exclusive_output() {
+    let (window, seen) = window(DeliveryOrder::Whole, 2000, 2);
+    put(&window, 0, &"a".repeat(1800));
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
+    assert_eq!(window.credit(0, Some(&waker), 10), 0);
+    assert!(window.restart(1), "nothing of it has left");
+    assert_eq!(*woken.0.lock().unwrap(), [10], "another may have it meanwhile");
+    window.finish(0).unwrap();
+    assert_eq!(seen.text().len(), 1800);
+    put(&window, 1, "b");
+    window.finish(1).unwrap();
+    assert!(window.is_empty());
+}
+
+#[test]
+fn first_body_has_no_priority_in_completion_order() {
+    let (window, _) = window(DeliveryOrder::Whole, 2000, 3);
+    put(&window, 1, &"b".repeat(1800));
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    assert_eq!(window.credit(2, Some(&waker), 12), u64::MAX, "it claims the sink");
+    assert_eq!(window.credit(0, Some(&waker), 10), 0);
+    put(&window, 2, "c");
+    window.flush().unwrap();
+    assert!(woken.0.lock().unwrap().is_empty(), "nothing has become free");
+    window.finish(2).unwrap();
+    assert_eq!(*woken.0.lock().unwrap(), [10]);
+}
+
+#[test]
+fn memory_is_bounded_while_next_stage_is_full() {
+    let seen = CollectingSink::default();
+    let window = OrderedWindow::new(DeliveryOrder::Free, 2000, Box::new(RunAheadSink(seen.clone())));
+    let slot = window.reserve();
+    seen.fill(true);
+    put(&window, slot, "a");
+    let credit = window.credit(slot, None, 0);
+    assert!((1..=2000).contains(&credit), "{credit}");
+    put(&window, slot, &"b".repeat(2000));
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    assert_eq!(window.credit(slot, Some(&waker), 5), 0);
+    window.finish(slot).unwrap();
+    assert_eq!(seen.text(), "a");
+    seen.fill(false);
+    window.flush().unwrap();
+    assert_eq!(seen.text().len(), 2001);
+    assert!(window.is_empty());
+    assert_eq!(*woken.0.lock().unwrap(), [5]);
+}
+
+#[test]
+fn second_body_waits_for_a_partly_written_body() {
+    let (window, seen) = window(DeliveryOrder::Whole, 600, 2);
+    put(&window, 0, "a");
+    put(&window, 0, "a");
+    seen.fill(true);
+    window.finish(0).unwrap();
+    put(&window, 1, &"b".repeat(600));
+    let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
+    assert_eq!(window.credit(1, Some(&waker), 0), 0, "the sink belongs to the record that is leaving");
+    seen.fill(false);
+    window.flush().unwrap();
+    window.finish(1).unwrap();
+    assert_eq!(seen.text(), format!("aa{}", "b".repeat(600)));
+}
+
+#[test]
+fn body_with_delivered_content_cannot_restart() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    put(&window, 1, "wrong");
+    assert!(window.restart(1));
+    put(&window, 1, "right");
+    put(&window, 0, "x");
+    assert!(!window.restart(0));
+    window.finish(0).unwrap();
+    window.finish(1).unwrap();
+    assert_eq!(seen.text(), "xright");
+}
+
+#[test]
+fn unordered_output_streams_every_body() {
+    let (window, seen) = window(DeliveryOrder::Free, 100, 3);
+    put(&window, 2, "c");
+    put(&window, 0, "a");
+    window.finish(2).unwrap();
+    window.finish(0).unwrap();
+    window.finish(1).unwrap();
+    assert_eq!(seen.text(), "ca");
+    assert!(window.is_empty());
+}

@@ -1,0 +1,110 @@
+//! The sinks of a fleet's bodies: a slot of a window; or, for a page whose values are extracted, a
+//! file for the page and a slot for its values.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::ordered_window::OrderedWindow;
+use crate::Result;
+use crate::buffer_pool::BufferLease;
+use crate::sink::file::FileSink;
+use crate::sink::match_list::{MatchList, MatchPosition};
+use crate::sink::{BodyInfo, Sink, TransferWaker};
+
+/// A sink that puts a body into its slot of a window.
+pub(super) struct OrderedWindowSink {
+    window: Arc<OrderedWindow>,
+    slot: u64,
+    order: Arc<[u64]>,
+    found: u64,
+}
+
+impl OrderedWindowSink {
+    pub(super) fn new(window: Arc<OrderedWindow>, slot: u64, order: Arc<[u64]>) -> Self {
+        Self { window, slot, order, found: 0 }
+    }
+}
+
+impl Sink for OrderedWindowSink {
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        self.window.credit(self.slot, waker, token)
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.window.is_claimed_by(self.slot)
+    }
+
+    fn is_first(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
+        self.window.is_first(self.slot, waker, token)
+    }
+
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        self.window.bytes(self.slot, lease)
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+        records.place = Some(MatchPosition { order: Arc::clone(&self.order), before: self.found });
+        self.found += records.len() as u64;
+        self.window.records(self.slot, records)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.found = 0;
+        self.window.restart(self.slot)
+    }
+}
+
+/// A sink that writes a page to a file, and puts the values extracted from the page into the window
+/// of its stage.
+pub(super) struct PageFileSink {
+    values: OrderedWindowSink,
+    file: FileSink,
+}
+
+impl PageFileSink {
+    pub(super) fn new(values: OrderedWindowSink, file: FileSink) -> Self {
+        Self { values, file }
+    }
+}
+
+impl Sink for PageFileSink {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+        self.file.begin(begin)
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        self.values.credit(waker, token)
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.values.is_awaited()
+    }
+
+    fn is_first(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
+        self.values.is_first(waker, token)
+    }
+
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        self.file.bytes(lease)
+    }
+
+    fn page(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.bytes(BufferLease::borrowed(bytes))
+    }
+
+    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+        self.values.records(records)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.values.restart() && self.file.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.file.finish()
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.file.file_name()
+    }
+}

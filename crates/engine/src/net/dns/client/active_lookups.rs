@@ -1,0 +1,310 @@
+//! The lookups in progress: their start, their timers, and their queries.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery};
+use haul_policy::dns::nsswitch::HostLookupSources;
+use haul_policy::dns::resolv_conf::NameServer;
+
+use super::super::system_files::ResolverConfig;
+use super::socket::{DnsReceived, DnsSocket};
+use super::{BURST_WINDOW, CHANNEL, DnsAnswer, DnsClient, MAX_BURST, sort_addresses};
+use crate::clock;
+
+/// The answer for a name for which no name server is asked.
+const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
+
+/// The identifier of queries by a channel: the same in all, so that caches on the way see equal
+/// requests (RFC 8484 section 4.1). The channel tells the responses apart.
+const CHANNEL_ID: u16 = 0;
+
+/// A lookup in progress: its name, its state machine and its queries.
+pub(super) struct ActiveLookup {
+    pub(super) name: Arc<str>,
+    pub(super) machine: NameLookup,
+    pub(super) config: ResolverConfig,
+    serial: u64,
+    /// The keys of the queries that were sent for it, in [`DnsClient::pending`].
+    pub(super) queries: Vec<(usize, u64)>,
+}
+
+/// A query that was sent and not answered yet, or that waits to be sent.
+#[derive(Clone, Copy)]
+pub(super) struct PendingDnsQuery {
+    lookup: usize,
+    serial: u64,
+    transmit: OutgoingQuery,
+}
+
+/// The time of a lookup's next timeout. The ordering is reversed, so that the earliest is at the
+/// top of a `BinaryHeap`.
+#[derive(PartialEq, Eq)]
+pub(super) struct DueLookup {
+    pub(super) at: Instant,
+    lookup: usize,
+    serial: u64,
+}
+
+impl PartialOrd for DueLookup {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for DueLookup {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.serial).cmp(&(self.at, self.serial))
+    }
+}
+
+impl DnsClient<'_> {
+    /// Begins the lookup of a name. A name from the hosts file is answered at once.
+    pub(super) fn begin(&mut self, name: Arc<str>, now: Instant) {
+        let config = self.config(now);
+        if config.sources == HostLookupSources::SystemOnly {
+            return (self.deliver)(&name, DnsAnswer::NeedsSystem);
+        }
+        let listed = config.hosts.addresses(&name);
+        if !listed.is_empty() && config.sources != HostLookupSources::DnsThenFiles {
+            return (self.deliver)(&name, DnsAnswer::Found(sort_addresses::in_order(listed), Duration::ZERO));
+        }
+        if config.sources == HostLookupSources::FilesOnly {
+            return (self.deliver)(&name, NO_SUCH_NAME);
+        }
+        if config.resolv_conf.rotate {
+            self.first_server = self.first_server.wrapping_add(1);
+        }
+        let Ok(mut machine) = NameLookup::new(&name, &config.resolv_conf, self.first_server) else {
+            return (self.deliver)(&name, NO_SUCH_NAME);
+        };
+        let transmits = machine.start(clock::policy_time(now));
+        self.serial += 1;
+        let serial = self.serial;
+        let lookup = self.lookups.insert(ActiveLookup { name, machine, config, serial, queries: Vec::new() });
+        self.queue(lookup, serial, transmits);
+        self.set_timer(lookup, now);
+    }
+
+    fn queue(&mut self, lookup: usize, serial: u64, transmits: Vec<OutgoingQuery>) {
+        self.unsent.extend(transmits.into_iter().map(|transmit| PendingDnsQuery { lookup, serial, transmit }));
+    }
+
+    fn set_timer(&mut self, lookup: usize, now: Instant) {
+        let active = &self.lookups[lookup];
+        let Some(at) = active.machine.next_timeout() else { return };
+        self.due.push(DueLookup { at: clock::instant(at).max(now), lookup, serial: active.serial });
+    }
+
+    /// Handles the timeouts that have passed.
+    pub(super) fn on_timers(&mut self, now: Instant) {
+        while self.due.peek().is_some_and(|due| due.at <= now) {
+            let Some(DueLookup { lookup, serial, .. }) = self.due.pop() else { return };
+            if self.is_current(lookup, serial) {
+                self.advance(lookup, now, |machine, now| machine.on_timeout(now));
+            }
+        }
+    }
+
+    fn is_current(&self, lookup: usize, serial: u64) -> bool {
+        self.lookups.get(lookup).is_some_and(|active| active.serial == serial)
+    }
+
+    /// Runs `step` on the state machine of a lookup. Finishes the lookup if it is then complete.
+    fn advance(
+        &mut self,
+        lookup: usize,
+        now: Instant,
+        step: impl FnOnce(&mut NameLookup, haul_policy::MonotonicTime) -> Vec<OutgoingQuery>,
+    ) {
+        let active = &mut self.lookups[lookup];
+        let serial = active.serial;
+        let transmits = step(&mut active.machine, clock::policy_time(now));
+        if *active.machine.state() == DnsLookupState::Waiting {
+            self.queue(lookup, serial, transmits);
+            self.set_timer(lookup, now);
+        } else {
+            self.finish(lookup);
+        }
+    }
+
+    /// Sends the waiting queries until [`MAX_BURST`] recent queries are unanswered.
+    pub(super) fn send_queries(&mut self, now: Instant) {
+        while !self.unsent.is_empty() {
+            while let Some(&(sent, socket, id)) = self.recent.front()
+                && (now.saturating_duration_since(sent) >= BURST_WINDOW || !self.pending.contains_key(&(socket, id)))
+            {
+                self.recent.pop_front();
+            }
+            if self.channel.is_none() && self.recent.len() >= MAX_BURST {
+                return;
+            }
+            let Some(query) = self.unsent.pop_front() else { return };
+            if self.is_current(query.lookup, query.serial) {
+                self.send(query, now);
+            }
+        }
+    }
+
+    fn send(&mut self, query: PendingDnsQuery, now: Instant) {
+        if let Err(error) = self.try_send(query, now) {
+            self.on_unreachable(query, now, error.to_string());
+        }
+    }
+
+    /// Tells the lookup of a query that its server cannot be reached.
+    fn on_unreachable(&mut self, query: PendingDnsQuery, now: Instant, cause: String) {
+        if self.is_current(query.lookup, query.serial) {
+            let OutgoingQuery { record_type, server, .. } = query.transmit;
+            self.advance(query.lookup, now, |machine, now| {
+                machine.on_unreachable(now, record_type, server, cause.into())
+            });
+        }
+    }
+
+    fn try_send(&mut self, query: PendingDnsQuery, now: Instant) -> std::io::Result<()> {
+        let OutgoingQuery { record_type, server, tcp } = query.transmit;
+        let machine = &self.lookups[query.lookup].machine;
+        let key = if let Some(channel) = &mut self.channel {
+            let bytes = machine.query(record_type, CHANNEL_ID).to_bytes().map_err(std::io::Error::other)?;
+            (CHANNEL, channel.send(bytes))
+        } else {
+            let resolv_conf = Arc::clone(&self.lookups[query.lookup].config.resolv_conf);
+            let socket = self.socket_for(&resolv_conf.servers[server], server, tcp)?;
+            let id = self.unused_id(socket)?;
+            let machine = &self.lookups[query.lookup].machine;
+            self.sockets[socket].send(machine.query(record_type, id).to_bytes().map_err(std::io::Error::other)?)?;
+            self.recent.push_back((now, socket, id.into()));
+            (socket, id.into())
+        };
+        self.lookups[query.lookup].queries.push(key);
+        self.pending.insert(key, query);
+        Ok(())
+    }
+
+    fn unused_id(&self, socket: usize) -> std::io::Result<u16> {
+        loop {
+            let mut bytes = [0; 2];
+            aws_lc_rs::rand::fill(&mut bytes).map_err(|_| std::io::Error::other("the system gives no entropy"))?;
+            let id = u16::from_ne_bytes(bytes);
+            if !self.pending.contains_key(&(socket, id.into())) {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Receives all available messages of a socket, and passes the responses to their lookups.
+    pub(super) fn on_ready(&mut self, key: usize, now: Instant) {
+        // A socket stays in its place until its queries are over, so that an event is never another
+        // socket's.
+        while let Some(socket) = self.sockets.get_mut(key) {
+            match socket.receive(&mut self.buffer) {
+                Ok(DnsReceived::Nothing) => return,
+                Ok(DnsReceived::Message(length)) => self.on_message(key, length, now),
+                Err(_) => return self.on_broken(key, now),
+            }
+        }
+    }
+
+    fn on_message(&mut self, socket: usize, length: usize, now: Instant) {
+        let Some(id) = self.buffer[..length].first_chunk::<2>().map(|id| u16::from_be_bytes(*id)) else { return };
+        let key = (socket, u64::from(id));
+        let Some(&PendingDnsQuery { lookup, serial, transmit }) = self.pending.get(&key) else { return };
+        if !self.is_current(lookup, serial) {
+            return;
+        }
+        let query = self.lookups[lookup].machine.query(transmit.record_type, id);
+        let Some(response) = query.parse_response(&self.buffer[..length]) else { return };
+        self.forget(key);
+        self.advance(lookup, now, |machine, now| machine.on_response(now, transmit, response));
+    }
+
+    /// Handles the responses that the channel has received.
+    pub(super) fn on_channel_ready(&mut self, now: Instant) {
+        while let Some((number, response)) = self.channel.as_mut().and_then(|channel| channel.receive()) {
+            let Some(query) = self.pending.remove(&(CHANNEL, number)) else { continue };
+            if !self.is_current(query.lookup, query.serial) {
+                continue;
+            }
+            let asked = self.lookups[query.lookup].machine.query(query.transmit.record_type, CHANNEL_ID);
+            let parsed = response.map(|message| Some(asked.parse_response(&message.bytes)?.aged(message.age)));
+            match parsed {
+                Ok(Some(response)) => {
+                    self.advance(query.lookup, now, |machine, now| machine.on_response(now, query.transmit, response));
+                }
+                Ok(None) => self.on_unreachable(query, now, "a message that is no response to the query".to_owned()),
+                Err(error) => self.on_unreachable(query, now, format!("{error:#}")),
+            }
+        }
+    }
+
+    /// Closes a broken socket, and reports its server as unreachable to the lookups that used it.
+    fn on_broken(&mut self, socket: usize, now: Instant) {
+        let broken: Vec<_> = self.pending.keys().filter(|key| key.0 == socket).copied().collect();
+        self.retire(socket);
+        for key in broken {
+            let Some(query) = self.pending.get(&key).copied() else { continue };
+            self.forget(key);
+            self.on_unreachable(query, now, "it cannot be reached".to_owned());
+        }
+        self.close_if_unused(socket);
+    }
+
+    /// Removes a query that was sent. Closes its socket if no other query uses it or will use it.
+    pub(super) fn forget(&mut self, key: (usize, u64)) {
+        if self.pending.remove(&key).is_none() {
+            return;
+        }
+        if let (CHANNEL, number) = key {
+            self.channel.as_mut().expect("its queries are pending").cancel(number);
+        } else if let Some(socket) = self.sockets.get_mut(key.0) {
+            socket.open_queries = socket.open_queries.saturating_sub(1);
+            self.close_if_unused(key.0);
+        }
+    }
+
+    fn close_if_unused(&mut self, key: usize) {
+        let is_current = self.current_socket.contains(&Some(key));
+        if !is_current && self.sockets.get(key).is_some_and(|socket| socket.open_queries == 0) {
+            self.sockets.remove(key);
+        }
+    }
+
+    /// Stops the use of a socket for further queries.
+    fn retire(&mut self, key: usize) {
+        for current in &mut self.current_socket {
+            current.take_if(|current| *current == key);
+        }
+    }
+
+    /// Returns the key of a socket that can carry one more query to this server. Opens one if
+    /// needed.
+    fn socket_for(&mut self, address: &NameServer, server: usize, tcp: bool) -> std::io::Result<usize> {
+        if tcp {
+            let socket = DnsSocket::tcp(address, &self.servers)?;
+            return self.add(socket);
+        }
+        if self.current_socket.len() <= server {
+            self.current_socket.resize(server + 1, None);
+        }
+        if let Some(key) = self.current_socket[server] {
+            if self.sockets[key].takes_another(address) {
+                return Ok(key);
+            }
+            self.current_socket[server] = None;
+            self.close_if_unused(key);
+        }
+        let socket = DnsSocket::udp(address, &self.servers)?;
+        let key = self.add(socket)?;
+        self.current_socket[server] = Some(key);
+        Ok(key)
+    }
+
+    fn add(&mut self, socket: DnsSocket) -> std::io::Result<usize> {
+        let entry = self.sockets.vacant_entry();
+        let key = entry.key();
+        entry.insert(socket).register(self.poll.registry(), mio::Token(key))?;
+        Ok(key)
+    }
+}

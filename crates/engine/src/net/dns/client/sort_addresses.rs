@@ -1,0 +1,24 @@
+//! The order in which the addresses of a name are tried on this machine (RFC 6724).
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use haul_policy::dns::address_order::{DestinationAddress, sort};
+
+/// Returns the addresses in the order in which to try them. To find its source address for each,
+/// asks the kernel by connecting a UDP socket, which sends nothing.
+pub(super) fn in_order(addresses: &[IpAddr]) -> Vec<IpAddr> {
+    if addresses.len() < 2 {
+        return addresses.to_vec();
+    }
+    let mut destinations: Vec<DestinationAddress> =
+        addresses.iter().map(|&address| DestinationAddress { address, source: source(address) }).collect();
+    sort(&mut destinations);
+    destinations.into_iter().map(|one| one.address).collect()
+}
+
+fn source(destination: IpAddr) -> Option<IpAddr> {
+    let any: SocketAddr = if destination.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect((destination, 53)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}

@@ -1,0 +1,243 @@
+//! The facts about a transfer: sizes, times, addresses. `--write-out` and `--stats` print them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_proto::head::{ProtocolVersion, ResponseHead};
+
+/// The facts about one transfer. After a retry, they are those of the last attempt. A `Duration`
+/// that is described as a time is measured from [`TransferFacts::started`].
+#[derive(Debug, Clone)]
+pub struct TransferFacts {
+    /// The method of the last request, if a redirect has changed it; otherwise `None`.
+    pub method: Option<Box<str>>,
+    /// The `Referer` field of the last request, if a redirect has set it; otherwise `None`.
+    pub referer: Option<Box<str>>,
+    /// The time when the transfer started, from which the other times are measured.
+    pub started: Instant,
+    /// The status of the final response; 0 without a response.
+    pub status: u16,
+    /// The status of a proxy's last response to CONNECT; 0 without such a response.
+    pub connect_status: u16,
+    /// The protocol version of the final response; `None` without a response.
+    pub version: Option<ProtocolVersion>,
+    /// The number of bytes of all requests sent. The size of a head is that of its HTTP/1.1 form.
+    pub request_bytes: u64,
+    /// The number of content bytes sent with the last request.
+    pub upload_bytes: u64,
+    /// The number of header fields in the last response.
+    pub fields: u32,
+    /// True if the transfer used a proxy.
+    pub proxy_used: bool,
+    /// The time when the last redirect was followed; zero if none was followed.
+    pub redirected: Duration,
+    /// The number of bytes of all received heads.
+    pub head_bytes: u64,
+    /// The number of received bytes of the body, before decoding.
+    pub body_bytes: u64,
+    /// The number of bytes of the body after decoding; `None` if it had no content coding.
+    pub decoded_bytes: Option<u64>,
+    /// The number of redirects followed in the last attempt.
+    pub redirects: u32,
+    /// The number of retries of the transfer.
+    pub retries: u32,
+    /// The number of requests sent for the transfer.
+    pub requests: u32,
+    /// The number of connections opened for the transfer.
+    pub connects: u32,
+    /// The number of the connection that carried the last request. The connections of a process are
+    /// numbered from 0.
+    pub connection: Option<u64>,
+    /// The address and port of the peer: the server, or the proxy.
+    pub peer: Option<SocketAddr>,
+    /// The reason why the last server's certificate is not valid, if it was accepted nevertheless
+    /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
+    pub certificate_fault: Option<Box<str>>,
+    /// The certificate chain of the last server, beginning with its own certificate, in DER. Only
+    /// set with [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
+    pub certificates: Option<Arc<[Vec<u8>]>>,
+    /// The local address and port of the connection.
+    pub local: Option<SocketAddr>,
+    /// The time when the host's name was resolved.
+    pub resolved: Duration,
+    /// The time when the TCP connection was established.
+    pub connected: Duration,
+    /// The time when the TLS handshake was complete; zero without TLS.
+    pub secured: Duration,
+    /// The time when the last request was sent.
+    pub sent: Duration,
+    /// The time when the first byte of the last response arrived.
+    pub first_byte: Duration,
+    /// The time when the transfer was over.
+    pub total: Duration,
+    /// The time spent in each phase, by all attempts.
+    pub phase_times: PhaseTimes,
+    /// The counts of earlier attempts, which the other facts do not include.
+    pub earlier: EarlierAttempts,
+    /// The current phase, or the last one once the transfer is over.
+    pub phase: TransferPhase,
+    /// The time when the current phase began.
+    pub phase_began: Instant,
+}
+
+/// The time that a transfer spent in each phase, summed over all its exchanges.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseTimes {
+    /// The time spent on name lookups.
+    pub resolve: Duration,
+    /// The time spent on connection setup.
+    pub connect: Duration,
+    /// The time spent on TLS handshakes and on the setup of tunnels.
+    pub tls: Duration,
+    /// The time spent waiting for responses, from a request to the first byte of its response.
+    pub wait: Duration,
+    /// The time spent receiving responses, from their first bytes to their ends.
+    pub receive: Duration,
+    /// The time spent on pauses before retries.
+    pub pause: Duration,
+}
+
+impl PhaseTimes {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.resolve += other.resolve;
+        self.connect += other.connect;
+        self.tls += other.tls;
+        self.wait += other.wait;
+        self.receive += other.receive;
+        self.pause += other.pause;
+    }
+}
+
+/// The counts of the attempts before the last one.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct EarlierAttempts {
+    /// The number of connections that the earlier attempts opened.
+    pub connects: u32,
+    /// The number of redirects that the earlier attempts followed.
+    pub redirects: u32,
+}
+
+/// A phase of a transfer, whose duration is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransferPhase {
+    /// Waiting for a connection, or for the next exchange to begin.
+    Idle,
+    /// Resolving a host name.
+    Resolve,
+    /// Connecting to an address.
+    Connect,
+    /// Setting up TLS or a tunnel.
+    Tls,
+    /// Sending a request, and waiting for its response.
+    Wait,
+    /// Receiving a response.
+    Receive,
+    /// Pausing before a retry.
+    Pause,
+}
+
+impl TransferFacts {
+    /// Returns the facts of a transfer that starts now.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self {
+            method: None,
+            referer: None,
+            started: now,
+            status: 0,
+            connect_status: 0,
+            version: None,
+            request_bytes: 0,
+            upload_bytes: 0,
+            fields: 0,
+            proxy_used: false,
+            redirected: Duration::ZERO,
+            head_bytes: 0,
+            body_bytes: 0,
+            decoded_bytes: None,
+            redirects: 0,
+            retries: 0,
+            requests: 0,
+            connects: 0,
+            connection: None,
+            peer: None,
+            certificate_fault: None,
+            certificates: None,
+            local: None,
+            resolved: Duration::ZERO,
+            connected: Duration::ZERO,
+            secured: Duration::ZERO,
+            sent: Duration::ZERO,
+            first_byte: Duration::ZERO,
+            total: Duration::ZERO,
+            phase_times: PhaseTimes::default(),
+            earlier: EarlierAttempts::default(),
+            phase: TransferPhase::Idle,
+            phase_began: now,
+        }
+    }
+
+    /// Begins another phase, and adds the time of the last one to [`PhaseTimes`].
+    pub(crate) fn enter(&mut self, phase: TransferPhase, now: Instant) {
+        self.end_phase(now);
+        self.phase = phase;
+    }
+
+    /// Adds the time of the current phase to [`PhaseTimes`].
+    fn end_phase(&mut self, now: Instant) {
+        let began = std::mem::replace(&mut self.phase_began, now);
+        let sum = match self.phase {
+            TransferPhase::Idle => return,
+            TransferPhase::Resolve => &mut self.phase_times.resolve,
+            TransferPhase::Connect => &mut self.phase_times.connect,
+            TransferPhase::Tls => &mut self.phase_times.tls,
+            TransferPhase::Wait => &mut self.phase_times.wait,
+            TransferPhase::Receive => &mut self.phase_times.receive,
+            TransferPhase::Pause => &mut self.phase_times.pause,
+        };
+        *sum += now.saturating_duration_since(began);
+    }
+
+    /// Moves the number of this attempt's redirects to [`EarlierAttempts`], because the next
+    /// attempt counts from zero.
+    pub(crate) fn forget_redirects(&mut self) {
+        self.earlier.redirects += std::mem::take(&mut self.redirects);
+    }
+
+    /// Returns the facts for the next attempt at the whole transfer, which begins at the time `at`.
+    pub(crate) fn of_next_attempt(&self, at: Instant) -> Self {
+        let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
+        let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
+        Self { retries, requests, phase_times, earlier, phase, phase_began, ..Self::new(at) }
+    }
+
+    /// Records that a request was sent, and the time.
+    pub(crate) fn on_request(&mut self, now: Instant) {
+        self.enter(TransferPhase::Wait, now);
+        self.sent = now.saturating_duration_since(self.started);
+        self.requests += 1;
+        self.upload_bytes = 0;
+    }
+
+    /// Records the head of a response. If `continues` is true, the response continues a body whose
+    /// first response was already recorded.
+    pub(crate) fn on_head(&mut self, head: &ResponseHead, now: Instant, continues: bool) {
+        self.enter(TransferPhase::Receive, now);
+        self.head_bytes += head.raw().len() as u64;
+        if continues {
+            return;
+        }
+        self.first_byte = now.saturating_duration_since(self.started);
+        self.status = head.status();
+        self.fields = u32::try_from(head.field_bytes().len()).unwrap_or(u32::MAX);
+        self.version = Some(head.version());
+    }
+
+    /// Records the end of the transfer. The phase does not change: it shows how far the last
+    /// exchange came.
+    pub(crate) fn on_finished(&mut self, now: Instant) {
+        self.end_phase(now);
+        self.total = now.saturating_duration_since(self.started);
+    }
+}

@@ -1,0 +1,47 @@
+//! The outcome of a transfer.
+
+use std::time::Instant;
+
+use haul_policy::target::Target;
+use haul_proto::head::{Fields, ResponseHead};
+
+use crate::transfer_facts::TransferFacts;
+use crate::{Error, Result};
+
+/// The outcome of a finished transfer: its result, the last response's head, and the facts.
+#[derive(Debug)]
+pub struct TransferOutcome {
+    /// `Ok` if the body was delivered completely, otherwise the error that ended the transfer.
+    pub result: Result<()>,
+    /// The target of the last request: after redirects, the last redirect's target.
+    pub target: Target,
+    /// The head of the last response; `None` if there was none.
+    pub head: Option<ResponseHead>,
+    /// The sizes, times and addresses of the transfer.
+    pub facts: Box<TransferFacts>,
+    /// The number that the caller gave to the transfer.
+    pub tag: u64,
+    /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
+    /// is set.
+    pub history: Vec<FollowedRedirect>,
+    /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
+    pub trailers: Option<Fields>,
+}
+
+impl TransferOutcome {
+    /// Makes the outcome of a transfer that failed before its first request.
+    #[must_use]
+    pub fn unsent(target: Target, error: Error, started: Instant) -> Self {
+        let facts = Box::new(TransferFacts::new(started));
+        Self { result: Err(error), target, head: None, facts, tag: 0, history: Vec::new(), trailers: None }
+    }
+}
+
+/// A redirect that was followed.
+#[derive(Debug, Clone)]
+pub struct FollowedRedirect {
+    /// The target of the request that was redirected.
+    pub target: Target,
+    /// The head of the response that redirected.
+    pub head: ResponseHead,
+}

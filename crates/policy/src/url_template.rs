@@ -1,0 +1,437 @@
+//! `--then TEMPLATE`: turns a match into a URL. Pages choose the matches, so a match is data, never
+//! syntax.
+//!
+//! ```
+//! use haul_policy::url_template::UrlTemplate;
+//!
+//! let pages = UrlTemplate::parse("http://h/as/{}?from={}")?;
+//! assert_eq!(pages.expand(b"AS1 &x")?, "http://h/as/AS1%20%26x?from=AS1%20%26x");
+//! assert_eq!(pages.literal_origin().unwrap().to_string(), "http://h");
+//! assert!(UrlTemplate::parse("http://h/a/{}")?.expand(b"../admin").is_err());
+//!
+//! let links = UrlTemplate::parse("{}")?;
+//! assert_eq!(links.expand(b"https://o/x?a=1&amp;b=2")?, "https://o/x?a=1&amp;b=2");
+//! assert!(links.expand(b"file:///etc/passwd").is_err());
+//! assert!(links.literal_origin().is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The position of a `{}` decides which matches are allowed:
+//!
+//! | place | a match |
+//! |---|---|
+//! | the whole template | an absolute http or https URL without userinfo, taken as it is (`&amp;` too: the pattern can leave it out, a client that rewrote it would break URLs that mean it) |
+//! | scheme | letters |
+//! | authority | letters, digits and `.-_:` |
+//! | path, query, fragment | any bytes; all but unreserved characters and `/` are percent-encoded, `%` too |
+//!
+//! A match that makes or completes a `..` segment of the path is refused, since a match must not
+//! leave its directory. Rejected: encoding the dots, since servers take `%2e%2e` for `..`, and
+//! dropping the segment silently, which would fetch a page that nobody named. A single dot is
+//! harmless and stays.
+
+use core::fmt;
+
+use crate::target::path::{DotSegment, dots, push_byte};
+use crate::target::{Origin, Scheme, Target, TargetError, UrlErrorKind};
+
+/// A parsed URL template.
+#[derive(Clone, Debug)]
+pub struct UrlTemplate {
+    /// The placeholders `{}`, each with the text before it and its position in the URL.
+    placeholders: Vec<(String, PlaceholderPosition)>,
+    tail: String,
+    literal_origin: Option<Origin>,
+    /// True if the template names no scheme, so that the default scheme was added.
+    has_default_scheme: bool,
+}
+
+/// The part of the URL in which a `{}` stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PlaceholderPosition {
+    Whole,
+    Scheme,
+    Authority,
+    Path,
+    Query,
+}
+
+/// The reason why a template was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// The template contains no `{}`.
+    NoPlaceholder,
+    /// The authority has a `{}` as well as a user or password, so a page would choose the host that
+    /// receives them.
+    Userinfo,
+    /// The template gives no valid URL, whatever the match is.
+    Target(TargetError),
+}
+
+/// The reason why a match was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TemplateExpandError {
+    /// The match makes or completes a `..` segment of the path.
+    Climbs,
+    /// The match is in the scheme or authority, and is empty or has a byte that is not allowed
+    /// there.
+    NotPlain,
+    /// The template is `{}` alone, and the match is not an absolute http or https URL.
+    NotHttp,
+    /// The template is `{}` alone, and the match is a URL with a user or password.
+    Userinfo,
+    /// The match makes the result an invalid URL.
+    Target(TargetError),
+}
+
+const HOLE: &str = "{}";
+
+impl UrlTemplate {
+    /// Parses a template. The default scheme is http, as for a URL.
+    pub fn parse(text: &str) -> Result<UrlTemplate, TemplateError> {
+        if !text.contains(HOLE) {
+            return Err(TemplateError::NoPlaceholder);
+        }
+        if text == HOLE {
+            return Ok(UrlTemplate {
+                placeholders: vec![(String::new(), PlaceholderPosition::Whole)],
+                tail: String::new(),
+                literal_origin: None,
+                has_default_scheme: false,
+            });
+        }
+        if text.starts_with('/') {
+            // With a scheme before it, `/{}` would let the match be the host.
+            return Err(TemplateError::Target(UrlErrorKind::NoHost.into()));
+        }
+        let has_default_scheme = scheme_colon(text).is_none();
+        let text = with_scheme(text);
+        let bounds = TemplateBounds::of(&text);
+        let authority = &text[bounds.scheme_end..bounds.authority_end];
+        if authority.contains(HOLE) && authority.contains('@') {
+            return Err(TemplateError::Userinfo);
+        }
+        let mut placeholders = Vec::new();
+        let mut from = 0;
+        for (at, _) in text.match_indices(HOLE) {
+            placeholders.push((text[from..at].to_owned(), bounds.spot(at)));
+            from = at + HOLE.len();
+        }
+        let tail = text[from..].to_owned();
+        let mut template = UrlTemplate { placeholders, tail, literal_origin: None, has_default_scheme };
+        template.probe()?;
+        Ok(template)
+    }
+
+    /// Returns the template with another default scheme instead of http. Has no effect if the
+    /// template names a scheme.
+    #[must_use]
+    pub fn with_default_scheme(mut self, scheme: Scheme) -> UrlTemplate {
+        if self.has_default_scheme
+            && let Some((first, _)) = self.placeholders.first_mut()
+            && let Some(rest) = first.strip_prefix("http://")
+        {
+            *first = format!("{}://{rest}", scheme.as_str());
+            // A template that is valid with one scheme is so with another.
+            let _ = self.probe();
+        }
+        self
+    }
+
+    /// Checks that the literal text is valid, and determines the origin that it names.
+    fn probe(&mut self) -> Result<(), TemplateError> {
+        if self.has(PlaceholderPosition::Scheme) {
+            return Ok(());
+        }
+        // A digit is allowed in a host, a port and a path.
+        let text = self.fill(b"1").map_err(|_| TemplateError::NoPlaceholder)?;
+        let target = Target::parse(&text).map_err(TemplateError::Target)?;
+        self.literal_origin = (!self.has(PlaceholderPosition::Authority)).then(|| target.origin());
+        Ok(())
+    }
+
+    /// Returns the URL that the template gives for a match.
+    pub fn expand(&self, matched: &[u8]) -> Result<String, TemplateExpandError> {
+        if self.has(PlaceholderPosition::Whole) {
+            return whole(matched);
+        }
+        let text = self.fill(matched)?;
+        if self.literal_origin.is_none() {
+            Target::parse(&text).map_err(TemplateExpandError::Target)?;
+        }
+        Ok(text)
+    }
+
+    /// Returns the origin if no `{}` can change it; `None` if one can. Credentials may be sent to
+    /// such an origin, since the user named it.
+    pub fn literal_origin(&self) -> Option<Origin> {
+        self.literal_origin.clone()
+    }
+
+    fn has(&self, spot: PlaceholderPosition) -> bool {
+        self.placeholders.iter().any(|hole| hole.1 == spot)
+    }
+
+    fn fill(&self, matched: &[u8]) -> Result<String, TemplateExpandError> {
+        let literal: usize = self.placeholders.iter().map(|(text, _)| text.len()).sum();
+        let mut out = String::with_capacity(literal + self.tail.len() + self.placeholders.len() * matched.len());
+        let mut in_path = Vec::new();
+        for (text, spot) in &self.placeholders {
+            out.push_str(text);
+            let start = out.len();
+            match spot {
+                PlaceholderPosition::Scheme => push_plain(&mut out, matched, |b| b.is_ascii_alphabetic())?,
+                PlaceholderPosition::Authority => {
+                    push_plain(&mut out, matched, |b| b.is_ascii_alphanumeric() || b".-_:".contains(&b))?
+                }
+                PlaceholderPosition::Path => {
+                    push_data(&mut out, matched);
+                    in_path.push(start..out.len());
+                }
+                PlaceholderPosition::Query | PlaceholderPosition::Whole => push_data(&mut out, matched),
+            }
+        }
+        out.push_str(&self.tail);
+        for range in in_path {
+            let start = out[..range.start].rfind('/').map_or(0, |slash| slash + 1);
+            let end = out[range.end..].find(['/', '?', '#']).map_or(out.len(), |more| range.end + more);
+            if out[start..end].split('/').any(|segment| dots(segment) == DotSegment::Two) {
+                return Err(TemplateExpandError::Climbs);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The ends of the parts of a template, as byte offsets.
+struct TemplateBounds {
+    scheme_end: usize,
+    authority_end: usize,
+    path_end: usize,
+}
+
+impl TemplateBounds {
+    fn of(text: &str) -> TemplateBounds {
+        let end = |from: usize, delimiters: &[char]| text[from..].find(delimiters).map_or(text.len(), |at| from + at);
+        let colon = scheme_colon(text).unwrap_or(0);
+        let host = text.len() - text[colon..].trim_start_matches([':', '/']).len();
+        let authority_end = end(host, &['/', '?', '#']);
+        TemplateBounds { scheme_end: colon, authority_end, path_end: end(authority_end, &['?', '#']) }
+    }
+
+    fn spot(&self, at: usize) -> PlaceholderPosition {
+        if at < self.scheme_end {
+            PlaceholderPosition::Scheme
+        } else if at < self.authority_end {
+            PlaceholderPosition::Authority
+        } else if at < self.path_end {
+            PlaceholderPosition::Path
+        } else {
+            PlaceholderPosition::Query
+        }
+    }
+}
+
+/// Returns the position of the colon after the scheme, which may contain a `{}`.
+fn scheme_colon(text: &str) -> Option<usize> {
+    let colon = text.find(':').filter(|at| text[at + 1..].starts_with('/'))?;
+    let scheme = text[..colon].replace(HOLE, "");
+    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)).then_some(colon)
+}
+
+/// Adds the default scheme if there is none. Without it, a match `http:` before a literal slash
+/// would become the scheme.
+fn with_scheme(text: &str) -> String {
+    match scheme_colon(text) {
+        Some(_) => text.to_owned(),
+        None => format!("http://{text}"),
+    }
+}
+
+fn whole(matched: &[u8]) -> Result<String, TemplateExpandError> {
+    let text = core::str::from_utf8(matched).map_err(|_| TemplateExpandError::NotHttp)?;
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme).ok_or(TemplateExpandError::NotHttp)?;
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return Err(TemplateExpandError::NotHttp);
+    }
+    let target = Target::parse(text).map_err(TemplateExpandError::Target)?;
+    if target.userinfo_bytes().is_some() {
+        return Err(TemplateExpandError::Userinfo);
+    }
+    Ok(text.to_owned())
+}
+
+fn push_plain(out: &mut String, matched: &[u8], plain: impl Fn(u8) -> bool) -> Result<(), TemplateExpandError> {
+    if matched.is_empty() || !matched.iter().all(|b| plain(*b)) {
+        return Err(TemplateExpandError::NotPlain);
+    }
+    out.extend(matched.iter().map(|b| char::from(*b)));
+    Ok(())
+}
+
+/// Appends a match with all bytes percent-encoded except unreserved characters (RFC 3986 §2.3) and
+/// the slash.
+fn push_data(out: &mut String, matched: &[u8]) {
+    for b in matched {
+        if b.is_ascii_alphanumeric() || b"-._~/".contains(b) {
+            out.push(char::from(*b));
+        } else {
+            push_byte(out, *b);
+        }
+    }
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TemplateError::NoPlaceholder => f.write_str("the template has no {}"),
+            TemplateError::Userinfo => f.write_str("the template gives a user or password to a host that {} names"),
+            TemplateError::Target(error) => write!(f, "the template is a {error}"),
+        }
+    }
+}
+
+impl fmt::Display for TemplateExpandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TemplateExpandError::Climbs => f.write_str("the match climbs out of the template's path with .."),
+            TemplateExpandError::NotPlain => f.write_str("in the host, only letters, digits and .-_: are allowed"),
+            TemplateExpandError::NotHttp => f.write_str("the match is not an absolute http or https URL"),
+            TemplateExpandError::Userinfo => f.write_str("the match is a URL with a user or password"),
+            TemplateExpandError::Target(error) => write!(f, "the match makes a {error}"),
+        }
+    }
+}
+
+impl core::error::Error for TemplateError {}
+impl core::error::Error for TemplateExpandError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn t(text: &str) -> UrlTemplate {
+        UrlTemplate::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn match_is_data_never_syntax() {
+        let table: &[(&str, &[u8], &str)] = &[
+            ("http://h/{}", b"a/b-._~", "http://h/a/b-._~"),
+            ("http://h/{}", b"?#@:\\%&=+ ;", "http://h/%3F%23%40%3A%5C%25%26%3D%2B%20%3B"),
+            ("http://h/{}", b"\r\nX: y\0\xff\xc3\xa9", "http://h/%0D%0AX%3A%20y%00%FF%C3%A9"),
+            ("http://h/{}", b"/evil.example/x", "http://h//evil.example/x"),
+            ("http://h/{}", b"", "http://h/"),
+            ("http://h/{}", b"{}", "http://h/%7B%7D"),
+            ("http://h/{}/{}?{}#{}", b"a&b", "http://h/a%26b/a%26b?a%26b#a%26b"),
+            ("http://h/?q={}", b"../..", "http://h/?q=../.."),
+            ("http://h/x?{}", b"#/", "http://h/x?%23/"),
+            ("h/{}", b"x", "http://h/x"),
+            ("http://h/a/{}", b"./b", "http://h/a/./b"),
+            ("http://h/{}", b"%2e%2e/x", "http://h/%252e%252e/x"),
+            ("http://h/../a/{}", b"b", "http://h/../a/b"),
+            ("http://h:80{{}}", b"", ""),
+        ];
+        for (template, matched, expected) in table {
+            let made = UrlTemplate::parse(template).ok().and_then(|t| t.expand(matched).ok()).unwrap_or_default();
+            assert_eq!(made, *expected, "{template} {:?}", String::from_utf8_lossy(matched));
+        }
+    }
+
+    #[test]
+    fn match_cannot_climb_directories() {
+        let table: &[(&str, &[u8])] = &[
+            ("http://h/a/{}", b".."),
+            ("http://h/a/{}", b"../x"),
+            ("http://h/a/{}", b"x/../../y"),
+            ("http://h/a/{}", b"x/.."),
+            ("http://h/a/.{}", b"."),
+            ("http://h/a/{}.", b"."),
+            ("http://h/a/{}{}", b"."),
+            ("http://h/a/.%2{}", b"e"),
+            ("http://h/a/.%2{}", b"E/x"),
+            ("http://h/a{}x", b"/../"),
+            ("http://h/a/{}/x", b".."),
+            ("http://h/a/{}?q", b".."),
+            ("http://h/a/{}#q", b".."),
+        ];
+        for (template, matched) in table {
+            assert_eq!(t(template).expand(matched), Err(TemplateExpandError::Climbs), "{template}");
+        }
+        assert!(t("http://h/a/{}").expand(b"...").is_ok());
+        assert!(t("http://h/a/{}").expand(b"..a/b..").is_ok());
+    }
+
+    #[test]
+    fn template_of_one_placeholder_accepts_http_urls_only() {
+        let t = t("{}");
+        for good in ["http://h/x?y&amp;z#f", "HTTPS://H:1/", "http://h/../\u{e9}"] {
+            assert_eq!(t.expand(good.as_bytes()).as_deref(), Ok(good));
+        }
+        for bad in
+            ["", "h/x", "/x", "//h/x", "ftp://h/", "file:///x", "javascript:alert(1)//://", "http:/h/x", "x http://h/"]
+        {
+            assert_eq!(t.expand(bad.as_bytes()), Err(TemplateExpandError::NotHttp), "{bad}");
+        }
+        for bad in ["http://h/a b", "http://", "http://a@b@c/", "http://h/\r\nX:y", "http://h\\@o/"] {
+            assert!(matches!(t.expand(bad.as_bytes()), Err(TemplateExpandError::Target(_))), "{bad:?}");
+        }
+        assert_eq!(t.expand(b"http://u:p@h/"), Err(TemplateExpandError::Userinfo));
+        assert_eq!(t.expand(b"http://\xff/"), Err(TemplateExpandError::NotHttp));
+    }
+
+    #[test]
+    fn match_in_a_host_is_plain() {
+        let host = t("https://{}.example:{}/{}");
+        assert!(host.literal_origin().is_none());
+        assert_eq!(t("https://{}/x").expand(b"h:8443").as_deref(), Ok("https://h:8443/x"));
+        assert_eq!(t("https://h:{}/x").expand(b"81").as_deref(), Ok("https://h:81/x"));
+        assert_eq!(t("{}://h/").expand(b"https").as_deref(), Ok("https://h/"));
+        assert_eq!(t("{}/x").expand(b"http:").as_deref(), Ok("http://http:/x"));
+        for bad in ["", "a/b", "a@b", "a b", "a%2f", "a?", "a#", "a\\b", "[::1]", "\u{e9}", "a\r\n", "a;b"] {
+            assert_eq!(t("https://{}/x").expand(bad.as_bytes()), Err(TemplateExpandError::NotPlain), "{bad:?}");
+        }
+        for bad in ["a:b", "a:1:2", "..", "a..b", ":80", "a:65536"] {
+            assert!(matches!(t("https://{}/x").expand(bad.as_bytes()), Err(TemplateExpandError::Target(_))), "{bad:?}");
+        }
+        for bad in ["ftp", "javascript"] {
+            assert!(matches!(t("{}://h/").expand(bad.as_bytes()), Err(TemplateExpandError::Target(_))), "{bad:?}");
+        }
+        assert_eq!(t("{}://h/").expand(b"evil:80"), Err(TemplateExpandError::NotPlain));
+    }
+
+    #[test]
+    fn origin_without_placeholder_is_returned() {
+        let origin = |text: &str| t(text).literal_origin().map(|o| o.to_string());
+        assert_eq!(origin("HTTP://u:p@H:80/{}").as_deref(), Some("http://h"));
+        assert_eq!(origin("https://h?{}").as_deref(), Some("https://h"));
+        assert_eq!(origin("h:8080#{}").as_deref(), Some("http://h:8080"));
+        for text in ["{}", "{}/", "http://{}/", "http://h{}", "http://h:{}", "http{}://h/", "{}.example/{}"] {
+            assert_eq!(origin(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn default_scheme_never_replaces_a_written_one() {
+        let https = |text: &str| t(text).with_default_scheme(Scheme::Https);
+        assert_eq!(https("h/{}").expand(b"x").as_deref(), Ok("https://h/x"));
+        assert_eq!(https("h/{}").literal_origin().map(|origin| origin.to_string()).as_deref(), Some("https://h"));
+        assert_eq!(https("{}.h/").expand(b"x").as_deref(), Ok("https://x.h/"));
+        assert_eq!(https("http://h/{}").expand(b"x").as_deref(), Ok("http://h/x"));
+        assert_eq!(https("{}").expand(b"http://h/").as_deref(), Ok("http://h/"));
+    }
+
+    #[test]
+    fn malformed_templates_are_refused() {
+        assert_eq!(UrlTemplate::parse("http://h/").unwrap_err(), TemplateError::NoPlaceholder);
+        for text in ["http://u:p@{}/", "http://{}@h/", "http://u:{}@h/", "u:p@{}"] {
+            assert_eq!(UrlTemplate::parse(text).unwrap_err(), TemplateError::Userinfo, "{text}");
+        }
+        for text in ["ftp://h/{}", "http://h/a b{}", "http://[{}]/", "/{}", "//{}/x", "http://h:x/{}"] {
+            let made = UrlTemplate::parse(text);
+            assert!(matches!(made, Err(TemplateError::Target(_))), "{text}: {made:?}");
+        }
+    }
+}

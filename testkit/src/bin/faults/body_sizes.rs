@@ -1,0 +1,117 @@
+//! Checks SHA-256 and peak memory for bodies of many sizes, and with a slow reader.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::faulty::FaultPlan;
+
+use crate::content_checker::{self, ContentChecker};
+use crate::run_haul::HaulCommand;
+use crate::{FaultRunner, Result, report};
+
+/// The largest allowed peak memory of a run, in bytes.
+pub(crate) const MOST_RSS: u64 = 32 << 20;
+/// The rate of a slow reader, in bytes a second.
+const SLOW: u64 = 1_000_000;
+
+/// The result of one run: exit code, output and peak memory.
+pub(crate) struct BodySizeRun {
+    pub(crate) name: String,
+    pub(crate) equal: bool,
+    pub(crate) code: Option<i32>,
+    pub(crate) hung: bool,
+    pub(crate) rss: u64,
+    sha256: String,
+    said: String,
+}
+
+impl BodySizeRun {
+    pub(crate) fn right(&self) -> bool {
+        self.equal && self.code == Some(0) && self.rss <= MOST_RSS
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "run": self.name,
+            "equal": self.equal,
+            "exit": self.code,
+            "hung": self.hung,
+            "rss_bytes": self.rss,
+            "sha256": self.sha256,
+            "said": self.said,
+        })
+    }
+}
+
+pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
+    let mut out = Vec::new();
+    for &size in &bench.options.sizes {
+        let plan = FaultPlan { size, seed: size, ..FaultPlan::default() };
+        let source = content_checker::hex(&content_checker::source(&plan));
+        for bits in 0..8 {
+            let size = one(bench, &plan, &source, bits, None)?;
+            report::size(&size, bench.options.quiet);
+            out.push(size);
+        }
+    }
+    if bench.options.slow_body > 0 {
+        let plan = FaultPlan { size: bench.options.slow_body, seed: bench.options.slow_body, ..FaultPlan::default() };
+        let source = content_checker::hex(&content_checker::source(&plan));
+        // At the same time: they only wait.
+        let slow = thread::scope(|scope| {
+            let (plan, source) = (&plan, &source);
+            let runs: Vec<_> =
+                [0, 1, 4, 5].map(|bits| scope.spawn(move || one(bench, plan, source, bits, Some(SLOW)))).into();
+            runs.into_iter().map(|run| run.join().map_err(|_| "a run panicked")?).collect::<Result<Vec<_>>>()
+        })?;
+        slow.iter().for_each(|size| report::size(size, bench.options.quiet));
+        out.extend(slow);
+    }
+    Ok(out)
+}
+
+/// Runs once with the conditions in `bits`: bit 4 is TLS, 2 a file instead of a pipe, 1 a single
+/// stream.
+fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<BodySizeRun> {
+    let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
+    let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));
+    let path = bench.origin.serve(&name, plan.clone());
+    let dir = tempfile::tempdir_in(bench.work.path())?;
+    let file = dir.path().join("out");
+    // A loaded machine moves 10 MB/s.
+    let max_time = Duration::from_secs(60 + plan.size / reader.map_or(10_000_000, |rate| rate / 3));
+    let job = HaulCommand {
+        url: if tls { bench.origin.https_url(&path) } else { bench.origin.url(&path) },
+        file: to_file.then(|| file.clone()),
+        more: Vec::new(),
+        http2: false,
+        one_stream,
+        max_time,
+        limit: max_time + Duration::from_secs(10),
+        reader,
+    };
+    let mut checker = ContentChecker::of(plan);
+    let outcome = bench.haul.run(&job, |bytes| checker.add(bytes))?;
+    if to_file && file.exists() {
+        checker.add_file(&file)?;
+    }
+    let sha256 = content_checker::hex(&checker.finish().sha256);
+    bench.origin.forget(&name);
+    Ok(BodySizeRun {
+        name: format!(
+            "{} bytes/{}/{}/{}{}",
+            plan.size,
+            if tls { "tls" } else { "plain" },
+            if to_file { "file" } else { "pipe" },
+            if one_stream { "one" } else { "split" },
+            if reader.is_some() { "/slow reader" } else { "" },
+        ),
+        equal: sha256 == source,
+        code: outcome.code,
+        hung: outcome.hung,
+        rss: outcome.rss,
+        sha256,
+        said: outcome.said,
+    })
+}

@@ -1,0 +1,102 @@
+//! Runs the program once, under a hard time limit.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+pub(crate) use testkit::child_process::ChildOutcome;
+use testkit::child_process::run;
+
+use crate::Result;
+
+/// The program under test and its properties.
+pub(crate) struct HaulProgram {
+    path: PathBuf,
+    home: PathBuf,
+    ca: PathBuf,
+    pub(crate) version: String,
+    /// True if the program supports `--split`.
+    pub(crate) splits: bool,
+}
+
+/// A command line of the program, and how it is run.
+#[derive(Clone)]
+pub(crate) struct HaulCommand {
+    pub(crate) url: String,
+    /// The value of `-o`; `None` if the body goes to a pipe.
+    pub(crate) file: Option<PathBuf>,
+    /// Further URLs, each with its file, fetched in parallel with the first. Files that are
+    /// complete already are skipped (`--skip-existing`).
+    pub(crate) more: Vec<(String, PathBuf)>,
+    /// True to use HTTP/2: by ALPN over TLS, with prior knowledge over plain HTTP.
+    pub(crate) http2: bool,
+    /// True to add `--split 1`.
+    pub(crate) one_stream: bool,
+    pub(crate) max_time: Duration,
+    /// The time after which the program counts as hanging and is killed.
+    pub(crate) limit: Duration,
+    /// The rate at which the pipe is read, in bytes a second; `None` for no limit.
+    pub(crate) reader: Option<u64>,
+}
+
+impl HaulProgram {
+    pub(crate) fn probe(path: &Path, work: &Path, ca_pem: &str) -> Result<HaulProgram> {
+        let path = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
+        let said = |arguments: &[&str]| -> Result<String> {
+            let output = Command::new(&path).args(arguments).stdin(Stdio::null()).output()?;
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let version = said(&["--version"])?.lines().next().unwrap_or_default().to_owned();
+        let splits = said(&["--help", "all"])?.contains("--split ");
+        let (home, ca) = (work.join("home"), work.join("ca.pem"));
+        std::fs::create_dir(&home)?;
+        std::fs::write(&ca, ca_pem)?;
+        Ok(HaulProgram { path, home, ca, version, splits })
+    }
+
+    fn command(&self, job: &HaulCommand) -> Command {
+        let mut command = Command::new(&self.path);
+        // Without the proxy, config file and language of the user who runs this.
+        command.env_clear().env("HOME", &self.home).env("LC_ALL", "C");
+        command.args(["-q", "-sS", "--retry", "3", "--retry-delay", "0.01", "--cacert"]).arg(&self.ca);
+        command.args(["--max-time", &job.max_time.as_secs_f64().to_string()]);
+        if self.splits && job.one_stream {
+            command.args(["--split", "1"]);
+        }
+        command.args(match (job.http2, job.url.starts_with("https:")) {
+            (false, _) => &["--http1.1"][..],
+            (true, true) => &["--http2"],
+            (true, false) => &["--http2-prior-knowledge"],
+        });
+        if !job.more.is_empty() {
+            command.arg("--skip-existing");
+        }
+        if let Some(file) = &job.file {
+            command.arg("-o").arg(file);
+        }
+        command.arg(&job.url);
+        for (url, file) in &job.more {
+            command.arg("-o").arg(file).arg(url);
+        }
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(if job.file.is_some() { Stdio::null() } else { Stdio::piped() });
+        command
+    }
+
+    /// Starts the program without waiting for its end.
+    pub(crate) fn spawn(&self, job: &HaulCommand) -> Result<Child> {
+        Ok(self.command(job).stderr(Stdio::null()).spawn()?)
+    }
+
+    /// Runs the program to its end. `take` receives its output.
+    pub(crate) fn run(&self, job: &HaulCommand, mut take: impl FnMut(&[u8])) -> Result<ChildOutcome> {
+        let mut command = self.command(job);
+        Ok(run(&mut command, job.limit, |bytes| {
+            take(bytes);
+            if let Some(rate) = job.reader {
+                thread::sleep(Duration::from_secs_f64(bytes.len() as f64 / rate as f64));
+            }
+        })?)
+    }
+}

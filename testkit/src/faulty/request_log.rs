@@ -1,0 +1,137 @@
+//! Records the requests and the sent bytes under a name, so that a test can see which bytes were
+//! fetched twice.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+/// The requests and bodies under one name so far; returned by
+/// [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultyRequestLog {
+    /// The number of connections on which this name was requested.
+    pub connections: u64,
+    /// The requests, in the order of their arrival.
+    pub requests: Vec<AnsweredRequest>,
+    /// The bodies, in the order of their requests. Refused requests have no body.
+    pub bodies: Vec<SentBody>,
+}
+
+/// A request and the status of its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnsweredRequest {
+    /// The number of the connection, counted from 0 by the origin.
+    pub connection: u64,
+    /// The value of the Range field; `None` if there was none.
+    pub range: Option<String>,
+    /// The value of the If-Range field; `None` if there was none.
+    pub if_range: Option<String>,
+    /// The status of the response; 0 if the connection was reset or the stream refused instead.
+    pub status: u16,
+}
+
+/// The bytes sent of one reply's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentBody {
+    /// The offset of the body's first byte in the source.
+    pub start: u64,
+    /// The number of bytes of the source that were written to the socket. If the client closed
+    /// early, it received fewer.
+    pub sent: u64,
+    /// The version of the content: 0 before the change, 1 after it.
+    pub version: u8,
+    /// True for the body of a 206.
+    pub part: bool,
+}
+
+impl FaultyRequestLog {
+    /// Returns the number of bytes of the source that were sent. Bytes sent again are counted
+    /// again.
+    pub fn sent(&self) -> u64 {
+        self.bodies.iter().map(|body| body.sent).sum()
+    }
+
+    /// Returns the number of bytes that were sent again: each time after the first counts. The two
+    /// versions of the content are counted separately.
+    pub fn twice(&self) -> u64 {
+        let mut spans: Vec<_> =
+            self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();
+        spans.sort_unstable();
+        let (mut distinct, mut covered) = (0, (0, 0));
+        for (version, start, end) in spans {
+            let from = if covered.0 == version { start.max(covered.1) } else { start };
+            distinct += end.saturating_sub(from);
+            covered = (version, if covered.0 == version { covered.1.max(end) } else { end });
+        }
+        self.sent() - distinct
+    }
+
+    /// Returns the number of bytes sent at these offsets. Bytes sent again are counted again.
+    pub fn sent_within(&self, offsets: Range<u64>) -> u64 {
+        let within =
+            |body: &SentBody| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
+        self.bodies.iter().map(within).sum()
+    }
+
+    /// Returns the JSON that the server sends for `/seen/NAME`.
+    pub(super) fn to_json(&self) -> Value {
+        let request = |asking: &AnsweredRequest| {
+            json!({
+                "connection": asking.connection,
+                "range": asking.range,
+                "if_range": asking.if_range,
+                "status": asking.status,
+            })
+        };
+        let body = |body: &SentBody| json!({ "start": body.start, "sent": body.sent, "version": body.version, "part": body.part });
+        json!({
+            "connections": self.connections,
+            "sent": self.sent(),
+            "twice": self.twice(),
+            "requests": self.requests.iter().map(request).collect::<Vec<_>>(),
+            "bodies": self.bodies.iter().map(body).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Returns the length of the longest requested range `bytes=A-B`; `None` if no request had a
+    /// range with an end.
+    pub fn longest_part(&self) -> Option<u64> {
+        let len = |asking: &AnsweredRequest| {
+            let (first, last) = asking.range.as_deref()?.strip_prefix("bytes=")?.split_once('-')?;
+            Some(last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)? + 1)
+        };
+        self.requests.iter().filter_map(len).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(bodies: &[(u64, u64, u8)]) -> FaultyRequestLog {
+        let bodies =
+            bodies.iter().map(|&(start, sent, version)| SentBody { start, sent, version, part: start > 0 }).collect();
+        FaultyRequestLog { bodies, ..FaultyRequestLog::default() }
+    }
+
+    #[test]
+    fn bytes_sent_twice_are_counted() {
+        assert_eq!(seen(&[(0, 10, 0), (10, 10, 0)]).twice(), 0);
+        assert_eq!(seen(&[(10, 10, 0), (0, 12, 0)]).twice(), 2);
+        assert_eq!(seen(&[(0, 10, 0), (0, 10, 0), (2, 3, 0)]).twice(), 13);
+        assert_eq!(seen(&[(0, 10, 0), (0, 10, 1)]).twice(), 0);
+        assert_eq!(seen(&[(0, 100, 0), (10, 5, 0), (50, 70, 0)]).sent(), 175);
+        assert_eq!(seen(&[(0, 100, 0), (10, 5, 0), (50, 70, 0)]).twice(), 55);
+        assert_eq!(seen(&[(0, 100, 0), (10, 5, 0)]).sent_within(12..20), 11);
+    }
+
+    #[test]
+    fn longest_part_counts_only_closed_ranges() {
+        let asking =
+            |range: &str| AnsweredRequest { connection: 0, range: Some(range.into()), if_range: None, status: 206 };
+        let mut seen = FaultyRequestLog { requests: vec![asking("bytes=5-")], ..FaultyRequestLog::default() };
+        assert_eq!(seen.longest_part(), None);
+        seen.requests.extend([asking("bytes=0-9"), asking("bytes=100-104"), asking("bytes=9-0")]);
+        assert_eq!(seen.longest_part(), Some(10));
+    }
+}

@@ -1,0 +1,261 @@
+//! A scripted HTTP/1 peer on plain threads: it reads as its script says, sends exactly the bytes of
+//! the script, and records what it received. It is for framing that no honest server sends.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use testkit::h1_peer::{RawPeer, ScriptStep};
+//!
+//! let peer = RawPeer::start(vec![vec![
+//!     ScriptStep::ReadHead,
+//!     ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 42, 30\r\n\r\n"),
+//!     ScriptStep::Close,
+//! ]]);
+//! let mut stream = std::net::TcpStream::connect(peer.addr()).unwrap();
+//! stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+//! let mut reply = String::new();
+//! stream.read_to_string(&mut reply).unwrap();
+//! assert!(reply.contains("42, 30"));
+//! assert_eq!(peer.received(0), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+//! ```
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+
+use crate::peer_stream::PeerStream;
+use crate::scripted_peer::{ScriptedPeer, ScriptedPeerState};
+use crate::test_certificates::TestCertificates;
+
+/// A step of a script, performed on one connection.
+#[derive(Clone, Debug)]
+pub enum ScriptStep {
+    /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are kept for the next
+    /// read.
+    ReadHead,
+    /// Reads this many bytes.
+    ReadBytes(usize),
+    /// Reads until the client closes its side.
+    ReadToEnd,
+    /// Sends these bytes in one write.
+    Send(Vec<u8>),
+    /// Sends these bytes one at a time, with a pause after each. Each byte is one write and one TCP
+    /// segment.
+    SendSlowly(Vec<u8>, Duration),
+    /// Sends these bytes repeatedly: at most this many times, or until a write fails.
+    SendRepeatedly(Vec<u8>, u64),
+    /// Waits for this duration.
+    Sleep(Duration),
+    /// Waits until [`RawPeer::release`] has been called this many times. The test thus decides the
+    /// order of events without a clock.
+    Await(u64),
+    /// Shuts down the peer's side of the connection (over TLS: close_notify first) and continues
+    /// the script.
+    HalfClose,
+    /// Closes properly (over TLS: close_notify first). This also happens at the end of a script.
+    Close,
+    /// Closes without close_notify. On a plain connection this is the same as `Close`.
+    Cut,
+    /// Closes with a reset (SO_LINGER of zero).
+    Reset,
+}
+
+impl ScriptStep {
+    /// Creates [`ScriptStep::Send`] from text or bytes.
+    pub fn send(bytes: impl AsRef<[u8]>) -> ScriptStep {
+        ScriptStep::Send(bytes.as_ref().to_vec())
+    }
+
+    /// Creates [`ScriptStep::SendSlowly`] from text or bytes, with no pause between the single bytes.
+    pub fn send_bytewise(bytes: impl AsRef<[u8]>) -> ScriptStep {
+        ScriptStep::SendSlowly(bytes.as_ref().to_vec(), Duration::ZERO)
+    }
+}
+
+/// The steps on one connection, in order.
+pub type PeerScript = Vec<ScriptStep>;
+
+/// A running scripted peer. Dropping it stops it from accepting connections; running scripts
+/// continue until their connections end.
+pub struct RawPeer(ScriptedPeer<RawScriptState>);
+
+#[derive(Default)]
+struct RawScriptState {
+    received: Vec<Vec<u8>>,
+    finished: Vec<bool>,
+    released: u64,
+}
+
+enum AfterLastScript {
+    /// Connections for which no script is left are closed at once.
+    Close,
+    /// Connections for which no script is left get the last script again.
+    Repeat,
+}
+
+impl RawPeer {
+    /// Starts a peer. The first connection gets the first script, the second the second, and so on.
+    /// Connections for which no script is left are closed at once.
+    ///
+    /// # Panics
+    /// If no port can be bound on loopback.
+    pub fn start(scripts: Vec<PeerScript>) -> RawPeer {
+        RawPeer::run(scripts, AfterLastScript::Close, None)
+    }
+
+    /// Starts a peer that plays this script on every connection.
+    ///
+    /// # Panics
+    /// If no port can be bound on loopback.
+    pub fn always(script: PeerScript) -> RawPeer {
+        RawPeer::run(vec![script], AfterLastScript::Repeat, None)
+    }
+
+    /// Starts a peer like [`start`](RawPeer::start), but over TLS, with the identity's certificate
+    /// and these ALPN names.
+    ///
+    /// # Panics
+    /// If no port can be bound on loopback.
+    pub fn start_tls(scripts: Vec<PeerScript>, identity: &TestCertificates, alpn: &[&[u8]]) -> RawPeer {
+        RawPeer::run(scripts, AfterLastScript::Close, Some(identity.server_config(alpn)))
+    }
+
+    fn run(scripts: Vec<PeerScript>, after: AfterLastScript, tls: Option<Arc<ServerConfig>>) -> RawPeer {
+        let accepted = |state: &mut RawScriptState| {
+            state.received.push(Vec::new());
+            state.finished.push(false);
+        };
+        let play = move |stream, number: usize, shared: &Arc<ScriptedPeerState<RawScriptState>>| {
+            let script = match after {
+                AfterLastScript::Close => scripts.get(number).cloned().unwrap_or_default(),
+                AfterLastScript::Repeat => scripts[number.min(scripts.len() - 1)].clone(),
+            };
+            if let Ok(wire) = PeerStream::over(stream, tls.as_ref()) {
+                // A client that disconnects ends the script: that is often the point of the test.
+                let _ = ScriptPlayer { wire, number, shared, ahead: Vec::new() }.play(&script);
+            }
+            shared.change(|state| state.finished[number] = true);
+        };
+        RawPeer(ScriptedPeer::start(accepted, play))
+    }
+
+    /// Returns the address of the listener.
+    pub fn addr(&self) -> SocketAddr {
+        self.0.addr
+    }
+
+    /// Returns `http://ADDRESS` with `path`, which starts with a slash.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr())
+    }
+
+    /// Returns the number of connections accepted so far.
+    pub fn connections(&self) -> usize {
+        self.0.shared.lock().received.len()
+    }
+
+    /// Returns the bytes read so far on the connection with this number, counted from 0.
+    pub fn received(&self, connection: usize) -> Vec<u8> {
+        self.0.shared.lock().received.get(connection).cloned().unwrap_or_default()
+    }
+
+    /// Allows one more [`ScriptStep::Await`] to pass.
+    pub fn release(&self) {
+        self.0.shared.change(|state| state.released += 1);
+    }
+
+    /// Waits until the scripts of the first `connections` connections have ended. Returns `false`
+    /// if that takes longer than 30 seconds.
+    pub fn finished(&self, connections: usize) -> bool {
+        let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
+        self.0.shared.wait(done)
+    }
+
+    /// Waits until the bytes read on the connection with this number contain `needle`. Returns
+    /// `false` if that takes longer than 30 seconds.
+    pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
+        self.0.shared.wait(|state| {
+            let received = state.received.get(connection);
+            received.is_some_and(|bytes| bytes.windows(needle.len()).any(|window| window == needle))
+        })
+    }
+}
+
+struct ScriptPlayer<'a> {
+    wire: PeerStream,
+    number: usize,
+    shared: &'a ScriptedPeerState<RawScriptState>,
+    /// Bytes read from the socket and recorded, but not yet consumed by a step.
+    ahead: Vec<u8>,
+}
+
+impl ScriptPlayer<'_> {
+    fn play(mut self, script: &[ScriptStep]) -> io::Result<()> {
+        for step in script {
+            match step {
+                ScriptStep::ReadHead => {
+                    let mut from = 0;
+                    let end = loop {
+                        match find(&self.ahead[from..], b"\r\n\r\n") {
+                            Some(at) => break from + at + 4,
+                            None => from = self.ahead.len().saturating_sub(3),
+                        }
+                        self.read_more()?;
+                    };
+                    self.ahead.drain(..end);
+                }
+                ScriptStep::ReadBytes(len) => {
+                    while self.ahead.len() < *len {
+                        self.read_more()?;
+                    }
+                    self.ahead.drain(..len);
+                }
+                ScriptStep::ReadToEnd => while self.read_more().is_ok() {},
+                ScriptStep::Send(bytes) => self.send(bytes)?,
+                ScriptStep::SendSlowly(bytes, pause) => {
+                    for byte in bytes.chunks(1) {
+                        self.send(byte)?;
+                        thread::sleep(*pause);
+                    }
+                }
+                ScriptStep::SendRepeatedly(bytes, times) => {
+                    for _ in 0..*times {
+                        self.send(bytes)?;
+                    }
+                }
+                ScriptStep::Sleep(time) => thread::sleep(*time),
+                ScriptStep::Await(count) => {
+                    self.shared.wait(|state| state.released >= *count);
+                }
+                ScriptStep::HalfClose => self.wire.half_close()?,
+                ScriptStep::Close => break,
+                ScriptStep::Cut => return self.wire.cut(),
+                ScriptStep::Reset => return self.wire.reset(),
+            }
+        }
+        self.wire.end()
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.wire.write_all(bytes)?;
+        self.wire.flush()
+    }
+
+    fn read_more(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16 << 10];
+        let len = self.wire.read(&mut buffer)?;
+        if len == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.ahead.extend_from_slice(&buffer[..len]);
+        self.shared.change(|state| state.received[self.number].extend_from_slice(&buffer[..len]));
+        Ok(())
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}
