@@ -11,11 +11,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Read, Write};
+use std::mem;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 const TYPE_A: u16 = 1;
 const TYPE_CNAME: u16 = 5;
@@ -26,6 +29,8 @@ const RESPONSE: u16 = 0x8180;
 /// The flag TC: the response is truncated.
 const TRUNCATED: u16 = 0x0200;
 const TTL: u32 = 60;
+/// The size of the receive buffer, in bytes: room for thousands of queries.
+const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// A query as the server received it, and the constructors of its responses.
 #[derive(Clone, Debug)]
@@ -185,7 +190,7 @@ impl DnsServer {
     /// # Errors
     /// The system's, if no port is free.
     pub fn start(answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static) -> io::Result<Self> {
-        Self::start_on(Ipv4Addr::LOCALHOST.into(), answer)
+        Self::start_at((Ipv4Addr::LOCALHOST, 0).into(), answer)
     }
 
     /// Starts a server on this address of the machine, like [`start`](DnsServer::start).
@@ -196,7 +201,20 @@ impl DnsServer {
         ip: IpAddr,
         answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let (udp, tcp) = bind_both(ip)?;
+        Self::start_at((ip, 0).into(), answer)
+    }
+
+    /// Starts a server on this address and port; 0 is any port.
+    ///
+    /// # Errors
+    /// The system's, if it has no such address, or the port is not free or not allowed.
+    pub fn start_at(
+        address: SocketAddr,
+        answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let (udp, tcp) = bind_both(address)?;
+        // Without root the buffer keeps its size, and a burst of some hundred queries may be cut.
+        let _ = set_socket_recv_buffer_size_force(&udp, RECEIVE_BUFFER);
         let address = udp.local_addr()?;
         let shared =
             DnsServerState { answer: Box::new(answer), queries: Mutex::default(), stop: AtomicBool::new(false) };
@@ -231,6 +249,15 @@ impl DnsServer {
     pub fn queries(&self) -> Vec<ReceivedQuery> {
         self.shared.queries.lock().expect("no panic").clone()
     }
+
+    /// Returns the queries so far, and forgets them.
+    ///
+    /// # Panics
+    /// If the answering function has panicked.
+    #[must_use]
+    pub fn take_queries(&self) -> Vec<ReceivedQuery> {
+        mem::take(&mut self.shared.queries.lock().expect("no panic"))
+    }
 }
 
 impl Drop for DnsServer {
@@ -246,10 +273,10 @@ impl Drop for DnsServer {
 }
 
 /// Binds a UDP socket and a TCP listener to the same port.
-fn bind_both(ip: IpAddr) -> io::Result<(UdpSocket, TcpListener)> {
+fn bind_both(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     let mut last = io::Error::other("no port");
     for _ in 0..20 {
-        let udp = UdpSocket::bind((ip, 0))?;
+        let udp = UdpSocket::bind(address)?;
         match TcpListener::bind(udp.local_addr()?) {
             Ok(tcp) => return Ok((udp, tcp)),
             Err(error) => last = error,
@@ -261,6 +288,7 @@ fn bind_both(ip: IpAddr) -> io::Result<(UdpSocket, TcpListener)> {
 fn serve_udp(socket: &UdpSocket, shared: &DnsServerState) {
     let mut later: BinaryHeap<Reverse<(Instant, SocketAddr, Vec<u8>)>> = BinaryHeap::new();
     let mut buffer = [0; 2048];
+    let mut waits = None;
     while !shared.stop.load(Ordering::SeqCst) {
         let now = Instant::now();
         while later.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
@@ -270,7 +298,10 @@ fn serve_udp(socket: &UdpSocket, shared: &DnsServerState) {
         }
         let wait =
             later.peek().map(|Reverse((at, ..))| at.saturating_duration_since(now).max(Duration::from_millis(1)));
-        let _ = socket.set_read_timeout(wait);
+        if wait.is_some() || waits != wait {
+            let _ = socket.set_read_timeout(wait);
+            waits = wait;
+        }
         let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
         for reply in shared.replies(&buffer[..length], false, from) {
             if reply.delay.is_zero() {

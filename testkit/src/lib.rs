@@ -10,6 +10,9 @@
 //! | [`hostile`] | replies that no honest server sends, made by a grammar from a seed, and a server that sends them |
 //! | [`packages`] | a mirror of packages, and a reader that reads only their beginnings |
 //! | [`relay`] | a relay on loopback that adds a round-trip time and a rate limit |
+//! | [`page_server`] | a cheap HTTP/1.1 server for measurements: pages at once, after a delay, or so many at a time |
+//! | [`host_network`] | thousands of hosts on loopback, some of them broken, with their name server |
+//! | [`dns_server`] | a name server whose answers a test writes |
 //! | [`byte_pattern`] | bytes whose value is a function of their offset |
 //! | [`content_coding`] | content codings as a server applies them, and a decompression bomb |
 //! | [`child_process`] | runs a program to its end under a hard time limit |
@@ -35,10 +38,12 @@ pub mod dns_server;
 pub mod faulty;
 pub mod frames;
 pub mod h1_peer;
+pub mod host_network;
 pub mod hostile;
 mod lock;
 pub mod origin;
 pub mod packages;
+pub mod page_server;
 mod peer_stream;
 pub mod relay;
 pub mod rng;

@@ -1,0 +1,216 @@
+//! A network of thousands of hosts on loopback, some of them broken: a name server, and hosts that
+//! send pages, refuse, stay silent, reset connections, or are slow.
+//!
+//! The hosts are `h0.hosts.test`, `h1.hosts.test`, …, each with an address of its own. A host's
+//! [`HostKind`] decides the port of its URLs, and so what answers there.
+//!
+//! ```
+//! use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork};
+//!
+//! let network = HostNetwork::builder(100).mix(HostMix::Shares(FaultShares::COMMON)).start().unwrap();
+//! assert_eq!(network.kind(99), HostKind::Good);
+//! assert!(network.url(99, 0).starts_with("http://h99.hosts.test:"));
+//! assert!(network.name_server().ip().is_loopback());
+//! ```
+
+mod certificates;
+mod host_kind;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use crate::dns_server::{DnsReply, DnsServer, ReceivedQuery};
+use crate::page_server::{PageServer, PageTiming, PortService, page_key};
+use crate::rng::Rng;
+
+use certificates::HostCertificates;
+pub use host_kind::{FaultShares, HostKind, HostMix, LATE_NAME, SLOW_HOST};
+
+/// The length of each page.
+pub const PAGE_LEN: usize = 300;
+/// The domain of all hosts.
+const DOMAIN: &str = "hosts.test";
+/// The address of the first host; that of host N is N more.
+const FIRST_HOST: Ipv4Addr = Ipv4Addr::new(127, 16, 0, 1);
+/// The network of the name servers. Each is tried on port 53, which needs root.
+const NAME_SERVERS: [u8; 3] = [127, 31, 53];
+/// The response codes of DNS.
+const SERVFAIL: u8 = 2;
+const NXDOMAIN: u8 = 3;
+
+/// The settings of a network; made by [`HostNetwork::builder`].
+pub struct HostNetworkBuilder {
+    hosts: usize,
+    mix: HostMix,
+    tls: bool,
+}
+
+impl HostNetworkBuilder {
+    /// Sets the kinds of the hosts. Default: all are good.
+    pub fn mix(mut self, mix: HostMix) -> HostNetworkBuilder {
+        self.mix = mix;
+        self
+    }
+
+    /// Sets whether the hosts speak TLS, each with a certificate for its name. Default: no.
+    pub fn tls(mut self, tls: bool) -> HostNetworkBuilder {
+        self.tls = tls;
+        self
+    }
+
+    /// Starts the servers.
+    ///
+    /// # Errors
+    /// If a port cannot be bound or a thread cannot be started.
+    pub fn start(self) -> io::Result<HostNetwork> {
+        let HostNetworkBuilder { hosts, mix, tls } = self;
+        let certificates = tls.then(|| HostCertificates::generate((0..hosts).map(host_name)));
+        let config = certificates.as_ref().map(HostCertificates::server_config);
+        let pages = Arc::new(PageServer::start(HostKind::ALL.map(service).to_vec(), config)?);
+        let names = start_name_server(hosts, mix.clone())?;
+        Ok(HostNetwork { hosts, mix, ca_pem: certificates.map(|made| made.ca_pem), pages, names })
+    }
+}
+
+/// A running network. It stops when it is dropped.
+pub struct HostNetwork {
+    hosts: usize,
+    mix: HostMix,
+    ca_pem: Option<String>,
+    pages: Arc<PageServer>,
+    names: DnsServer,
+}
+
+/// A URL of a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostUrl {
+    /// The URL.
+    pub url: String,
+    /// The kind of its host.
+    pub kind: HostKind,
+    /// The [`page_key`] of its page.
+    pub key: u64,
+}
+
+impl HostNetwork {
+    /// Returns the default settings of a network with so many hosts.
+    pub fn builder(hosts: usize) -> HostNetworkBuilder {
+        HostNetworkBuilder { hosts, mix: HostMix::Shares(FaultShares::default()), tls: false }
+    }
+
+    /// Returns the kind of a host.
+    pub fn kind(&self, host: usize) -> HostKind {
+        self.mix.kind(host)
+    }
+
+    /// Returns the URL of a host's page with this number.
+    pub fn url(&self, host: usize, page: usize) -> String {
+        self.host_url(host, page).url
+    }
+
+    /// Returns `count` URLs: first the first page of each host, then the second, and so on.
+    pub fn urls_in_turn(&self, count: usize) -> Vec<HostUrl> {
+        (0..count).map(|index| self.host_url(index % self.hosts, index / self.hosts)).collect()
+    }
+
+    /// Returns the same URLs in an order that depends on the seed.
+    pub fn urls_shuffled(&self, count: usize, seed: u64) -> Vec<HostUrl> {
+        let mut urls = self.urls_in_turn(count);
+        let mut rng = Rng::new(seed);
+        for last in (1..urls.len()).rev() {
+            urls.swap(last, rng.below(last as u64 + 1) as usize);
+        }
+        urls
+    }
+
+    /// Returns the server of the pages.
+    pub fn pages(&self) -> &Arc<PageServer> {
+        &self.pages
+    }
+
+    /// Returns the address of the name server, for UDP and TCP. Its port is 53 if the program may
+    /// bind it.
+    pub fn name_server(&self) -> SocketAddr {
+        self.names.address()
+    }
+
+    /// Returns the queries since the last call.
+    ///
+    /// # Panics
+    /// If the name server has panicked.
+    pub fn take_queries(&self) -> Vec<ReceivedQuery> {
+        self.names.take_queries()
+    }
+
+    /// Returns the CA's certificate, if the hosts speak TLS.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
+    }
+
+    fn host_url(&self, host: usize, page: usize) -> HostUrl {
+        let (kind, name) = (self.kind(host), host_name(host));
+        let port = self.pages.port(HostKind::ALL.iter().position(|known| *known == kind).unwrap_or_default());
+        let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
+        let path = format!("/{PAGE_LEN}/{page}");
+        HostUrl { key: page_key(&name, &path), url: format!("{scheme}://{name}:{port}{path}"), kind }
+    }
+}
+
+fn host_name(host: usize) -> String {
+    format!("h{host}.{DOMAIN}")
+}
+
+/// Returns the index of the host with this name.
+fn host_index(name: &str) -> Option<usize> {
+    let (host, domain) = name.split_once('.')?;
+    let digits = host.strip_prefix(['h', 'H']).filter(|_| domain.eq_ignore_ascii_case(DOMAIN))?;
+    digits.parse().ok()
+}
+
+/// Returns the service of the port of all hosts of this kind.
+fn service(kind: HostKind) -> PortService {
+    match kind {
+        HostKind::Slow => PortService::Pages(PageTiming::after(SLOW_HOST)),
+        HostKind::Unavailable => PortService::Unavailable,
+        HostKind::Refusing => PortService::Refuse,
+        HostKind::DropsSyn => PortService::DropSyn,
+        HostKind::Silent => PortService::Silent,
+        HostKind::ResetsConnections => PortService::ResetAccepted,
+        HostKind::ResetsRequests => PortService::ResetRequest,
+        // Nobody connects to hosts whose names have no address.
+        _ => PortService::Pages(PageTiming::AT_ONCE),
+    }
+}
+
+/// Starts the name server on port 53 of the first free address, or else on any port.
+fn start_name_server(hosts: usize, mix: HostMix) -> io::Result<DnsServer> {
+    let answer = Arc::new(move |query: &ReceivedQuery| answer(query, hosts, &mix));
+    let [a, b, c] = NAME_SERVERS;
+    for last in 1..=254 {
+        let answer = Arc::clone(&answer);
+        match DnsServer::start_at((Ipv4Addr::new(a, b, c, last), 53).into(), move |query| answer(query)) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+            started => return started,
+        }
+    }
+    DnsServer::start(move |query| answer(query))
+}
+
+fn answer(query: &ReceivedQuery, hosts: usize, mix: &HostMix) -> Vec<DnsReply> {
+    let Some(host) = host_index(&query.name).filter(|host| *host < hosts) else {
+        return vec![query.error(NXDOMAIN)];
+    };
+    let address = Ipv4Addr::from(u32::from(FIRST_HOST) + host as u32);
+    let found = query.addresses(&[IpAddr::V4(address)]);
+    match mix.kind(host) {
+        HostKind::NameMissing => vec![query.error(NXDOMAIN)],
+        HostKind::NameFails => vec![query.error(SERVFAIL)],
+        HostKind::NameUnanswered => Vec::new(),
+        HostKind::LateName => vec![found.after(LATE_NAME)],
+        _ => vec![found],
+    }
+}

@@ -1,0 +1,160 @@
+//! A connection: its socket, its TLS session, and the bytes that wait in either direction.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use rustls::{HandshakeKind, ServerConnection};
+use socket2::SockRef;
+
+/// The number of bytes that are read at once.
+const PIECE: usize = 16 << 10;
+
+/// A connection to a client.
+pub(super) struct PageConnection {
+    pub(super) stream: TcpStream,
+    tls: Option<Box<ServerConnection>>,
+    /// The index of the port that accepted it.
+    pub(super) port: usize,
+    pub(super) phase: RequestPhase,
+    /// True until the first request.
+    pub(super) is_new: bool,
+    /// True if the connection is closed after the response.
+    pub(super) closes: bool,
+    /// True if the event loop waits until the socket can be written.
+    pub(super) waits_to_write: bool,
+    handshake_reported: bool,
+    /// The requests that have arrived and are not served yet.
+    pub(super) input: Vec<u8>,
+    /// The response to the current request.
+    pub(super) output: Vec<u8>,
+    sent: usize,
+}
+
+/// The progress of the current request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestPhase {
+    /// No request is in progress.
+    Idle,
+    /// The request is on its way.
+    Opening,
+    /// The request waits until others have been served.
+    Queued,
+    Serving,
+    /// The request will be answered with 503.
+    Refused,
+    /// The response is written.
+    Writing,
+}
+
+impl PageConnection {
+    pub(super) fn new(stream: TcpStream, tls: Option<ServerConnection>, port: usize) -> PageConnection {
+        PageConnection {
+            stream,
+            handshake_reported: tls.is_none(),
+            tls: tls.map(Box::new),
+            port,
+            phase: RequestPhase::Idle,
+            is_new: true,
+            closes: false,
+            waits_to_write: false,
+            input: Vec::new(),
+            output: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Reads all that has arrived. Returns false at the end of the stream.
+    pub(super) fn read(&mut self) -> io::Result<bool> {
+        match &mut self.tls {
+            None => read_all(&mut self.stream, &mut self.input),
+            Some(tls) => {
+                let is_open = loop {
+                    match tls.read_tls(&mut self.stream) {
+                        Ok(0) => break false,
+                        Ok(_) => {}
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => break true,
+                        Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                        Err(error) => return Err(error),
+                    }
+                    let state = tls.process_new_packets().map_err(io::Error::other)?;
+                    let arrived = state.plaintext_bytes_to_read();
+                    let before = self.input.len();
+                    self.input.resize(before + arrived, 0);
+                    tls.reader().read_exact(&mut self.input[before..])?;
+                };
+                while tls.wants_write() {
+                    match tls.write_tls(&mut self.stream) {
+                        Ok(_) => {}
+                        // The next response takes it along.
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(is_open)
+            }
+        }
+    }
+
+    /// Returns the kind of a finished handshake, once.
+    pub(super) fn finished_handshake(&mut self) -> Option<HandshakeKind> {
+        let tls = self.tls.as_ref().filter(|tls| !self.handshake_reported && !tls.is_handshaking())?;
+        self.handshake_reported = true;
+        tls.handshake_kind()
+    }
+
+    /// Writes the response. Returns false if the socket takes no more now.
+    pub(super) fn write(&mut self) -> io::Result<bool> {
+        if let Some(tls) = &mut self.tls {
+            if self.sent < self.output.len() {
+                tls.set_buffer_limit(None);
+                tls.writer().write_all(&self.output[self.sent..])?;
+                self.sent = self.output.len();
+            }
+            while tls.wants_write() {
+                match tls.write_tls(&mut self.stream) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        while self.sent < self.output.len() {
+            match self.stream.write(&self.output[self.sent..]) {
+                Ok(len) => self.sent += len,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.output.clear();
+        self.sent = 0;
+        Ok(true)
+    }
+
+    /// Lets the connection end with a reset when it is dropped.
+    pub(super) fn reset_on_drop(&self) {
+        // Fails only if the client has reset it already.
+        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+    }
+}
+
+/// Reads until nothing is left. Returns false at the end of the stream.
+fn read_all(stream: &mut TcpStream, input: &mut Vec<u8>) -> io::Result<bool> {
+    let mut piece = [0; PIECE];
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => return Ok(false),
+            Ok(len) => {
+                input.extend(&piece[..len]);
+                // A read that does not fill the buffer has emptied the socket.
+                if len < PIECE {
+                    return Ok(true);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The counts of a run, as the server sees it.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::lock::lock;
+
+/// The time after which a client must know how many requests the server bears.
+const LEARNING: Duration = Duration::from_secs(1);
+
+/// The counts since the start of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerCounts {
+    /// Accepted connections.
+    pub connections: u64,
+    /// TLS handshakes with certificates.
+    pub full_handshakes: u64,
+    /// TLS handshakes that resumed a session.
+    pub resumed_handshakes: u64,
+    /// Pages sent.
+    pub pages: u64,
+    /// Responses with status 503.
+    pub refusals: u64,
+    /// The time from the start of the run to the last page.
+    pub last_page: Option<Duration>,
+    /// The largest number of requests at a time, served and queued, in the first second after the
+    /// first request.
+    pub peak_at_first: usize,
+    /// The same after the first second; `None` if there was no request so late.
+    pub peak_later: Option<usize>,
+}
+
+/// Records the counts, for the thread of the server and a reader.
+pub(super) struct CountRecorder(Mutex<RunCounts>);
+
+struct RunCounts {
+    counts: ServerCounts,
+    started: Instant,
+    first_request: Option<Instant>,
+    /// The number of requests that are served or queued.
+    at_a_time: usize,
+}
+
+impl CountRecorder {
+    pub(super) fn new() -> CountRecorder {
+        let counts = ServerCounts::default();
+        CountRecorder(Mutex::new(RunCounts { counts, started: Instant::now(), first_request: None, at_a_time: 0 }))
+    }
+
+    pub(super) fn start_run(&self) {
+        let mut state = lock(&self.0);
+        state.counts = ServerCounts::default();
+        state.started = Instant::now();
+        state.first_request = None;
+    }
+
+    pub(super) fn read(&self) -> ServerCounts {
+        lock(&self.0).counts
+    }
+
+    pub(super) fn connected(&self) {
+        lock(&self.0).counts.connections += 1;
+    }
+
+    pub(super) fn handshake(&self, is_full: bool) {
+        let counts = &mut lock(&self.0).counts;
+        *(if is_full { &mut counts.full_handshakes } else { &mut counts.resumed_handshakes }) += 1;
+    }
+
+    /// Counts a request from now on.
+    pub(super) fn arrived(&self, now: Instant) {
+        lock(&self.0).change(now, |at_a_time| at_a_time + 1);
+    }
+
+    /// Counts a request no longer, because its response is sent or its client has gone.
+    pub(super) fn left(&self, now: Instant) {
+        lock(&self.0).change(now, |at_a_time| at_a_time.saturating_sub(1));
+    }
+
+    pub(super) fn sent_page(&self, now: Instant) {
+        let mut state = lock(&self.0);
+        state.counts.pages += 1;
+        state.counts.last_page = Some(now.saturating_duration_since(state.started));
+    }
+
+    pub(super) fn sent_refusal(&self) {
+        lock(&self.0).counts.refusals += 1;
+    }
+}
+
+impl RunCounts {
+    fn change(&mut self, now: Instant, next: impl Fn(usize) -> usize) {
+        let first = *self.first_request.get_or_insert(now);
+        let before = self.at_a_time;
+        self.at_a_time = next(before);
+        if now.saturating_duration_since(first) < LEARNING {
+            self.counts.peak_at_first = self.counts.peak_at_first.max(self.at_a_time);
+        } else {
+            // The number at the end of the first second was still there afterwards.
+            let peak = self.counts.peak_later.unwrap_or(0).max(before).max(self.at_a_time);
+            self.counts.peak_later = Some(peak);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_peak_includes_requests_of_the_first_second() {
+        let recorder = CountRecorder::new();
+        let start = Instant::now();
+        for _ in 0..3 {
+            recorder.arrived(start);
+        }
+        recorder.left(start + LEARNING / 2);
+        assert_eq!((recorder.read().peak_at_first, recorder.read().peak_later), (3, None));
+        recorder.left(start + LEARNING);
+        assert_eq!((recorder.read().peak_at_first, recorder.read().peak_later), (3, Some(2)));
+        recorder.start_run();
+        recorder.arrived(start + 3 * LEARNING);
+        assert_eq!((recorder.read().peak_at_first, recorder.read().peak_later), (2, None));
+    }
+}

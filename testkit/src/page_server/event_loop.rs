@@ -1,0 +1,331 @@
+//! The thread of the server: accepts, reads, answers, and keeps the deadlines.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Write};
+use std::mem;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mio::event::Event;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
+use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+
+use super::connection::{PageConnection, RequestPhase};
+use super::counts::CountRecorder;
+use super::deadlines::Deadlines;
+use super::page_text::{append_page, page_len};
+use super::ports::PagePort;
+use super::request_head;
+use super::{OverloadPolicy, PageTiming, PortService};
+
+const STOP: Token = Token(0);
+const CLOCK: Token = Token(1);
+const FIRST_PORT: usize = 2;
+
+const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
+/// A connection by its place and its number, since a place is used again.
+type ConnectionPlace = (usize, u64);
+
+/// The event loop and all that it serves.
+pub(super) struct EventLoop {
+    poll: Poll,
+    ports: Vec<PagePort>,
+    loads: Vec<PortLoad>,
+    tls: Option<Arc<ServerConfig>>,
+    counts: Arc<CountRecorder>,
+    deadlines: Deadlines<ConnectionPlace>,
+    connections: Vec<Option<NumberedConnection>>,
+    free: Vec<usize>,
+    /// The places of connections on which a further request may have arrived.
+    ready: Vec<usize>,
+    accepted: u64,
+}
+
+struct NumberedConnection {
+    number: u64,
+    connection: PageConnection,
+}
+
+/// The requests of a port that are served, and those that wait.
+#[derive(Default)]
+struct PortLoad {
+    serving: usize,
+    queue: VecDeque<ConnectionPlace>,
+}
+
+impl EventLoop {
+    /// Makes the loop, and the waker that stops it.
+    pub(super) fn new(
+        mut ports: Vec<PagePort>,
+        tls: Option<Arc<ServerConfig>>,
+        counts: Arc<CountRecorder>,
+    ) -> io::Result<(EventLoop, Waker)> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), STOP)?;
+        let deadlines = Deadlines::new()?;
+        poll.registry().register(&mut SourceFd(&deadlines.descriptor()), CLOCK, Interest::READABLE)?;
+        for (index, port) in ports.iter_mut().enumerate() {
+            if let Some(listener) = port.listener() {
+                poll.registry().register(listener, Token(FIRST_PORT + index), Interest::READABLE)?;
+            }
+        }
+        let event_loop = EventLoop {
+            poll,
+            loads: ports.iter().map(|_| PortLoad::default()).collect(),
+            ports,
+            tls,
+            counts,
+            deadlines,
+            connections: Vec::new(),
+            free: Vec::new(),
+            ready: Vec::new(),
+            accepted: 0,
+        };
+        Ok((event_loop, waker))
+    }
+
+    /// Serves until the waker wakes it.
+    pub(super) fn run(mut self) {
+        let first_connection = FIRST_PORT + self.ports.len();
+        let mut events = Events::with_capacity(1024);
+        loop {
+            match self.poll.poll(&mut events, None) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return,
+                Ok(()) => {}
+            }
+            for event in &events {
+                match event.token() {
+                    STOP => return,
+                    CLOCK => self.expire(),
+                    Token(token) if token < first_connection => self.accept(token - FIRST_PORT),
+                    Token(token) => self.on_event(token - first_connection, event),
+                }
+                while let Some(place) = self.ready.pop() {
+                    self.start_request(place);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, port: usize) {
+        let first_connection = FIRST_PORT + self.ports.len();
+        loop {
+            let Some(listener) = self.ports[port].listener() else { return };
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The client has gone; without descriptors, the connection waits for the next event.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                Err(_) => return,
+            };
+            self.counts.connected();
+            let tls = self.tls.as_ref().map(|config| ServerConnection::new(Arc::clone(config)));
+            let Ok(tls) = tls.transpose() else { continue };
+            let mut connection = PageConnection::new(stream, tls, port);
+            if self.ports[port].service == PortService::ResetAccepted {
+                connection.reset_on_drop();
+                continue;
+            }
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let token = Token(first_connection + place);
+            if self.poll.registry().register(&mut connection.stream, token, Interest::READABLE).is_err() {
+                self.free.push(place);
+                continue;
+            }
+            self.accepted += 1;
+            self.connections[place] = Some(NumberedConnection { number: self.accepted, connection });
+        }
+    }
+
+    /// Reads or writes as far as the socket allows.
+    fn on_event(&mut self, place: usize, event: &Event) {
+        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
+        if event.is_readable() {
+            let is_open = connection.read().unwrap_or(false) && !event.is_read_closed();
+            match connection.finished_handshake() {
+                Some(HandshakeKind::Resumed) => self.counts.handshake(false),
+                Some(_) => self.counts.handshake(true),
+                None => {}
+            }
+            if !is_open {
+                return self.drop_connection(place);
+            }
+        }
+        if connection.waits_to_write {
+            self.write(place);
+        } else {
+            self.ready.push(place);
+        }
+    }
+
+    /// Starts the next request, if none is in progress and one has arrived.
+    fn start_request(&mut self, place: usize) {
+        let Some(Some(NumberedConnection { number, connection })) = self.connections.get_mut(place) else { return };
+        if connection.phase != RequestPhase::Idle {
+            return;
+        }
+        let service = self.ports[connection.port].service;
+        if service == PortService::Silent {
+            connection.input.clear();
+            return;
+        }
+        let input = mem::take(&mut connection.input);
+        let Some(head) = request_head::parse(&input) else {
+            connection.input = input;
+            return;
+        };
+        let len = head.len;
+        connection.closes = head.closes;
+        let is_first = mem::replace(&mut connection.is_new, false);
+        match service {
+            PortService::ResetRequest => {
+                connection.reset_on_drop();
+                return self.drop_connection(place);
+            }
+            PortService::Pages(_) => {
+                let fields = "Content-Type: text/plain\r\nContent-Length: ";
+                let length = page_len(head.host, head.path);
+                // Writing to memory does not fail.
+                let _ = write!(connection.output, "HTTP/1.1 200 OK\r\n{fields}{length}\r\n\r\n");
+                append_page(&mut connection.output, head.host, head.path);
+            }
+            _ => connection.output.extend(UNAVAILABLE),
+        }
+        connection.input = input;
+        connection.input.drain(..len);
+        let key = (place, *number);
+        match service {
+            PortService::Pages(timing) if is_first && !timing.setup_delay.is_zero() => {
+                connection.phase = RequestPhase::Opening;
+                self.deadlines.add(Instant::now() + timing.setup_delay, key);
+            }
+            PortService::Pages(timing) => self.arrive(key, timing, Instant::now()),
+            _ => {
+                connection.phase = RequestPhase::Refused;
+                self.counts.arrived(Instant::now());
+                self.respond(place, Instant::now());
+            }
+        }
+    }
+
+    /// Serves, queues or refuses a request that has arrived.
+    fn arrive(&mut self, key: ConnectionPlace, timing: PageTiming, now: Instant) {
+        let Some(connection) = connection_of(&mut self.connections, key) else { return };
+        self.counts.arrived(now);
+        let load = &mut self.loads[connection.port];
+        if load.serving < timing.at_a_time {
+            load.serving += 1;
+            connection.phase = RequestPhase::Serving;
+            self.finish_after(key, timing.delay, now);
+        } else if timing.overload == OverloadPolicy::Queue {
+            connection.phase = RequestPhase::Queued;
+            load.queue.push_back(key);
+        } else {
+            connection.phase = RequestPhase::Refused;
+            connection.output.clear();
+            connection.output.extend(UNAVAILABLE);
+            self.finish_after(key, timing.delay, now);
+        }
+    }
+
+    fn finish_after(&mut self, key: ConnectionPlace, delay: Duration, now: Instant) {
+        if delay.is_zero() {
+            self.respond(key.0, now);
+        } else {
+            self.deadlines.add(now + delay, key);
+        }
+    }
+
+    /// Handles all deadlines that have come.
+    fn expire(&mut self) {
+        let now = Instant::now();
+        while let Some(key) = self.deadlines.expired(now) {
+            let Some(connection) = connection_of(&mut self.connections, key) else { continue };
+            match (connection.phase, self.ports[connection.port].service) {
+                (RequestPhase::Opening, PortService::Pages(timing)) => self.arrive(key, timing, now),
+                _ => self.respond(key.0, now),
+            }
+        }
+    }
+
+    /// Sends the response, and serves the request that has waited longest.
+    fn respond(&mut self, place: usize, now: Instant) {
+        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
+        let (port, phase) = (connection.port, mem::replace(&mut connection.phase, RequestPhase::Writing));
+        // Counted before it is sent: the next request may follow at once.
+        self.counts.left(now);
+        match phase {
+            RequestPhase::Serving => self.counts.sent_page(now),
+            _ => self.counts.sent_refusal(),
+        }
+        self.write(place);
+        if phase == RequestPhase::Serving {
+            self.serve_next(port, now);
+        }
+    }
+
+    /// Gives the place of a served request to the one that has waited longest.
+    fn serve_next(&mut self, port: usize, now: Instant) {
+        self.loads[port].serving -= 1;
+        let PortService::Pages(timing) = self.ports[port].service else { return };
+        while let Some(key) = self.loads[port].queue.pop_front() {
+            let Some(connection) = connection_of(&mut self.connections, key) else { continue };
+            connection.phase = RequestPhase::Serving;
+            self.loads[port].serving += 1;
+            return self.finish_after(key, timing.delay, now);
+        }
+    }
+
+    /// Writes the response. When it is written, starts the next request that has arrived.
+    fn write(&mut self, place: usize) {
+        let first_connection = FIRST_PORT + self.ports.len();
+        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
+        let Ok(is_written) = connection.write() else { return self.drop_connection(place) };
+        if is_written && connection.closes {
+            return self.drop_connection(place);
+        }
+        if connection.waits_to_write == is_written {
+            connection.waits_to_write = !is_written;
+            let interest = if is_written { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
+            let token = Token(first_connection + place);
+            if self.poll.registry().reregister(&mut connection.stream, token, interest).is_err() {
+                return self.drop_connection(place);
+            }
+        }
+        if is_written {
+            connection.phase = RequestPhase::Idle;
+            if !connection.input.is_empty() {
+                self.ready.push(place);
+            }
+        }
+    }
+
+    /// Closes a connection and forgets its request.
+    fn drop_connection(&mut self, place: usize) {
+        let Some(NumberedConnection { connection, .. }) = self.connections[place].take() else { return };
+        self.free.push(place);
+        let (port, phase) = (connection.port, connection.phase);
+        drop(connection);
+        let now = Instant::now();
+        match phase {
+            RequestPhase::Idle | RequestPhase::Opening | RequestPhase::Writing => {}
+            RequestPhase::Queued | RequestPhase::Refused => self.counts.left(now),
+            RequestPhase::Serving => {
+                self.counts.left(now);
+                self.serve_next(port, now);
+            }
+        }
+    }
+}
+
+/// Returns the connection, if it has not been closed.
+fn connection_of(connections: &mut [Option<NumberedConnection>], key: ConnectionPlace) -> Option<&mut PageConnection> {
+    let there = connections.get_mut(key.0)?.as_mut()?;
+    (there.number == key.1).then_some(&mut there.connection)
+}

@@ -1,0 +1,84 @@
+//! The listening sockets. Each accepts connections to every address of 127.0.0.0/8, but only from
+//! this machine: it is bound to the loopback interface.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+use mio::net::TcpListener;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::PortService;
+
+const LOOPBACK: &[u8] = b"lo";
+/// The maximum number of connections that wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// A port and its service.
+pub(super) struct PagePort {
+    pub(super) number: u16,
+    pub(super) service: PortService,
+    socket: PortSocket,
+}
+
+enum PortSocket {
+    Listening(TcpListener),
+    /// Holds the port, so that no other program gets it. The stream fills the accept queue.
+    #[expect(dead_code, reason = "held for their Drop")]
+    Closed(Socket, Option<TcpStream>),
+}
+
+impl PagePort {
+    /// Opens a port with a number that the system chooses.
+    pub(super) fn open(service: PortService) -> io::Result<PagePort> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.bind_device(Some(LOOPBACK))?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
+        let address = socket.local_addr()?.as_socket_ipv4().ok_or_else(|| io::Error::other("no IPv4 address"))?;
+        let number = address.port();
+        let socket = match service {
+            PortService::Refuse => PortSocket::Closed(socket, None),
+            PortService::DropSyn => {
+                // A queue of length 0 holds one connection. Then the kernel drops SYN packets.
+                socket.listen(0)?;
+                PortSocket::Closed(socket, Some(TcpStream::connect((Ipv4Addr::LOCALHOST, number))?))
+            }
+            _ => {
+                // Accepted sockets inherit it.
+                socket.set_tcp_nodelay(true)?;
+                socket.set_nonblocking(true)?;
+                socket.listen(BACKLOG)?;
+                PortSocket::Listening(TcpListener::from_std(socket.into()))
+            }
+        };
+        Ok(PagePort { number, service, socket })
+    }
+
+    /// Returns the listener, if the port accepts connections.
+    pub(super) fn listener(&mut self) -> Option<&mut TcpListener> {
+        match &mut self.socket {
+            PortSocket::Listening(listener) => Some(listener),
+            PortSocket::Closed(..) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn closed_ports_refuse_or_drop_at_any_address() {
+        let refusing = PagePort::open(PortService::Refuse).unwrap();
+        let dropping = PagePort::open(PortService::DropSyn).unwrap();
+        let connect = |port: &PagePort, address: [u8; 4]| {
+            let address = SocketAddr::from((address, port.number));
+            TcpStream::connect_timeout(&address, Duration::from_millis(200)).unwrap_err().kind()
+        };
+        for address in [[127, 0, 0, 1], [127, 16, 3, 4]] {
+            assert_eq!(connect(&refusing, address), io::ErrorKind::ConnectionRefused);
+            assert_eq!(connect(&dropping, address), io::ErrorKind::TimedOut);
+        }
+    }
+}
