@@ -6,6 +6,7 @@
 #   easyget   bench/libcurl, with the libcurl that its Cargo.lock names, linked statically (needs a C compiler; without OpenSSL's
 #             headers, OpenSSL is built, too, which needs perl and takes minutes)
 #   htcat     github.com/htcat/htcat, through the Go module proxy (needs Go)
+#   gofetch   bench/go, a program with net/http and nothing else (needs Go)
 #
 # aria2c, wget2 and h2load are taken from PATH. A peer that cannot be built is reported, and the bench does without it. Existing
 # peers are not rebuilt; --again rebuilds them.
@@ -72,6 +73,12 @@ elif ! command -v go >/dev/null 2>&1; then
     skip htcat "Go is not installed"
 elif ! GOBIN=$work/bin go install github.com/htcat/htcat/cmd/htcat@latest; then
     skip htcat "go install failed"
+fi
+
+if ! command -v go >/dev/null 2>&1; then
+    skip gofetch "Go is not installed"
+elif ! (cd bench/go && go build -o "$work/bin/gofetch" .); then
+    skip gofetch "go build failed"
 fi
 
 for peer in curl aria2c wget2 h2load; do

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::job_part::{ContestantRole, MetricKind, WorkPerRun};
+use crate::job_part::{BEST_PEER, ContestantRole, MetricKind, WorkPerRun};
 use crate::measure::RunMetrics;
 
 /// The version of the file format. It changes when a reader of the old format would misread the new
@@ -87,7 +87,7 @@ pub(crate) struct ContestantRuns {
 }
 
 /// One run of a contestant in a round that counts. If it failed or its output was wrong, it has no
-/// figures.
+/// figures. If only pages are missing in the output, it has figures that do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordedRun {
     /// True if the output was right, by length and SHA-256, or by another check of the job.
@@ -194,7 +194,8 @@ impl PartResult {
     /// Returns the value that a goal bounds, a ratio or a result, with its unit; `None` if a run
     /// that it needs was wrong.
     pub(crate) fn reached(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
-        match &aim.against {
+        match aim.against.as_deref() {
+            Some(BEST_PEER) => Some((self.ratio(aim.what, &aim.of, &self.best_peer(aim.what)?.name)?, "")),
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
             None => Some(aim.what.readable(self.entry(&aim.of)?.median(aim.what)?, self.unit)),
         }
@@ -222,13 +223,17 @@ impl ContestantRuns {
 impl RecordedRun {
     pub(crate) fn new(ran: Result<RunMetrics, String>, bytes: u64) -> RecordedRun {
         match ran {
-            Ok(figures) => RecordedRun { right: true, fault: None, bytes, figures: Some(figures) },
+            Ok(figures) => {
+                let fault = figures.pages.and_then(|pages| pages.fault());
+                RecordedRun { right: fault.is_none(), fault, bytes, figures: Some(figures) }
+            }
             Err(why) => RecordedRun { right: false, fault: Some(why), bytes, figures: None },
         }
     }
 
     fn figure(&self, what: MetricKind) -> Option<f64> {
-        self.figures.as_ref().filter(|_| self.right).and_then(|figures| what.of(figures))
+        let counts = self.right || what == MetricKind::MissingPages;
+        self.figures.as_ref().filter(|_| counts).and_then(|figures| what.of(figures))
     }
 }
 
@@ -249,7 +254,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn figures(wall: f64) -> RunMetrics {
-        RunMetrics { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None }
+        RunMetrics { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None, pages: None }
     }
 
     pub(crate) fn entry(name: &str, runs: Vec<Result<RunMetrics, String>>) -> ContestantRuns {

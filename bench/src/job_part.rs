@@ -4,11 +4,14 @@
 //! A job has one part, or several with names (`get:null`, `get:pipe`). Only contestants of the same
 //! part are compared.
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bench_record::JobGoal;
 use crate::digest::OutputDigest;
 use crate::measure::RunMetrics;
+use crate::page_check::{PageCheck, PageFigures};
 
 /// A part of a job that is ready to run: the contestants, the rounds, the server and the goals.
 pub(crate) struct JobPart {
@@ -98,17 +101,22 @@ pub(crate) enum OutputCheck {
     /// The output is checked in every round. The reader of the output also records the time of its
     /// first byte.
     Watched(OutputDigest),
+    /// The output is checked in every round: pages in any order. If some are missing, the answer is
+    /// wrong, and the number is recorded.
+    Pages(Rc<PageCheck>),
 }
 
 impl OutputCheck {
     /// Returns the length of the correct output in bytes.
     pub(crate) fn len(&self) -> u64 {
-        let (OutputCheck::Output(print)
-        | OutputCheck::File(_, print)
-        | OutputCheck::Proof(_, print)
-        | OutputCheck::Told(_, print)
-        | OutputCheck::Watched(print)) = self;
-        print.len
+        match self {
+            OutputCheck::Output(print)
+            | OutputCheck::File(_, print)
+            | OutputCheck::Proof(_, print)
+            | OutputCheck::Told(_, print)
+            | OutputCheck::Watched(print) => print.len,
+            OutputCheck::Pages(check) => check.len,
+        }
     }
 }
 
@@ -119,12 +127,17 @@ pub(crate) struct PartGoal {
     pub(crate) bound: GoalBound,
 }
 
+/// The name in a [`JobGoal`] that stands for the best peer.
+pub(crate) const BEST_PEER: &str = "the best peer";
+
 /// The upper bound of a goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalBound {
     /// The ratio to the result of this other contestant in the same round.
     Of(&'static str, f64),
-    /// An absolute value: CPU in s/GB, memory in MB, times in s.
+    /// The ratio to the result of the best peer.
+    OfBest(f64),
+    /// An absolute value: CPU in s/GB, memory in MB, times in s, or a count.
     Most(f64),
 }
 
@@ -132,6 +145,11 @@ impl PartGoal {
     /// Creates the goal that a result is at most `at_most` times the result of `against`.
     pub(crate) fn ratio(what: MetricKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Of(against, at_most) }
+    }
+
+    /// Creates the goal that a result is at most `at_most` times that of the best peer.
+    pub(crate) fn of_best(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
+        PartGoal { what, of, bound: GoalBound::OfBest(at_most) }
     }
 
     /// Creates the goal that a result is at most `at_most`.
@@ -143,6 +161,7 @@ impl PartGoal {
     pub(crate) fn aim(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
             GoalBound::Of(against, at_most) => (Some(against.to_owned()), at_most),
+            GoalBound::OfBest(at_most) => (Some(BEST_PEER.to_owned()), at_most),
             GoalBound::Most(at_most) => (None, at_most),
         };
         JobGoal { what: self.what, of: self.of.to_owned(), against, at_most }
@@ -166,18 +185,46 @@ pub(crate) enum MetricKind {
     /// measures it, since clients differ in how they measure it themselves.
     #[serde(rename = "first_byte_s")]
     FirstByte,
+    /// The number of healthy pages that the client did not get. A wrong run has it, too.
+    #[serde(rename = "missing_pages")]
+    MissingPages,
+    /// The time from the client's start to the last page that the server sent.
+    #[serde(rename = "last_page_s")]
+    LastPage,
+    /// The number of connections that the server accepted.
+    #[serde(rename = "connections")]
+    Connections,
+    /// The number of TLS handshakes with certificates.
+    #[serde(rename = "full_handshakes")]
+    FullHandshakes,
+    /// The largest number of requests at the server at a time, after the first second.
+    #[serde(rename = "peak_requests")]
+    PeakRequests,
 }
 
 impl MetricKind {
     /// Returns the result of this kind of a run, in seconds or KiB; `None` if the run has none.
     pub(crate) fn of(self, figures: &RunMetrics) -> Option<f64> {
+        let of_pages = |figure: fn(&PageFigures) -> Option<f64>| figures.pages.as_ref().and_then(figure);
         match self {
             MetricKind::Wall => Some(figures.wall),
             MetricKind::Cpu => Some(figures.cpu()),
             MetricKind::Client => figures.client,
             MetricKind::Rss => Some(figures.rss),
             MetricKind::FirstByte => figures.first_byte,
+            MetricKind::MissingPages => of_pages(|pages| Some((pages.healthy - pages.fetched) as f64)),
+            MetricKind::LastPage => of_pages(|pages| Some(pages.last_page_us as f64 / 1e6)),
+            MetricKind::Connections => of_pages(|pages| Some(pages.connections as f64)),
+            MetricKind::FullHandshakes => of_pages(|pages| pages.full_handshakes.map(|count| count as f64)),
+            MetricKind::PeakRequests => of_pages(|pages| pages.peak_later.map(|count| count as f64)),
         }
+    }
+
+    /// Returns true if the result is a number of things.
+    pub(crate) fn is_count(self) -> bool {
+        use MetricKind::{Connections, FullHandshakes, MissingPages, PeakRequests};
+
+        matches!(self, Connections | FullHandshakes | MissingPages | PeakRequests)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -187,6 +234,11 @@ impl MetricKind {
             MetricKind::Client => "CPU without the reader",
             MetricKind::Rss => "peak memory",
             MetricKind::FirstByte => "first byte",
+            MetricKind::MissingPages => "missing pages",
+            MetricKind::LastPage => "last page",
+            MetricKind::Connections => "connections",
+            MetricKind::FullHandshakes => "full handshakes",
+            MetricKind::PeakRequests => "requests at a time",
         }
     }
 
@@ -196,6 +248,7 @@ impl MetricKind {
         match (self, unit) {
             (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
             (MetricKind::Rss, _) => (value / 1024.0, "MB"),
+            _ if self.is_count() => (value, ""),
             _ => (value, "s"),
         }
     }
@@ -209,6 +262,7 @@ impl MetricKind {
         match self.readable(value, unit) {
             (value, "s") if value < 0.1 => format!("{:.2} ms", value * 1e3),
             (value, unit @ "MB") => format!("{value:.1} {unit}"),
+            (value, "") => format!("{value:.0}"),
             (value, unit) => format!("{value:.3} {unit}"),
         }
     }
@@ -237,5 +291,6 @@ mod tests {
         assert_eq!(MetricKind::Cpu.words(0.0015, WorkPerRun::Requests(1)), "1.50 ms");
         assert_eq!(MetricKind::Wall.words(0.5, WorkPerRun::Requests(10_000)), "0.500 s");
         assert_eq!(MetricKind::Rss.words(2048.0, WorkPerRun::Run), "2.0 MB");
+        assert_eq!(MetricKind::Connections.words(400.0, WorkPerRun::Run), "400");
     }
 }

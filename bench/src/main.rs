@@ -32,6 +32,7 @@ mod measure;
 mod minimal_programs;
 mod one_core;
 mod options;
+mod page_check;
 mod rounds;
 mod run;
 mod scorecard;

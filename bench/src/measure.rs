@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{OutputDigest, OutputDigester};
 use crate::jobs::{JobEnvironment, SYSTEM_CURL};
+use crate::page_check::PageFigures;
 use crate::{Result, installed_programs};
 
 /// The longest time that any contestant may take.
@@ -105,6 +106,9 @@ pub(crate) struct RunMetrics {
     /// The time from the start to the first byte of output, in seconds, if it was recorded.
     #[serde(rename = "first_byte_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) first_byte: Option<f64>,
+    /// The pages that the client got, if they were counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) pages: Option<PageFigures>,
 }
 
 impl RunMetrics {
@@ -206,7 +210,7 @@ pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
         std::fs::write(file, print.line())?;
     }
     let [user, sys] = [used.user, used.sys].map(|time| time / f64::from(times));
-    let figures = RunMetrics { wall, user, sys, rss: used.rss, client, first_byte };
+    let figures = RunMetrics { wall, user, sys, rss: used.rss, client, first_byte, pages: None };
     std::fs::write(&run.figures, serde_json::to_vec(&figures)?)?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))

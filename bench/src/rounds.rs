@@ -57,7 +57,9 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     // A proof warms the server up as a round would.
     let is_proven =
         |contestant: &Contestant| matches!(contestant.check, OutputCheck::Proof(..) | OutputCheck::Told(Some(_), _));
-    let is_cold = !bench.options.smoke && !contestants.iter().any(is_proven);
+    // A page server reads nothing from disk.
+    let has_pages = |contestant: &Contestant| matches!(contestant.check, OutputCheck::Pages(_));
+    let is_cold = !bench.options.smoke && !contestants.iter().any(|entry| is_proven(entry) || has_pages(entry));
     let warm_up = warm_up && is_cold;
     let mut sheet = PartResult {
         job: bench.job.name.to_owned(),
@@ -196,6 +198,14 @@ fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<Run
             let path = bench.work.join("output");
             let ran = run(RunOutput::To(File::create(&path)?))?;
             digest_and_remove(&path, ran, expected)
+        }
+        OutputCheck::Pages(check) => {
+            let path = bench.work.join("output");
+            check.start_run();
+            let ran = run(RunOutput::To(File::create(&path)?))?;
+            let pages = check.judge(&path)?;
+            std::fs::remove_file(path)?;
+            Ok(ran.and_then(|figures| Ok(RunMetrics { pages: Some(pages?), ..figures })))
         }
         OutputCheck::File(name, expected) => {
             let ran = run(RunOutput::To(File::create("/dev/null")?))?;

@@ -21,7 +21,7 @@ pub(crate) const ALL: &str = "all";
 const BUDGET: Duration = Duration::from_secs(14 * 60);
 
 /// The approximate time in seconds that some jobs need. Jobs that are not listed need [`SHARE`].
-const SHARES: [(&str, f64); 13] = [
+const SHARES: [(&str, f64); 15] = [
     ("site", 60.0),
     ("fetch", 45.0),
     ("fetcher", 80.0),
@@ -35,6 +35,8 @@ const SHARES: [(&str, f64); 13] = [
     ("perl", 80.0),
     ("python", 150.0),
     ("curves", 80.0),
+    ("hosts", 240.0),
+    ("adapt", 120.0),
 ];
 const SHARE: f64 = 20.0;
 

@@ -63,7 +63,13 @@ pub(crate) fn print_right(sheet: &PartResult) {
 /// Returns a line about the contestant's first fault; `None` if all runs were right.
 pub(crate) fn wrong(entry: &ContestantRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
-    Some(format!("WRONG in {} of {}: {fault}", entry.runs.len() - entry.right(), entry.runs.len()))
+    let cost = |figures: &RunMetrics| {
+        let (wall, cpu, memory) = (figures.wall, figures.cpu(), figures.rss / 1024.0);
+        format!(", in {wall:.1} s with {cpu:.1} s of CPU and {memory:.1} MB")
+    };
+    let first = entry.runs.iter().find(|run| !run.right);
+    let cost = first.and_then(|run| run.figures.as_ref()).map(cost).unwrap_or_default();
+    Some(format!("WRONG in {} of {}: {fault}{cost}", entry.runs.len() - entry.right(), entry.runs.len()))
 }
 
 /// A table of results. A cell without a result contains `-`.
@@ -136,6 +142,10 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
     columns.extend([
         median("1st byte ms".to_owned(), MetricKind::FirstByte, 1e3, 2),
         median("RSS MB".to_owned(), MetricKind::Rss, 1.0 / 1024.0, 1),
+        median("last page s".to_owned(), MetricKind::LastPage, 1.0, 3),
+        median("connections".to_owned(), MetricKind::Connections, 1.0, 0),
+        median("full handshakes".to_owned(), MetricKind::FullHandshakes, 1.0, 0),
+        median("peak".to_owned(), MetricKind::PeakRequests, 1.0, 0),
         best(MetricKind::Wall),
         best(MetricKind::Cpu),
     ]);
@@ -154,11 +164,13 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
 fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
     let bound = match &aim.against {
         Some(against) => format!("{:.2} of {against}", aim.at_most),
+        None if aim.what.is_count() => format!("{:.0}", aim.at_most),
         None => format!("{:.2} {}", aim.at_most, aim.what.readable(aim.at_most, sheet.unit).1),
     };
+    let digits = if aim.what.is_count() { 0 } else { 3 };
     let verdict = match sheet.reached(aim) {
-        Some((figure, unit)) if figure <= aim.at_most => format!("{figure:.3} {unit}, reached"),
-        Some((figure, unit)) => format!("{figure:.3} {unit}, MISSED"),
+        Some((figure, unit)) if figure <= aim.at_most => format!("{figure:.digits$} {unit}, reached"),
+        Some((figure, unit)) => format!("{figure:.digits$} {unit}, MISSED"),
         None => "no figures".to_owned(),
     };
     format!("{} of {} at most {bound}: {}", aim.what.name(), aim.of, verdict.replace(" ,", ","))
@@ -168,6 +180,7 @@ fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
 mod tests {
     use super::*;
     use crate::bench_record::tests::{entry, figures, sheet};
+    use crate::job_part::BEST_PEER;
 
     #[test]
     fn wrong_answer_has_no_figures() {
@@ -197,6 +210,10 @@ mod tests {
         assert_eq!(verdict(&sheet, &aim(Some("curl"), 0.5)), "wall of haul at most 0.50 of curl: 0.500, reached");
         assert_eq!(verdict(&sheet, &aim(Some("curl"), 0.4)), "wall of haul at most 0.40 of curl: 0.500, MISSED");
         assert_eq!(verdict(&sheet, &aim(None, 1.5)), "wall of haul at most 1.50 s: 1.000 s, reached");
+        assert_eq!(
+            verdict(&sheet, &aim(Some(BEST_PEER), 0.5)),
+            "wall of haul at most 0.50 of the best peer: 0.500, reached"
+        );
         assert_eq!(verdict(&sheet, &aim(Some("wget"), 1.0)), "wall of haul at most 1.00 of wget: no figures");
     }
 }

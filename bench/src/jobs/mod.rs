@@ -1,5 +1,6 @@
 //! The jobs of the bench, one in each file, and the code that they share.
 
+mod adapt;
 mod body_prefixes;
 pub(crate) mod c_requests;
 mod cold_start;
@@ -8,6 +9,7 @@ mod five_bodies;
 mod h2_bulk;
 mod h2_site;
 mod h2_small;
+mod hosts;
 mod language_clients;
 mod large_bodies;
 mod large_get;
@@ -69,10 +71,12 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &perl::JOB,
     &python::JOB,
     &scaling_curves::JOB,
+    &hosts::JOB,
+    &adapt::JOB,
 ];
 
 /// The names of the programs that scripts/bench-peers.sh builds.
-const PEERS: [&str; 2] = ["easyget", "htcat"];
+const PEERS: [&str; 3] = ["easyget", "gofetch", "htcat"];
 
 /// The number of starts in each run of a program that takes only milliseconds.
 const IN_A_ROW: u32 = 20;
@@ -121,6 +125,7 @@ impl<'a> JobEnvironment<'a> {
             }
             "bench" => std::env::current_exe().ok(),
             SYSTEM_CURL => installed_programs::find_installed("curl"),
+            _ if name.contains('/') => Some(self.work.join(name)).filter(|file| file.is_file()),
             _ => installed_programs::find(name),
         }
     }
@@ -129,7 +134,7 @@ impl<'a> JobEnvironment<'a> {
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let version = |(name, flag)| Some((name, installed_programs::version(&self.program(name)?, flag)));
         let peers = ["haul", "curl", SYSTEM_CURL, "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
-        let flags = [("htcat", "-version"), ("nginx", "-v")];
+        let flags = [("htcat", "-version"), ("gofetch", "-version"), ("nginx", "-v")];
         let all = peers.into_iter().map(|name| (name, "--version")).chain(flags);
         all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
     }
@@ -164,8 +169,11 @@ impl<'a> JobEnvironment<'a> {
                 Some(shell) if shell.contains("$SYSTEM_CURL") => SYSTEM_CURL,
                 Some(shell) if shell.starts_with(H2LOAD) => H2LOAD,
                 Some(_) => "curl",
-                // `env NAME=VALUE program`
-                None => entry.argv.iter().find(|word| *word != "env" && !word.contains('=')).map_or("", String::as_str),
+                // `env -i NAME=VALUE program`
+                None => {
+                    let is_program = |word: &&String| *word != "env" && *word != "-i" && !word.contains('=');
+                    entry.argv.iter().find(is_program).map_or("", String::as_str)
+                }
             };
             let found = self.program(needs).is_some();
             if !found && !self.options.smoke {

@@ -7,7 +7,7 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::language_clients::{self, LanguageClient, SequentialRequestsJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
@@ -65,13 +65,56 @@ const PYTHON: &str = "environment/bin/python";
 /// each request: with the seventy variables of a CI system, that took half of its time.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
-fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+/// A program of `bench/python` that another job uses.
+pub(super) struct PythonScript {
+    pub(super) file: &'static str,
+    /// The modules that it needs, between commas.
+    pub(super) modules: &'static str,
+}
+
+impl PythonScript {
+    /// Makes a contestant with these arguments, if the environment has the modules. Otherwise
+    /// prints why not.
+    pub(super) fn contestant(
+        &self,
+        bench: &JobEnvironment,
+        name: &'static str,
+        words: &str,
+        check: OutputCheck,
+    ) -> Option<Contestant> {
+        let has_modules = || {
+            let mut python = Command::new(PYTHON);
+            python.current_dir(&bench.work).args(["-c", &format!("import {}", self.modules)]);
+            python.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+        };
+        if link_environment(bench).is_err() || !has_modules() {
+            if !bench.options.smoke {
+                println!("{name}: skipped, no {} for Python: sh scripts/bench-python.sh", self.modules);
+            }
+            return None;
+        }
+        let file = format!("../../python/{}", self.file);
+        let argv = CLEAN.into_iter().chain([file.as_str()]).chain(words.split(' ')).map(str::to_owned).collect();
+        Some(Contestant { name, argv, piped: false, times: 1, check })
+    }
+}
+
+/// Links the environment into the working directory of the job.
+fn link_environment(bench: &JobEnvironment) -> Result<()> {
+    let link = bench.work.join("environment");
+    if link.exists() {
+        return Ok(());
+    }
     // Beside the directory that this program was built into.
     let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("py-bench"));
     let Some(built) = built.filter(|built| built.join("bin/python").exists()) else {
         return Err("python needs its peers: make python, then sh scripts/bench-python.sh".into());
     };
-    symlink(built, bench.work.join("environment"))?;
+    Ok(symlink(built, link)?)
+}
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    link_environment(bench)?;
     // The goals are 30, 80 and 33 µs, and this limit was 20, 45 and 20 µs; the interpreter's start
     // is included.
     let one_by_one = SequentialRequestsJob {

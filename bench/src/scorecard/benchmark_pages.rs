@@ -4,14 +4,11 @@ use super::document::{self, DocumentBlock, DocumentTable};
 use super::goal_causes::GoalCauses;
 use super::goal_verdict::{GoalStatus, GoalVerdict};
 use super::project_goals;
-use super::{bar_charts, line_charts, overview_chart, readme_figures};
+use super::{adapt_table, bar_charts, line_charts, overview_chart, readme_figures};
 use crate::Result;
 use crate::bench_record::{BenchRecord, PartResult};
 use crate::job_part::WorkPerRun;
 use crate::terminal_table;
-
-/// The job whose parts are points of curves.
-const CURVES: &str = "curves";
 
 /// The file with a table for every job, relative to the root of the repository.
 pub(super) const ROWS_FILE: &str = "bench/results/rows.md";
@@ -52,10 +49,10 @@ pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     Ok(charts)
 }
 
-/// Returns the parts of each job except `curves`, in the order in which they ran.
+/// Returns the parts of each job in the order in which they ran, except the points of curves.
 fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
     let mut jobs: Vec<(&str, Vec<&PartResult>)> = Vec::new();
-    for sheet in record.sheets.iter().filter(|sheet| sheet.job != CURVES && !sheet.entries.is_empty()) {
+    for sheet in record.sheets.iter().filter(|sheet| !sheet.part.contains('@') && !sheet.entries.is_empty()) {
         match jobs.last_mut().filter(|(job, _)| *job == sheet.job) {
             Some((_, sheets)) => sheets.push(sheet),
             None => jobs.push((&sheet.job, vec![sheet])),
@@ -78,6 +75,7 @@ fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock
         let shows = format!("Wall time and CPU of each contestant of the job {job}");
         blocks.push(DocumentBlock::Chart { name: job.to_owned(), shows, svg: bar_charts::chart(&sheets)? });
     }
+    blocks.extend(adapt_table::blocks(record));
     let mut headed = false;
     for curve in &line_charts::ALL {
         let Some(svg) = line_charts::chart(curve, record)? else { continue };

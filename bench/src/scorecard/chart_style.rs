@@ -8,6 +8,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 pub(super) const HAUL: RGBColor = RGBColor(0, 114, 178);
 pub(super) const PEER: RGBColor = RGBColor(230, 159, 0);
+/// The colours of peers in line charts, in their order.
+pub(super) const PEERS: [RGBColor; 3] = [PEER, RGBColor(204, 121, 167), RGBColor(86, 180, 233)];
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
 /// The colour of the second of haul's contestants in line charts.
 pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);

@@ -6,15 +6,16 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
+use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEERS, TEXT, font, marked};
 use crate::bench_record::BenchRecord;
 use crate::job_part::{ContestantRole, MetricKind};
 
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
 
-/// A curve of the job `curves`, with the texts of its chart.
+/// A curve of a job whose parts are its points.
 pub(super) struct ScalingCurve {
+    job: &'static str,
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     axis: &'static str,
@@ -23,23 +24,48 @@ pub(super) struct ScalingCurve {
 }
 
 /// The curves, in the order of their charts.
-pub(super) const ALL: [ScalingCurve; 5] = [
-    ScalingCurve { name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
-    ScalingCurve { name: "body", title: "A longer body", axis: "bytes", by_factors: true },
+pub(super) const ALL: [ScalingCurve; 7] = [
+    ScalingCurve { job: CURVES, name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
+    ScalingCurve { job: CURVES, name: "body", title: "A longer body", axis: "bytes", by_factors: true },
     ScalingCurve {
+        job: CURVES,
         name: "parallel",
         title: "More connections at once",
         axis: "connections, 10,000 small replies",
         by_factors: true,
     },
-    ScalingCurve { name: "rtt", title: "A longer round trip", axis: "ms of round trip, 300 pages", by_factors: false },
     ScalingCurve {
+        job: CURVES,
+        name: "rtt",
+        title: "A longer round trip",
+        axis: "ms of round trip, 300 pages",
+        by_factors: false,
+    },
+    ScalingCurve {
+        job: CURVES,
         name: "cores",
         title: "More cores for the client",
         axis: "cores, the whole first job",
         by_factors: false,
     },
+    ScalingCurve {
+        job: "hosts",
+        name: "hosts",
+        title: "More hosts",
+        axis: "hosts, 4 URLs each, 25 % broken",
+        by_factors: true,
+    },
+    ScalingCurve {
+        job: "hosts",
+        name: "dead",
+        title: "More broken hosts",
+        axis: "% of 1,000 hosts, 4 URLs each",
+        by_factors: false,
+    },
 ];
+
+/// The job that has nothing but curves.
+const CURVES: &str = "curves";
 
 /// The line of one contestant: its points.
 struct CurveSeries {
@@ -90,7 +116,7 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Op
 fn lines(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<CurveSeries> {
     let mut lines: Vec<CurveSeries> = Vec::new();
     for sheet in &record.sheets {
-        let Some((name, x)) = sheet.part.split_once('@').filter(|_| sheet.job == "curves") else { continue };
+        let Some((name, x)) = sheet.part.split_once('@').filter(|_| sheet.job == curve.job) else { continue };
         let Some(x) = x.parse::<f64>().ok().filter(|_| name == curve.name) else { continue };
         for entry in &sheet.entries {
             let Some(value) = entry.median(what) else { continue };
@@ -99,7 +125,10 @@ fn lines(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<Cu
                 let look = match entry.role {
                     ContestantRole::Haul if lines.iter().any(|line| line.look == LineStyle::Haul) => LineStyle::Other,
                     ContestantRole::Haul => LineStyle::Haul,
-                    ContestantRole::Peer | ContestantRole::Limit => LineStyle::Peer,
+                    ContestantRole::Peer | ContestantRole::Limit => {
+                        let peers = lines.iter().filter(|line| matches!(line.look, LineStyle::Peer(_)));
+                        LineStyle::Peer(peers.count() % PEERS.len())
+                    }
                 };
                 lines.push(CurveSeries { name: entry.name.clone(), look, points: Vec::new() });
                 lines.len() - 1
@@ -230,7 +259,8 @@ fn panel(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineStyle {
     Haul,
-    Peer,
+    /// The peer with this number.
+    Peer(usize),
     /// The second of haul's contestants in the chart.
     Other,
 }
@@ -239,7 +269,7 @@ impl LineStyle {
     fn colour(self) -> RGBColor {
         match self {
             LineStyle::Haul => HAUL,
-            LineStyle::Peer => PEER,
+            LineStyle::Peer(number) => PEERS[number],
             LineStyle::Other => OTHER,
         }
     }
@@ -248,7 +278,7 @@ impl LineStyle {
         let style = self.colour().filled();
         match self {
             LineStyle::Haul => area.draw(&Circle::new((x, y), 4, style))?,
-            LineStyle::Peer => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
+            LineStyle::Peer(_) => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
             LineStyle::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
         }
         Ok(())

@@ -36,12 +36,13 @@ pub(super) enum ProjectGoalBound {
 }
 
 /// The numbers and headings of the sections of goals.
-pub(super) const SECTIONS: [(&str, &str); 5] = [
+pub(super) const SECTIONS: [(&str, &str); 6] = [
     ("1", "Many small pages"),
     ("2", "Requests from a program, one at a time on a warm connection"),
     ("3", "One big GET"),
     ("4", "Many streams"),
     ("5", "A fetcher called once a file"),
+    ("6", "Thousands of hosts, and hosts far away"),
 ];
 
 const fn figure(
@@ -59,7 +60,9 @@ const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> Pro
     ProjectGoal { id, goal, proof: GoalProof::Tests(tests) }
 }
 
-use MetricKind::{Client, Cpu, FirstByte, Rss, Wall};
+use MetricKind::{
+    Client, Connections, Cpu, FirstByte, FullHandshakes, LastPage, MissingPages as Missing, PeakRequests, Rss, Wall,
+};
 use ProjectGoalBound::{Micros, Most, Of, OfBest, Speed};
 
 /// All goals, in the order of their numbers.
@@ -134,12 +137,61 @@ pub(super) const ALL: &[ProjectGoal] = &[
         Wall,
         Of("curl -Z, 50 connections", 1.0),
     ),
+    figure(
+        "6.1",
+        "5,000 hosts, a quarter broken: no healthy page is missing",
+        "hosts:main",
+        HAUL_300,
+        Missing,
+        Most(0.0),
+    ),
+    figure("6.2", "the same with names that take 3 s", "hosts:late-names", HAUL_300, Missing, Most(0.0)),
+    figure("6.3", "at most 1.1 of a Go client's wall time", "hosts:late-names", HAUL_300, Wall, Of(GO, 1.1)),
+    figure("6.4", "at most 0.7 of its CPU", "hosts:late-names", HAUL_300, Cpu, Of(GO, 0.7)),
+    figure("6.5", "at most 32 MB resident", "hosts:late-names", HAUL_300, Rss, Most(32.0)),
+    figure(
+        "6.6",
+        "with retries, healthy pages at most 1.5× as late",
+        "hosts:late-names",
+        "haul, 300 and retries",
+        LastPage,
+        Of(HAUL_300, 1.5),
+    ),
+    figure("6.7", "300 healthy pages behind 60 names without an answer", "hosts:unanswered", HAUL, Missing, Most(0.0)),
+    figure("6.8", "2,000 pages of 400 TLS hosts: 400 connections", "hosts:reuse", HAUL, Connections, Most(400.0)),
+    figure("6.9", "and 400 full handshakes", "hosts:reuse", HAUL, FullHandshakes, Most(400.0)),
+    figure(
+        "6.10",
+        "pages behind failing hosts: at most 1.5× as late as `curl -Z`",
+        "hosts:fair",
+        HAUL,
+        LastPage,
+        Of(CURL_Z, 1.5),
+    ),
+    figure(
+        "6.11",
+        "500 pages at 100 ms: within 1.2× of the best fixed number of connections",
+        "adapt:queue-1000-300@100",
+        HAUL,
+        Wall,
+        OfBest(1.2),
+    ),
+    figure(
+        "6.12",
+        "at a server that bears 4 requests: at most 6 after the first second",
+        "adapt:queue-4-300@100",
+        HAUL,
+        PeakRequests,
+        Most(6.0),
+    ),
 ];
 
 const HAUL: &str = "haul";
 const UNORDERED: &str = "haul --unordered";
 const CURL: &str = "curl";
 const CURL_Z: &str = "curl -Z";
+const HAUL_300: &str = "haul, 300 at a time";
+const GO: &str = "Go";
 const PERL: &str = "Haul";
 const LWP_HAUL: &str = "LWP, haul";
 const PYTHON: &str = "haul";

@@ -1,0 +1,3 @@
+module haul.example/bench/gofetch
+
+go 1.21

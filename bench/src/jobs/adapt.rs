@@ -1,0 +1,153 @@
+//! The number of connections to one host: haul's default against fixed numbers and `curl -Z`, at
+//! several round trips, page lengths, and numbers of requests that the server bears at a time.
+//!
+//! The round trip is a delay in the server (testkit's page server): a response is sent this much
+//! later, and the first request of a connection waits twice. Further requests than the server bears
+//! wait (`queue`) or are answered with 503 (`refuse`). The peers of haul are haul itself with a
+//! fixed `--parallel-max-host`, called "fixed at N", and `curl -Z`.
+//!
+//! Each point is a part, `queue-BEARS-LENGTH@ROUNDTRIP` or `refuse-…`.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use testkit::page_server::{OverloadPolicy, PageServer, PageTiming, PortService};
+
+use super::{BenchJob, JobEnvironment, shell};
+use crate::Result;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::page_check::{ExpectedPages, PageCheck};
+
+pub(super) const JOB: BenchJob = BenchJob {
+    name: "adapt",
+    about: "connections to one host: the default against fixed numbers; parts (queue|refuse)-BEARS-LENGTH@MS",
+    set_up,
+};
+
+const HAUL: &str = "haul";
+const CURL_Z: &str = "curl -Z";
+/// The option with which each client prints the length of each page.
+const SAY: &str = r"-w '%{size_download}\n'";
+/// The fixed numbers of connections.
+const FIXED: [(&str, usize); 7] = [
+    ("fixed at 1", 1),
+    ("fixed at 2", 2),
+    ("fixed at 4", 4),
+    ("fixed at 6", 6),
+    ("fixed at 10", 10),
+    ("fixed at 20", 20),
+    ("fixed at 50", 50),
+];
+/// The round trips, in milliseconds.
+const ROUND_TRIPS: [u64; 4] = [0, 1, 20, 100];
+const LENGTHS: [usize; 2] = [300, 50_000];
+/// The numbers of requests that servers bear at a time.
+const BEARS: [usize; 3] = [4, 32, 1_000];
+const PAGES: usize = 500;
+/// The number of requests at a time that haul may have beyond what the server bears.
+const OVER: usize = 2;
+/// The maximum time of a contestant, unless `--slow` is given.
+const MAX_TIME: Duration = Duration::from_secs(15);
+/// The options for a server that refuses. With the default of 3 retries, pages would be missing.
+const RETRIES: &str = " --retry 20 --retry-delay 1";
+
+/// A point: a server, and the pages that clients fetch from it.
+struct AdaptPoint {
+    overload: OverloadPolicy,
+    bears: usize,
+    len: usize,
+    round_trip: Duration,
+}
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let mut cards = Vec::new();
+    for overload in [OverloadPolicy::Queue, OverloadPolicy::Unavailable] {
+        for bears in BEARS {
+            for len in LENGTHS {
+                for milliseconds in ROUND_TRIPS {
+                    let point = AdaptPoint { overload, bears, len, round_trip: Duration::from_millis(milliseconds) };
+                    if point.is_measured(bench) {
+                        cards.push(point.card(bench)?);
+                    }
+                }
+            }
+        }
+    }
+    Ok(cards)
+}
+
+impl AdaptPoint {
+    /// Returns false for points that show nothing new: a server that refuses bears few requests,
+    /// and has a round trip, or no two requests meet.
+    fn is_measured(&self, bench: &JobEnvironment) -> bool {
+        let is_quick = self.round_trip == Duration::from_millis(1) && self.bears == 4;
+        let refuses = self.overload == OverloadPolicy::Unavailable;
+        let meets = self.round_trip >= Duration::from_millis(20) && self.bears < 1_000 && self.len == LENGTHS[0];
+        if bench.options.smoke { is_quick && !refuses } else { meets || !refuses }
+    }
+
+    /// Returns the time that this number of connections needs at least.
+    fn least_time(&self, pages: usize, connections: usize) -> Duration {
+        self.round_trip * u32::try_from(pages.div_ceil(connections.min(self.bears))).unwrap_or(u32::MAX)
+    }
+
+    fn card(&self, bench: &JobEnvironment) -> Result<JobPart> {
+        let timing = PageTiming::remote(self.round_trip, self.bears, self.overload);
+        let server = Arc::new(PageServer::start(vec![PortService::Pages(timing)], None)?);
+        let pages = bench.count(PAGES);
+        let milliseconds = self.round_trip.as_millis();
+        let kind = if self.overload == OverloadPolicy::Queue { "queue" } else { "refuse" };
+        // Lives as long as the program, as the names of all other parts do.
+        let part: &'static str = format!("{kind}-{}-{}@{milliseconds}", self.bears, self.len).leak();
+        let paths: Vec<String> = (0..pages).map(|page| format!("/{}/{page}", self.len)).collect();
+        let urls = || paths.iter().map(|path| format!("http://127.0.0.1:{}{path}", server.port(0)));
+        let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
+        bench.write_lines(&list, urls())?;
+        bench.write_lines(&config, urls().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"")))?;
+        let check = Rc::new(PageCheck {
+            expected: ExpectedPages::Lengths { count: pages, len: self.len },
+            len: (self.len * pages) as u64,
+            pages: Arc::clone(&server),
+            network: None,
+            tls: false,
+        });
+        let refuses = self.overload == OverloadPolicy::Unavailable;
+        let retry = if refuses { RETRIES } else { "" };
+        let contestant = |name: &'static str, line: String| -> Contestant {
+            shell(name, format!("exec {line}"), OutputCheck::Pages(Rc::clone(&check)))
+        };
+        let haul = format!("$HAUL -s --unordered -o /dev/null {SAY}{retry} --input-file {list}");
+        let mut entries = vec![contestant(HAUL, haul.clone())];
+        for (name, connections) in FIXED {
+            // Far more connections than a server bears wait for their retries for minutes.
+            let is_quick = self.least_time(pages, connections) <= MAX_TIME && !(refuses && connections > 10);
+            if bench.options.slow || is_quick {
+                entries.push(contestant(name, format!("{haul} --parallel-max-host {connections}")));
+            }
+        }
+        entries.push(contestant(CURL_Z, format!("$CURL -s -Z {SAY}{retry} -K {config}")));
+        let mut goals = vec![PartGoal::of_best(MetricKind::Wall, HAUL, 1.2)];
+        goals.push(PartGoal::ratio(MetricKind::Wall, HAUL, CURL_Z, 1.0));
+        if self.least_time(pages, 50) > Duration::from_secs(1) {
+            goals.push(PartGoal::most(MetricKind::PeakRequests, HAUL, (self.bears + OVER) as f64));
+        }
+        Ok(JobPart {
+            part,
+            contestants: bench.entries(entries),
+            baseline: CURL_Z,
+            limit: None,
+            goals,
+            rounds: 3,
+            warm_up: false,
+            one_core: false,
+            calls: false,
+            server: format!(
+                "testkit's page server, {milliseconds} ms round trip, {} requests at a time, others {}",
+                self.bears,
+                if refuses { "get 503" } else { "wait" }
+            ),
+            unit: WorkPerRun::Requests(pages),
+        })
+    }
+}

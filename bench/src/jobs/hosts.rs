@@ -1,0 +1,410 @@
+//! URLs of thousands of hosts, some of them broken, each looked up at a name server of the job.
+//!
+//! testkit's network runs in this process: a server for all hosts, on one thread, and a name server
+//! on another. A page is right if it is whole and in the output once, in any order. A client that
+//! misses healthy pages is wrong; its time is shown, but does not count.
+//!
+//! | client | looks names up |
+//! |---|---|
+//! | haul | by `--dns-servers` |
+//! | `curl -Z` | by the system's resolver, in a mount namespace with a resolv.conf of its own (needs root) |
+//! | Go (bench/go) | by `net.Resolver` with `Dial` |
+//! | aiohttp (bench/python/hosts.py) | by aiodns |
+
+use std::collections::HashSet;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork, HostUrl, PAGE_LEN};
+
+use super::python::PythonScript;
+use super::{BenchJob, JobEnvironment, plain, shell};
+use crate::Result;
+use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::page_check::{ExpectedPages, PageCheck, PageKeys};
+use crate::tls_files::CA;
+
+pub(super) const JOB: BenchJob = BenchJob {
+    name: "hosts",
+    about: "URLs of many hosts, a quarter of them broken; parts main, late-names, tls, slow, unanswered, reuse, fair, \
+            memory, hosts, dead",
+    set_up,
+};
+
+const HAUL: &str = "haul";
+const HAUL_300: &str = "haul, 300 at a time";
+const HAUL_RETRIES: &str = "haul, 300 and retries";
+const FEW_HOSTS: &str = "haul, 10,000 hosts";
+const MANY_HOSTS: &str = "haul, 100,000 hosts";
+const CURL_Z: &str = "curl -Z";
+const GO: &str = "Go";
+const AIOHTTP: &str = "aiohttp";
+
+/// The number of URLs of each host in most parts.
+const URLS_A_HOST: usize = 4;
+/// The number of URLs at a time in most parts.
+const PARALLEL: usize = 300;
+/// The same in parts whose hosts all answer.
+const FEW_PARALLEL: usize = 50;
+const SHORT: Duration = Duration::from_secs(2);
+const LONG: Duration = Duration::from_secs(5);
+/// The file name of the configuration of the system's resolver, for clients in a namespace.
+const RESOLV_CONF: &str = "resolv.conf";
+
+/// The points of the curve over the number of hosts.
+const HOSTS: [(&str, usize); 4] =
+    [("hosts@100", 100), ("hosts@1000", 1_000), ("hosts@5000", 5_000), ("hosts@20000", 20_000)];
+/// The points of the curve over the share of broken hosts, in percent.
+const DEAD: [(&str, usize); 5] = [("dead@0", 0), ("dead@10", 10), ("dead@20", 20), ("dead@30", 30), ("dead@40", 40)];
+const DEAD_HOSTS: usize = 1_000;
+
+/// A list of URLs, and how clients fetch it.
+struct HostLoad {
+    part: &'static str,
+    hosts: usize,
+    mix: HostMix,
+    tls: bool,
+    urls: UrlOrder,
+    parallel: usize,
+    limit: Duration,
+}
+
+/// The order and the number of the URLs.
+#[derive(Clone, Copy)]
+enum UrlOrder {
+    Shuffled(usize),
+    InTurn(usize),
+    /// The URLs of broken hosts come first.
+    BrokenFirst(usize),
+}
+
+impl HostLoad {
+    /// A load with [`URLS_A_HOST`] URLs of each host, in random order.
+    fn shuffled(part: &'static str, hosts: usize, shares: FaultShares, limit: Duration) -> HostLoad {
+        let mix = HostMix::Shares(shares);
+        let urls = UrlOrder::Shuffled(URLS_A_HOST * hosts);
+        HostLoad { part, hosts, mix, tls: false, urls, parallel: PARALLEL, limit }
+    }
+}
+
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let mut cards = Vec::new();
+    let broken = FaultShares::COMMON;
+    let hosts = |full: usize| if bench.options.smoke { 100 } else { full };
+    let main = HostLoad::shuffled("main", hosts(5_000), broken, SHORT);
+    let tls = HostLoad { tls: true, ..HostLoad::shuffled("tls", hosts(1_000), broken, SHORT) };
+    cards.push(of_main(bench, main)?);
+    cards.push(of_broken(bench, tls)?);
+    cards.push(of_reuse(bench)?);
+    cards.push(of_fairness(bench)?);
+    if bench.options.smoke {
+        return Ok(cards);
+    }
+    let late = FaultShares { bad_name: 0, late_name: 5, ..broken };
+    cards.push(of_main(bench, HostLoad::shuffled("late-names", 5_000, late, LONG))?);
+    cards.push(of_broken(bench, HostLoad::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT))?);
+    cards.push(of_unanswered(bench)?);
+    if bench.options.slow {
+        cards.push(of_memory(bench)?);
+    }
+    for (part, hosts) in HOSTS {
+        cards.push(of_point(bench, HostLoad::shuffled(part, hosts, broken, SHORT))?);
+    }
+    for (part, dead) in DEAD {
+        cards.push(of_point(bench, HostLoad::shuffled(part, DEAD_HOSTS, FaultShares::dead(dead), SHORT))?);
+    }
+    Ok(cards)
+}
+
+/// The load of the goals: haul with as many URLs at a time as the peers, with retries, and in its
+/// defaults.
+fn of_main(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
+    let run = RunningLoad::start(bench, load)?;
+    let parallel = format!("--parallel-max {PARALLEL}");
+    let mut entries = vec![run.haul(HAUL_300, &format!("{parallel} --retry 0")), run.haul(HAUL_RETRIES, &parallel)];
+    // 64 at a time, haul waits for silent hosts for a minute or two.
+    if run.load.limit < LONG || bench.options.slow {
+        entries.push(run.haul(HAUL, "--retry 0"));
+    }
+    entries.extend(run.peers(bench));
+    let mut goals = vec![
+        PartGoal::ratio(MetricKind::Wall, HAUL_300, GO, 1.1),
+        PartGoal::ratio(MetricKind::Cpu, HAUL_300, GO, 0.7),
+        PartGoal::ratio(MetricKind::LastPage, HAUL_RETRIES, HAUL_300, 1.5),
+    ];
+    for name in [HAUL, HAUL_300, HAUL_RETRIES] {
+        goals.push(PartGoal::most(MetricKind::MissingPages, name, 0.0));
+        goals.push(PartGoal::most(MetricKind::Rss, name, 32.0));
+    }
+    run.card(bench, entries, goals, 3)
+}
+
+/// A smaller load with broken hosts.
+fn of_broken(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
+    let run = RunningLoad::start(bench, load)?;
+    let mut entries =
+        vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0")), run.haul(HAUL, "--retry 0")];
+    entries.extend(run.peers(bench));
+    let goals = vec![
+        PartGoal::ratio(MetricKind::Wall, HAUL_300, GO, 1.1),
+        PartGoal::ratio(MetricKind::Cpu, HAUL_300, GO, 0.7),
+        PartGoal::most(MetricKind::MissingPages, HAUL, 0.0),
+        PartGoal::most(MetricKind::MissingPages, HAUL_300, 0.0),
+    ];
+    run.card(bench, entries, goals, 3)
+}
+
+/// A point of a curve.
+fn of_point(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
+    let run = RunningLoad::start(bench, load)?;
+    let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];
+    entries.extend(run.peers(bench));
+    let goals = vec![PartGoal::most(MetricKind::MissingPages, HAUL_300, 0.0)];
+    run.card(bench, entries, goals, 1)
+}
+
+/// The pages of TLS hosts in turn: each host needs one connection and one full handshake.
+fn of_reuse(bench: &mut JobEnvironment) -> Result<JobPart> {
+    // Not as few as the URLs at a time in a smoke run either, or a host would need two connections.
+    let hosts = if bench.options.smoke { 200 } else { 400 };
+    let load = HostLoad {
+        part: "reuse",
+        hosts,
+        mix: HostMix::Shares(FaultShares::default()),
+        tls: true,
+        urls: UrlOrder::InTurn(5 * hosts),
+        parallel: FEW_PARALLEL,
+        limit: Duration::ZERO,
+    };
+    let run = RunningLoad::start(bench, load)?;
+    let mut entries = vec![run.haul(HAUL, "")];
+    entries.extend(run.peers(bench));
+    let goals = vec![
+        PartGoal::most(MetricKind::Connections, HAUL, hosts as f64),
+        PartGoal::most(MetricKind::FullHandshakes, HAUL, hosts as f64),
+    ];
+    run.card(bench, entries, goals, 3)
+}
+
+/// Pages of good hosts behind those of hosts that answer with 503 again and again.
+fn of_fairness(bench: &mut JobEnvironment) -> Result<JobPart> {
+    let load = HostLoad {
+        part: "fair",
+        hosts: 40,
+        mix: HostMix::First(20, HostKind::Unavailable),
+        tls: false,
+        urls: UrlOrder::BrokenFirst(400),
+        parallel: FEW_PARALLEL,
+        limit: Duration::ZERO,
+    };
+    let run = RunningLoad::start(bench, load)?;
+    let retries = if bench.options.smoke { 1 } else { 3 };
+    let mut entries = vec![run.haul(HAUL, &format!("--retry {retries}"))];
+    entries.extend(run.curl(bench, &format!("--retry {retries}")));
+    let goals = vec![PartGoal::ratio(MetricKind::LastPage, HAUL, CURL_Z, 1.5)];
+    run.card(bench, entries, goals, 3)
+}
+
+/// Healthy pages behind names that are never answered.
+fn of_unanswered(bench: &mut JobEnvironment) -> Result<JobPart> {
+    let load = HostLoad {
+        part: "unanswered",
+        hosts: 360,
+        mix: HostMix::First(60, HostKind::NameUnanswered),
+        tls: false,
+        urls: UrlOrder::InTurn(360),
+        parallel: FEW_PARALLEL,
+        limit: LONG,
+    };
+    let run = RunningLoad::start(bench, load)?;
+    let mut entries = vec![run.haul(HAUL, "")];
+    entries.extend(run.peers(bench));
+    let goals = vec![PartGoal::most(MetricKind::MissingPages, HAUL, 0.0)];
+    run.card(bench, entries, goals, 3)
+}
+
+/// The memory for a million URLs of a hundred thousand hosts, compared with a tenth of both.
+fn of_memory(bench: &mut JobEnvironment) -> Result<JobPart> {
+    let load = HostLoad {
+        part: "memory",
+        hosts: 100_000,
+        mix: HostMix::Shares(FaultShares::default()),
+        tls: false,
+        urls: UrlOrder::InTurn(1_000_000),
+        parallel: PARALLEL,
+        limit: Duration::ZERO,
+    };
+    let run = RunningLoad::start(bench, load)?;
+    let few = run.only(bench, "memory-few", |host| host < 10_000)?;
+    let options = format!("--parallel-max {PARALLEL}");
+    let entries = vec![few.haul(FEW_HOSTS, &options), run.haul(MANY_HOSTS, &options)];
+    let goals = vec![PartGoal::ratio(MetricKind::Rss, MANY_HOSTS, FEW_HOSTS, 1.3)];
+    let mut card = run.card(bench, entries, goals, 1)?;
+    card.unit = WorkPerRun::Run;
+    Ok(card)
+}
+
+/// A load whose network runs and whose lists are written.
+struct RunningLoad {
+    load: HostLoad,
+    network: Rc<HostNetwork>,
+    list: String,
+    /// The configuration of curl with the same URLs.
+    config: String,
+    urls: Vec<HostUrl>,
+}
+
+impl RunningLoad {
+    fn start(bench: &JobEnvironment, load: HostLoad) -> Result<RunningLoad> {
+        let network = HostNetwork::builder(load.hosts).mix(load.mix.clone()).tls(load.tls).start()?;
+        let urls = match load.urls {
+            UrlOrder::Shuffled(count) => network.urls_shuffled(count, bench.options.seed),
+            UrlOrder::InTurn(count) => network.urls_in_turn(count),
+            UrlOrder::BrokenFirst(count) => {
+                let mut urls = network.urls_in_turn(count);
+                urls.sort_by_key(|url| url.kind == HostKind::Good);
+                urls
+            }
+        };
+        if let Some(pem) = network.ca_pem() {
+            fs::write(bench.work.join(ca_of(load.part)), pem)?;
+        }
+        RunningLoad::write(bench, load.part, load, Rc::new(network), urls)
+    }
+
+    fn write(
+        bench: &JobEnvironment,
+        name: &str,
+        load: HostLoad,
+        network: Rc<HostNetwork>,
+        urls: Vec<HostUrl>,
+    ) -> Result<RunningLoad> {
+        let [list, config] = ["list", "cfg"].map(|kind| format!("{name}.{kind}"));
+        bench.write_lines(&list, urls.iter().map(|url| url.url.clone()))?;
+        bench.write_lines(&config, urls.iter().map(|url| format!("url = \"{}\"", url.url)))?;
+        Ok(RunningLoad { load, network, list, config, urls })
+    }
+
+    /// Makes the same load with a part of the hosts.
+    fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<RunningLoad> {
+        let hosts = self.load.hosts;
+        let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));
+        let load = HostLoad { mix: self.load.mix.clone(), ..self.load };
+        RunningLoad::write(bench, name, load, Rc::clone(&self.network), urls.map(|(_, url)| url.clone()).collect())
+    }
+
+    fn check(&self) -> OutputCheck {
+        // A limit of zero is none.
+        let limit = if self.load.limit.is_zero() { Duration::MAX } else { self.load.limit };
+        let keys = |has: &dyn Fn(HostKind) -> bool| -> HashSet<u64> {
+            self.urls.iter().filter(|url| has(url.kind)).map(|url| url.key).collect()
+        };
+        let healthy = keys(&|kind| kind.is_healthy(limit));
+        let optional = keys(&|kind| kind == HostKind::LateName && !kind.is_healthy(limit));
+        OutputCheck::Pages(Rc::new(PageCheck {
+            len: (healthy.len() * PAGE_LEN) as u64,
+            expected: ExpectedPages::Pages(PageKeys { healthy, optional }),
+            pages: Arc::clone(self.network.pages()),
+            network: Some(Rc::clone(&self.network)),
+            tls: self.load.tls,
+        }))
+    }
+
+    /// Makes a contestant of a command that may fail for some URLs, but not otherwise.
+    fn command(&self, name: &'static str, line: &str) -> Contestant {
+        shell(name, format!("{line}; [ $? -lt 100 ]"), self.check())
+    }
+
+    /// Returns the options that haul and curl have in common.
+    fn common(&self) -> String {
+        let cacert = if self.load.tls { format!(" --cacert {}", ca_of(self.load.part)) } else { String::new() };
+        format!("-s -m {}{cacert}", self.load.limit.as_secs())
+    }
+
+    fn haul(&self, name: &'static str, options: &str) -> Contestant {
+        let server = self.network.name_server();
+        let common = self.common();
+        let line = format!("$HAUL {common} --dns-servers {server} --unordered {options} --input-file {}", self.list);
+        self.command(name, &line)
+    }
+
+    /// Makes `curl -Z` with the job's name server, if that is possible here.
+    fn curl(&self, bench: &JobEnvironment, options: &str) -> Option<Contestant> {
+        let server = self.network.name_server();
+        if server.port() != 53 || !has_namespaces() {
+            if !bench.options.smoke {
+                println!("{CURL_Z}: skipped, a resolv.conf of its own needs root");
+            }
+            return None;
+        }
+        let conf =
+            format!("echo nameserver {} >{RESOLV_CONF} && mount --bind {RESOLV_CONF} /etc/{RESOLV_CONF}", server.ip());
+        let curl =
+            format!("$CURL {} -Z --parallel-max {} {options} -K {}", self.common(), self.load.parallel, self.config);
+        Some(self.command(CURL_Z, &format!("unshare -m sh -c '{conf} && exec {curl}'")))
+    }
+
+    /// Makes the peers, as far as they are installed.
+    fn peers(&self, bench: &JobEnvironment) -> Vec<Contestant> {
+        let HostLoad { part, tls, parallel, limit, .. } = self.load;
+        let (server, seconds, list) = (self.network.name_server(), limit.as_secs(), &self.list);
+        let cacert = if tls { format!(" -cacert {}", ca_of(part)) } else { String::new() };
+        let go = format!("gofetch -list {list} -parallel {parallel} -max-time {seconds}s -dns-server {server}{cacert}");
+        let mut peers = vec![plain(GO, &go, self.check())];
+        peers.extend(self.curl(bench, ""));
+        // aiohttp, like curl, takes 0 for no limit.
+        let ca = if tls { format!(" {}", ca_of(part)) } else { String::new() };
+        let words = format!("{list} {parallel} {seconds} {} {}{ca}", server.ip(), server.port());
+        let script = PythonScript { file: "hosts.py", modules: "aiohttp, aiodns" };
+        peers.extend(script.contestant(bench, AIOHTTP, &words, self.check()));
+        peers
+    }
+
+    fn card(
+        &self,
+        bench: &JobEnvironment,
+        entries: Vec<Contestant>,
+        mut goals: Vec<PartGoal>,
+        rounds: usize,
+    ) -> Result<JobPart> {
+        let contestants = bench.entries(entries);
+        let has = |name: &str| contestants.iter().any(|contestant| contestant.name == name);
+        goals.retain(|goal| has(goal.of));
+        let baseline = contestants.last().map_or(HAUL, |contestant| contestant.name);
+        Ok(JobPart {
+            part: self.load.part,
+            contestants,
+            baseline,
+            limit: None,
+            goals,
+            rounds,
+            warm_up: false,
+            one_core: false,
+            calls: false,
+            server: format!(
+                "testkit's network of {} hosts{}, {} URLs, limit {}",
+                self.load.hosts,
+                if self.load.tls { ", TLS 1.3" } else { "" },
+                self.urls.len(),
+                if self.load.limit.is_zero() { "none".to_owned() } else { format!("{} s", self.load.limit.as_secs()) }
+            ),
+            unit: WorkPerRun::Requests(self.urls.len()),
+        })
+    }
+}
+
+/// Returns the file name of the CA's certificate: each network has its own.
+fn ca_of(part: &str) -> String {
+    format!("{part}-{CA}")
+}
+
+/// Returns true if this program may mount files in a namespace of its own.
+fn has_namespaces() -> bool {
+    let line = format!("mount --bind /dev/null /etc/{RESOLV_CONF}");
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &line]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

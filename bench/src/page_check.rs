@@ -1,0 +1,201 @@
+//! Checks the output of a client that gets pages of testkit's page server, and adds the server's
+//! counts to the figures of the run.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use testkit::host_network::HostNetwork;
+use testkit::page_server::{PageServer, page, page_key};
+
+use crate::Result;
+
+/// The check of an output.
+pub(crate) struct PageCheck {
+    pub(crate) expected: ExpectedPages,
+    /// The length of all these pages.
+    pub(crate) len: u64,
+    pub(crate) pages: Arc<PageServer>,
+    /// The network with the hosts, if there is one.
+    pub(crate) network: Option<Rc<HostNetwork>>,
+    /// True if the hosts speak TLS.
+    pub(crate) tls: bool,
+}
+
+/// The pages that a client has to get, and the form of its output.
+pub(crate) enum ExpectedPages {
+    /// The pages themselves, in any order: each is one line that names its URL.
+    Pages(PageKeys),
+    /// A line with the length of each page. Clients that mix pages of several kilobytes in their
+    /// output have this form.
+    Lengths { count: usize, len: usize },
+}
+
+/// The keys of pages ([`page_key`]).
+#[derive(Clone)]
+pub(crate) struct PageKeys {
+    /// The pages that a client has to get.
+    pub(crate) healthy: HashSet<u64>,
+    /// The pages that a client may get: a lookup that takes longer than the URL's time may serve
+    /// the next URL of the host.
+    pub(crate) optional: HashSet<u64>,
+}
+
+/// The pages that a run got, and what the server counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PageFigures {
+    /// The number of healthy pages in the output.
+    pub(crate) fetched: usize,
+    /// The number of healthy pages in the list.
+    pub(crate) healthy: usize,
+    /// The time from the start to the last page that the server sent, in microseconds.
+    pub(crate) last_page_us: u64,
+    pub(crate) connections: u64,
+    /// TLS handshakes with certificates; `None` without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) full_handshakes: Option<u64>,
+    /// Responses with status 503.
+    pub(crate) refusals: u64,
+    /// Queries to the name server; `None` without one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) queries: Option<usize>,
+    /// The largest number of requests at a time after the first second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) peak_later: Option<usize>,
+}
+
+impl PageFigures {
+    /// Returns a message if healthy pages are missing.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let PageFigures { fetched, healthy, .. } = self;
+        (fetched < healthy).then(|| format!("{fetched} of {healthy} healthy pages"))
+    }
+}
+
+impl PageCheck {
+    /// Sets the counts of the servers to zero.
+    pub(crate) fn start_run(&self) {
+        self.pages.start_run();
+        if let Some(network) = &self.network {
+            drop(network.take_queries());
+        }
+    }
+
+    /// Checks the output file of the run. Missing pages are counted; a damaged, unexpected or
+    /// repeated page is a fault.
+    pub(crate) fn judge(&self, output: &Path) -> Result<Result<PageFigures, String>> {
+        let counts = self.pages.counts();
+        let reader = BufReader::with_capacity(256 << 10, File::open(output)?);
+        let (fetched, healthy) = match &self.expected {
+            ExpectedPages::Pages(keys) => (count_pages(reader, keys)?, keys.healthy.len()),
+            ExpectedPages::Lengths { count, len } => (count_lengths(reader, *count, *len)?, *count),
+        };
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(why) => return Ok(Err(format!("wrong answer: {why}"))),
+        };
+        Ok(Ok(PageFigures {
+            fetched,
+            healthy,
+            last_page_us: u64::try_from(counts.last_page.unwrap_or_default().as_micros())?,
+            connections: counts.connections,
+            full_handshakes: self.tls.then_some(counts.full_handshakes),
+            refusals: counts.refusals,
+            queries: self.network.as_ref().map(|network| network.take_queries().len()),
+            peak_later: counts.peak_later,
+        }))
+    }
+}
+
+/// Counts the healthy pages in the output.
+fn count_pages(mut output: impl BufRead, keys: &PageKeys) -> io::Result<Result<usize, String>> {
+    let mut missing = keys.clone();
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line)? > 0 {
+        match key_of(&line) {
+            Some(key) if missing.healthy.remove(&key) || missing.optional.remove(&key) => {}
+            Some(_) => return Ok(Err(format!("unexpected page {:?}", start_of(&line)))),
+            None => return Ok(Err(format!("damaged page {:?}", start_of(&line)))),
+        }
+        line.clear();
+    }
+    Ok(Ok(keys.healthy.len() - missing.healthy.len()))
+}
+
+/// Counts the lines with this length in the output. A failed transfer has length 0.
+fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<Result<usize, String>> {
+    let mut fetched = 0;
+    for line in output.lines() {
+        match line?.parse::<usize>() {
+            Ok(0) => {}
+            Ok(said) if said == len && fetched < count => fetched += 1,
+            said => return Ok(Err(format!("said {said:?}, not {len}"))),
+        }
+    }
+    Ok(Ok(fetched))
+}
+
+/// Returns the key of the page in this line; `None` if the line is not exactly the page that it
+/// names.
+fn key_of(line: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(line).ok()?;
+    let url = text.split(' ').next()?;
+    let (host, path) = url.split_at(url.find('/')?);
+    (page(host, path) == line).then(|| page_key(host, path))
+}
+
+fn start_of(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(40)]).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::page_server::{PageTiming, PortService};
+
+    use super::*;
+
+    #[test]
+    fn pages_are_checked_in_any_order() {
+        let urls = [("a.test", "/60/1"), ("a.test", "/60/2"), ("b.test", "/60/1")];
+        let keys = PageKeys {
+            healthy: urls.iter().map(|(host, path)| page_key(host, path)).collect(),
+            optional: HashSet::from([page_key("late.test", "/60/1")]),
+        };
+        let check = PageCheck {
+            expected: ExpectedPages::Pages(keys),
+            len: 180,
+            pages: Arc::new(PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None).unwrap()),
+            network: None,
+            tls: false,
+        };
+        let pages = urls.map(|(host, path)| page(host, path));
+        let file = std::env::temp_dir().join(format!("haul-bench-pages-{}", std::process::id()));
+        let judge = |output: Vec<u8>| {
+            std::fs::write(&file, output).unwrap();
+            check.judge(&file).unwrap()
+        };
+        let all = judge([&pages[2][..], &pages[0], &pages[1]].concat()).unwrap();
+        assert_eq!((all.fetched, all.healthy, all.fault()), (3, 3, None));
+        let some = judge([pages[1].clone(), page("late.test", "/60/1")].concat()).unwrap();
+        assert_eq!(some.fault().unwrap(), "1 of 3 healthy pages");
+        let mixed = [&pages[0][..30], &pages[1], &pages[0][30..]].concat();
+        for wrong in [pages[0].repeat(2), page("c.test", "/60/1"), mixed, b"x".to_vec()] {
+            assert!(judge(wrong).unwrap_err().starts_with("wrong answer"));
+        }
+        std::fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn lengths_are_counted_without_failed_transfers() {
+        let judge = |output: &str| count_lengths(output.as_bytes(), 2, 300).unwrap();
+        assert_eq!(judge("300\n300\n"), Ok(2));
+        assert_eq!(judge("0\n300\n"), Ok(1));
+        for wrong in ["299\n", "300\n300\n300\n", "x\n"] {
+            assert!(judge(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The table of the job `adapt`: for each server, haul's default compared with the best fixed number
+//! of connections and with `curl -Z`.
+
+use super::document::{DocumentBlock, DocumentTable};
+use crate::bench_record::{BenchRecord, ContestantRuns, PartResult};
+use crate::job_part::{ContestantRole, MetricKind};
+
+const JOB: &str = "adapt";
+const CURL_Z: &str = "curl -Z";
+
+/// Makes the heading, the description and the table; nothing if the job did not run.
+pub(super) fn blocks(record: &BenchRecord) -> Vec<DocumentBlock> {
+    let sheets: Vec<&PartResult> = record.sheets.iter().filter(|sheet| sheet.job == JOB).collect();
+    let Some(first) = sheets.first() else { return Vec::new() };
+    let head = ["point", "haul, s", "best fixed", "× best fixed", "× curl -Z", "peak after 1 s"];
+    let rows = sheets.iter().map(|sheet| row(sheet)).collect();
+    vec![
+        DocumentBlock::Heading(3, JOB.to_owned()),
+        DocumentBlock::Paragraph(format!("{}.", first.about)),
+        DocumentBlock::Paragraph(
+            "A point is the treatment of requests beyond those that the server bears, their number, the length of a \
+             page, and the round trip in ms. \"fixed at N\" is haul with `--parallel-max-host N`. The peak is the \
+             largest number of requests at the server at a time after the first second."
+                .to_owned(),
+        ),
+        DocumentBlock::Table(DocumentTable { text_columns: 1, head: head.map(str::to_owned).to_vec(), rows }),
+    ]
+}
+
+fn row(sheet: &PartResult) -> Vec<String> {
+    let Some(haul) = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul) else {
+        return vec![sheet.part.clone()];
+    };
+    let shown = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
+    let ratio = |against: &str| shown(sheet.ratio(MetricKind::Wall, &haul.name, against), 2);
+    let best = best_fixed(sheet).map(|entry| entry.name.as_str());
+    vec![
+        sheet.part.clone(),
+        shown(haul.median(MetricKind::Wall), 3),
+        best.unwrap_or("-").to_owned(),
+        best.map_or("-".to_owned(), ratio),
+        ratio(CURL_Z),
+        shown(haul.median(MetricKind::PeakRequests), 0),
+    ]
+}
+
+/// Returns the fixed number of connections with the shortest wall time.
+fn best_fixed(sheet: &PartResult) -> Option<&ContestantRuns> {
+    let fixed = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer && entry.name != CURL_Z);
+    let ranked = fixed.filter_map(|entry| Some((entry.median(MetricKind::Wall)?, entry)));
+    ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench_record::tests::{entry, figures, record, sheet};
+
+    #[test]
+    fn adapt_row_names_the_best_fixed_number() {
+        let mut point = sheet(vec![
+            entry("haul", vec![Ok(figures(1.2))]),
+            entry("fixed at 6", vec![Ok(figures(3.0))]),
+            entry("fixed at 20", vec![Ok(figures(1.0))]),
+            entry("curl -Z", vec![Ok(figures(0.8))]),
+        ]);
+        (point.job, point.part) = (JOB.to_owned(), "queue-32-300@20".to_owned());
+        assert_eq!(row(&point), ["queue-32-300@20", "1.200", "fixed at 20", "1.20", "1.50", "-"]);
+        assert_eq!(blocks(&record(vec![point])).len(), 4);
+        assert!(blocks(&record(vec![sheet(Vec::new())])).is_empty());
+    }
+}
