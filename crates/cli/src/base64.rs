@@ -11,12 +11,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Encodes bytes, with padding.
+/// Encodes bytes as Base64 with padding.
 pub fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes a padded text. Returns `None` if the padding is missing or a character is invalid.
+/// Decodes a padded Base64 text. Returns `None` if the padding is missing or a character is
+/// invalid.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }

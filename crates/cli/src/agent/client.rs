@@ -50,8 +50,8 @@ use super::spawn;
 /// output, and the request can be repeated from the start.
 const HELD_BACK: u64 = 64 << 10;
 
-/// The most bytes that one call of splice(2) moves: the default maximum of a pipe's capacity on
-/// Linux.
+/// The most bytes that one call of splice(2) moves from the agent's pipe to the output. It is the
+/// default maximum of a pipe's capacity on Linux.
 #[cfg(target_os = "linux")]
 const PIECE: usize = 1 << 20;
 
@@ -69,11 +69,12 @@ pub enum OutputDescriptor<'a> {
 /// The outcome of one request through the agent.
 #[derive(Debug)]
 pub struct AgentCallOutcome {
-    /// The number of body bytes that were written to the output.
+    /// The number of body bytes that were written to the output of the request.
     pub moved: u64,
-    /// The head and the length of the response; `None` if the agent has not reported a response.
+    /// The head and the length of the response, which the agent reports before the body; `None` if
+    /// the agent has not reported a response.
     pub began: Option<ResponseStart>,
-    /// Success, a refusal, or the error that ended the call.
+    /// The end of the call: success, a refusal, or an error.
     pub end: AgentCallEnd,
 }
 
@@ -92,7 +93,7 @@ pub enum AgentCallEnd {
     Refused,
     /// The connection to the agent broke before the result arrived.
     Died,
-    /// The output could not be written.
+    /// The calling process could not write the body to its output.
     Output(io::Error),
 }
 
@@ -112,14 +113,15 @@ impl AgentConnection {
         Ok(Self::over(spawn::connect_or_start(&args.place()?, args.idle)?))
     }
 
-    /// Wraps a socket that is connected to the agent.
+    /// Wraps a socket that is already connected to the agent.
     #[must_use]
     pub fn over(socket: UnixStream) -> Self {
         Self { socket, frames: AgentFrameBuffer::default() }
     }
 
-    /// Sends a request to the agent, which writes the body of the response to `goal`. Returns
-    /// `None`, without any effect, if the agent does not support the request's options.
+    /// Sends a request to the agent, which writes the body of the response to the descriptor
+    /// `goal`. Returns `None`, without any effect, if the agent does not support the request's
+    /// options.
     pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<AgentCallOutcome> {
         let bytes = request.to_bytes()?;
         let order = CallerMessage::Call { request: bytes, files: files_of(&request.options)? };
@@ -129,7 +131,7 @@ impl AgentConnection {
         })
     }
 
-    /// Sends a message that the agent answers at once (status or stop), and returns the answer.
+    /// Sends a status or stop message, which the agent answers at once, and returns the answer.
     ///
     /// # Errors
     /// The error of the socket, or [`io::ErrorKind::UnexpectedEof`] if the agent closes the
@@ -250,7 +252,8 @@ impl AgentConnection {
     }
 }
 
-/// Copies a body to the output. It reads the body from a pipe to which the agent writes.
+/// Copies the body of a response to the output of this process. It reads the body from a pipe to
+/// which the agent writes.
 struct PipeRelay<'a> {
     session: &'a mut AgentConnection,
     pipe: OwnedFd,
@@ -259,9 +262,9 @@ struct PipeRelay<'a> {
     moved: u64,
     began: Option<ResponseStart>,
     done: Option<Box<AgentCallResult>>,
-    /// True while the agent may still send messages.
+    /// True while the agent may still send messages about the request.
     is_alive: bool,
-    /// True once the pipe has reached its end.
+    /// True once all bytes of the pipe have been read and the agent has closed its end.
     is_drained: bool,
 }
 
@@ -292,9 +295,9 @@ impl PipeRelay<'_> {
         self.done.take().map_or(AgentCallEnd::Died, AgentCallEnd::Done)
     }
 
-    /// Returns true while no byte may be moved from the pipe to the output: before the response has
-    /// begun, and for a body of at most [`HELD_BACK`] bytes without a validator until the agent
-    /// reports that it is complete.
+    /// Returns true while the body must stay in the pipe and must not be copied to the output. This
+    /// is so before the response has begun. It is also so for a body of at most [`HELD_BACK`] bytes
+    /// without a validator, until the agent reports that the body is complete.
     fn is_held_back(&self) -> bool {
         let may_begin_anew =
             |began: &ResponseStart| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
@@ -305,8 +308,8 @@ impl PipeRelay<'_> {
         !self.is_drained && !self.is_held_back()
     }
 
-    /// Waits for a message of the agent. Unless the body is held back
-    /// ([`PipeRelay::is_held_back`]), bytes in the pipe end the wait too.
+    /// Waits for a message of the agent, or for bytes in the pipe. Bytes in the pipe do not end the
+    /// wait while the body is held back ([`PipeRelay::is_held_back`]).
     ///
     /// # Errors
     /// [`io::ErrorKind::BrokenPipe`] if the reader of the output has closed it.
@@ -333,7 +336,8 @@ impl PipeRelay<'_> {
         Ok(())
     }
 
-    /// Reads the agent's messages. Returns [`AgentCallEnd::Refused`] if one of them is a refusal.
+    /// Reads and handles the agent's messages about the request. Returns [`AgentCallEnd::Refused`]
+    /// if one of the messages is a refusal, and `None` if not.
     fn listen(&mut self) -> Option<AgentCallEnd> {
         self.is_alive = self.session.receive().unwrap_or(false);
         loop {
@@ -352,9 +356,9 @@ impl PipeRelay<'_> {
     }
 }
 
-/// Returns the identities of haul's executable and of the TLS files, which the agent compares with
-/// its view of these files. Returns `None` if `SSLKEYLOGFILE` is set or a path is relative, because
-/// the agent cannot handle these.
+/// Returns the identities of haul's executable and of the TLS files, such as CA certificates. The
+/// agent compares them with its own view of these files. Returns `None` if `SSLKEYLOGFILE` is set
+/// or a path is relative, because the agent cannot handle these.
 fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if std::env::var_os("SSLKEYLOGFILE").is_some() {
@@ -379,8 +383,9 @@ fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     Some(files)
 }
 
-/// Returns the options with absolute paths, because the agent has another working directory, and
-/// with the CA files that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+/// Returns the request options in the form that the agent needs. Paths are absolute, because the
+/// agent has another working directory. If they name no CA files, those of `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` are added.
 #[must_use]
 pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
     let absolute = |path: &mut std::path::PathBuf| {
@@ -418,8 +423,8 @@ struct PipeMover {
 }
 
 impl PipeMover {
-    /// Moves the bytes that the pipe holds, or waits for the first one. Returns the number of moved
-    /// bytes, which is 0 at the end of the pipe.
+    /// Moves the bytes that the pipe holds to `out`, and waits for the first byte if the pipe is
+    /// empty. Returns the number of moved bytes, which is 0 at the end of the pipe.
     fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
         #[cfg(target_os = "linux")]
         while self.buffer.is_none() {
@@ -450,8 +455,8 @@ impl PipeMover {
     }
 }
 
-/// Waits until the descriptor is writable. It may be non-blocking, because another process that
-/// shares it can change this.
+/// Waits until `out` is writable. The descriptor may be non-blocking, because another process that
+/// shares it can make it so.
 fn wait_for_room(out: BorrowedFd<'_>) -> io::Result<()> {
     match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -24,11 +24,11 @@ pub enum AgentCommand {
 /// The reason why a command to the agent failed.
 #[derive(Debug)]
 pub enum AgentControlError {
-    /// No agent listens on this socket.
+    /// No agent listens on the socket with this path.
     Nobody(AgentSocketPath),
-    /// The agent cannot be used, for example because other users can reach its socket.
+    /// The agent's socket cannot be used, for example because other users can reach it.
     Refused(AgentUnavailable),
-    /// The connection to the agent failed before it answered.
+    /// The connection to the agent failed before the agent answered the command.
     Silent(std::io::Error),
 }
 
@@ -42,10 +42,10 @@ impl std::fmt::Display for AgentControlError {
     }
 }
 
-/// Sends the command to the agent. Returns the text to print.
+/// Sends the command to a running agent, and returns the text to print. Never starts an agent.
 ///
 /// # Errors
-/// The agent does not run, cannot be trusted, or did not answer. No agent is started.
+/// The agent does not run, cannot be trusted, or did not answer.
 pub fn carry_out(command: AgentCommand, place: &AgentSocketPath) -> Result<String, AgentControlError> {
     let stream =
         place.connect().map_err(AgentControlError::Refused)?.ok_or_else(|| AgentControlError::Nobody(place.clone()))?;

@@ -29,7 +29,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The error for bytes that are not a valid encoding of the expected value.
+/// The error for bytes of a message to or from the agent that do not encode a value of the expected
+/// type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MalformedAgentFrame;
 
@@ -41,14 +42,14 @@ impl fmt::Display for MalformedAgentFrame {
 
 impl std::error::Error for MalformedAgentFrame {}
 
-/// Encodes values one after the other into a buffer.
+/// Encodes the values of a message to or from the agent, one after the other, into a buffer.
 #[derive(Debug, Default)]
 pub struct AgentFrameWriter {
     bytes: Vec<u8>,
 }
 
 impl AgentFrameWriter {
-    /// Returns the bytes of all values that were written.
+    /// Returns the encoding of all values that were written to this writer.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -61,14 +62,15 @@ impl AgentFrameWriter {
     }
 }
 
-/// Decodes values in the order in which [`AgentFrameWriter`] encoded them.
+/// Decodes the values of a message to or from the agent, in the order in which [`AgentFrameWriter`]
+/// encoded them.
 #[derive(Debug)]
 pub struct AgentFrameReader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> AgentFrameReader<'a> {
-    /// Returns a reader of these bytes.
+    /// Returns a reader of the content of one message, which [`AgentFrameWriter`] encoded.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -89,7 +91,7 @@ impl<'a> AgentFrameReader<'a> {
         self.take(count)
     }
 
-    /// Checks that all bytes were read.
+    /// Checks that all bytes of the message were read.
     ///
     /// # Errors
     /// [`MalformedAgentFrame`] if unread bytes remain.
@@ -98,7 +100,8 @@ impl<'a> AgentFrameReader<'a> {
     }
 }
 
-/// A value that can be encoded into a frame, and decoded from it.
+/// A value that can be encoded into a message to or from the agent, and decoded from such a
+/// message.
 pub trait AgentFrameValue: Sized {
     /// Appends the encoding of this value to the frame.
     fn put(&self, writer: &mut AgentFrameWriter);
@@ -110,11 +113,11 @@ pub trait AgentFrameValue: Sized {
     fn get(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame>;
 }
 
-/// Implements [`AgentFrameValue`] for a struct by a table of the fields that are sent.
+/// Implements [`AgentFrameValue`] for a struct. A table lists the fields that are sent.
 ///
-/// `unsent` lists all other fields. The decoded struct has the values of the struct after `from` in
-/// these fields. A new field fails to compile until it is in one of the two lists. A
-/// `non_exhaustive` struct is declared `as open` and has no list of unsent fields.
+/// `unsent` lists all other fields. In the decoded struct, these fields have the values of the
+/// struct after `from`. A new field of the struct fails to compile until it is in one of the two
+/// lists. A `non_exhaustive` struct is declared `as open` and has no list of unsent fields.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
@@ -173,9 +176,9 @@ macro_rules! frame_fields {
 }
 pub(crate) use frame_fields;
 
-/// Implements [`AgentFrameValue`] for an enum without data by a table of its variants and their numbers.
-/// A `non_exhaustive` enum is declared `as open`: a variant that is not in the table is encoded as
-/// a number that fails to decode.
+/// Implements [`AgentFrameValue`] for an enum whose variants have no data. A table gives each
+/// variant its number. A `non_exhaustive` enum is declared `as open`: a variant that is not in the
+/// table is encoded as a number that fails to decode.
 macro_rules! frame_numbers {
     ($type:ty { $($variant:ident = $number:literal),+ $(,)? }) => {
         frame_numbers!(@impl $type { $($variant = $number),+ } {});
@@ -206,7 +209,7 @@ macro_rules! frame_numbers {
 }
 pub(crate) use frame_numbers;
 
-/// Encodes each field of a struct separately, so that tests can compare structs field by field.
+/// Encodes each field of a struct separately, so that tests can compare two structs field by field.
 #[cfg(test)]
 pub(crate) trait AgentFrameFields {
     /// Returns the name and the encoding of each field that `frame_fields!` lists.
@@ -301,7 +304,7 @@ impl AgentFrameValue for Duration {
     }
 }
 
-/// Encodes a flag, then the value if there is one.
+/// Encodes a flag that says whether there is a value, then the value if there is one.
 impl<T: AgentFrameValue> AgentFrameValue for Option<T> {
     fn put(&self, writer: &mut AgentFrameWriter) {
         self.is_some().put(writer);
@@ -336,7 +339,7 @@ impl AgentFrameValue for [u64; 4] {
     }
 }
 
-/// Encodes the number of items, then the items.
+/// Encodes the number of items of the vector, then the items in order.
 impl<T: AgentFrameValue> AgentFrameValue for Vec<T> {
     fn put(&self, writer: &mut AgentFrameWriter) {
         self.len().put(writer);

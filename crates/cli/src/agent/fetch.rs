@@ -40,20 +40,21 @@ use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
 use crate::ftp::signify_blocks;
 
-/// The wait after the reader of a pipe has read everything, before more is fetched. In that time
-/// the reader checks what it has read, and may close the pipe.
+/// The wait after the reader of an output pipe has read everything, before more of the body is
+/// fetched. In that time the reader checks what it has read, and may close the pipe.
 const GRACE: Duration = Duration::from_millis(10);
-/// The longest interval between two checks for an empty pipe, which must be polled because no event
-/// reports it.
+/// The longest interval between two checks whether the output pipe is empty. The pipe must be
+/// polled, because no event reports that it is empty.
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
 
-/// Fetches URLs through the agent if it can be used, and with `client` if not.
+/// Fetches URLs through the agent if it can be used, and with `client`, in this process, if not.
 pub(crate) struct AgentFetcher<'a> {
     client: &'a Client,
     session: Option<AgentConnection>,
 }
 
-/// The outcome of fetching one range of the content. The range may have been delivered in part.
+/// The outcome of fetching one range of the content of a URL. The range may have been delivered
+/// only in part.
 struct FetchedRange {
     outcome: TransferOutcome,
     moved: u64,
@@ -61,7 +62,7 @@ struct FetchedRange {
 }
 
 impl<'a> AgentFetcher<'a> {
-    /// Creates a fetcher that never uses the agent.
+    /// Creates a fetcher that never uses the agent: `client` sends all requests.
     pub(crate) fn alone(client: &'a Client) -> Self {
         Self { client, session: None }
     }
@@ -79,7 +80,8 @@ impl<'a> AgentFetcher<'a> {
         Ok(Self { client, session: Some(AgentConnection::open(args)?) })
     }
 
-    /// Fetches a URL to a descriptor. The reader at the other end of a pipe may close it early.
+    /// Fetches a URL and writes its content to a descriptor. If the descriptor is a pipe, its
+    /// reader may close it early.
     pub(crate) fn fetch_to_descriptor(
         &mut self,
         url: &str,
@@ -131,9 +133,9 @@ impl<'a> AgentFetcher<'a> {
         outcome
     }
 
-    /// Fetches a further range from the mirror that sent the first range. The caller's URL may by
-    /// now redirect to another mirror, whose content may differ. If the fetch from the first mirror
-    /// fails before any byte, the fetcher requests the caller's URL again.
+    /// Fetches a further range from the mirror that sent the first range. The URL that the caller
+    /// gave may by now redirect to another mirror, whose content may differ. If the fetch from the
+    /// first mirror fails before any byte, the caller's URL is requested again.
     fn next_piece(
         &mut self,
         url: &str,
@@ -152,8 +154,8 @@ impl<'a> AgentFetcher<'a> {
         self.piece(url, options, Some(span), out)
     }
 
-    /// Fetches to a file. The content goes to a temporary file, which is renamed when it is
-    /// complete.
+    /// Fetches a URL and writes its content to a file. The content goes to a temporary file, which
+    /// is renamed when it is complete.
     pub(crate) fn fetch_to_file(
         &mut self,
         url: &str,
@@ -240,7 +242,8 @@ impl<'a> AgentFetcher<'a> {
         self.directly(url, &options, out, None)
     }
 
-    /// Fetches the missing rest of the content without the agent, after the agent has died.
+    /// Fetches the rest of the content of a URL in this process, after the agent has died in the
+    /// middle of the body.
     fn resume_without_agent(
         &self,
         url: &str,
@@ -334,8 +337,8 @@ impl<'a> AgentFetcher<'a> {
 }
 
 /// Returns the URL of the last redirect, which is the mirror that sent the content. Returns `None`
-/// without a redirect, and for a request with header fields, cookies or credentials, which only the
-/// origin of `url` may receive.
+/// if no redirect was followed. Also returns `None` for a request with header fields, cookies or
+/// credentials, because only the origin of `url` may receive these.
 fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> Option<String> {
     let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
     let is_open = fields.is_empty()
@@ -350,8 +353,8 @@ fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> 
     may.then(|| outcome.target.to_url())
 }
 
-/// Returns the options with `total_time` reduced by the time since `began`. Returns `None` if that
-/// time limit has passed.
+/// Returns a copy of the options whose `total_time` is reduced by the time since `began`. Returns
+/// `None` if that time limit has passed.
 fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOptions> {
     let total_time = match options.total_time {
         Some(limit) => Some(limit.checked_sub(began.elapsed()).filter(|left| !left.is_zero())?),
@@ -369,7 +372,7 @@ fn nowhere() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }
 
-/// Converts the result that the agent sent to a [`TransferOutcome`].
+/// Converts the result of a call, which the agent sent, to a [`TransferOutcome`].
 fn finished(mut done: AgentCallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
@@ -380,8 +383,8 @@ fn finished(mut done: AgentCallResult, began: Option<ResponseStart>, started: In
     TransferOutcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Returns the outcome of a call that the agent did not finish. It has the response head, if the
-/// agent reported one, and the number of delivered bytes.
+/// Returns the outcome of a transfer that the agent did not finish. It contains the response head,
+/// if the agent reported one, and the number of delivered bytes.
 fn broken(
     url: &str,
     options: &RequestOptions,
@@ -401,8 +404,8 @@ fn broken(
     TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Adds the byte counts, the numbers of requests and the time of a further request for the same
-/// content to `facts`.
+/// Adds the byte counts, the numbers of requests and the time of `more`, a further request for the
+/// same content, to `facts`.
 fn add(facts: &mut TransferFacts, more: &TransferFacts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;
@@ -423,8 +426,8 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
     fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
-/// Waits until the reader of a pipe has read everything, and then for [`GRACE`]. Returns `false` if
-/// the reader closes the pipe in that time.
+/// Waits until the reader of an output pipe has read everything, and then for [`GRACE`]. Returns
+/// `false` if the reader closes the pipe in that time.
 fn reader_wants_more(pipe: BorrowedFd<'_>) -> bool {
     let mut look = Duration::from_millis(1);
     let mut was_empty = false;

@@ -1,5 +1,6 @@
-//! The sinks for bodies that this process fetches without the agent. They count written bytes, skip
-//! bytes that the agent already delivered, and keep a file whose content has not changed.
+//! The sinks for response bodies that this process fetches without the agent. They count written
+//! bytes, skip bytes that the agent already delivered, and keep a file whose content has not
+//! changed.
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -20,7 +21,8 @@ use super::protocol::ResponseStart;
 /// The status 304 (Not Modified): the existing file is up to date (RFC 9110 section 15.4.5).
 pub(crate) const NOT_MODIFIED: u16 = 304;
 
-/// The complete length and the validator of a response's content; both are `None` if unknown.
+/// The complete length in bytes and the validator of a response's content. Each is `None` if it is
+/// unknown.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ContentInfo {
     pub(super) total: Option<u64>,
@@ -37,15 +39,16 @@ pub(super) fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
-/// The number of bytes to skip because the output already has them, and the validator of their
-/// content. The fetch fails if the new response has another validator.
+/// The bytes of a body that the output already has because the agent delivered them: how many to
+/// skip, and the validator of their content. The fetch fails if the new response has another
+/// validator.
 pub(super) struct DeliveredPrefix {
     pub(super) left: u64,
     pub(super) of: Validator,
 }
 
-/// A sink that passes the body on to an output. It records the content's length and validator, and
-/// the number of written bytes, in `noted`.
+/// A sink that passes the body of a response on to an output. It records the content's length and
+/// validator, and the number of written bytes, in `noted`.
 pub(super) struct TrackingSink {
     pub(super) sink: BlockingOutputSink,
     pub(super) noted: Arc<Mutex<(ContentInfo, u64)>>,
@@ -109,7 +112,8 @@ impl Sink for TrackingSink {
     }
 }
 
-/// A file sink that leaves the existing file as it is if the status is 304 (Not Modified).
+/// A file sink that leaves the existing file unchanged if the response has the status 304 (Not
+/// Modified).
 pub(super) struct NotModifiedSink {
     sink: FileSink,
     is_unchanged: bool,

@@ -38,7 +38,7 @@ use std::time::Duration;
 /// The default time, one minute, that an agent waits for the next call before it exits.
 pub const IDLE: Duration = Duration::from_secs(60);
 
-/// The values of the options `--agent` and `--agent-idle`.
+/// The values of the options `--agent` and `--agent-idle` of this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentArgs {
     /// The path of the agent's socket; `None` is the default path under `XDG_RUNTIME_DIR`.

@@ -45,13 +45,13 @@ const DIRECTORY: &str = "haul";
 pub enum AgentUnavailable {
     /// `XDG_RUNTIME_DIR`, which contains the default directory, is not set.
     NoPlace,
-    /// The path cannot be that of a socket: it has no parent directory or no file name.
+    /// This path cannot be that of a socket: it has no parent directory or no file name.
     NoSocketPath(PathBuf),
-    /// Another user could reach the directory or the socket, or owns it.
+    /// Another user owns or could reach the socket or its directory.
     Unsafe {
         /// The unsafe file or directory.
         path: PathBuf,
-        /// The reason why it is unsafe.
+        /// The reason why the file or directory is unsafe, as words for the error message.
         why: &'static str,
     },
     /// A system call failed.
@@ -86,7 +86,8 @@ pub struct AgentSocketPath {
 }
 
 impl AgentSocketPath {
-    /// Makes a path absolute, relative to the working directory.
+    /// Returns the socket path for `path`. A relative path is resolved against the working
+    /// directory.
     ///
     /// # Errors
     /// [`AgentUnavailable::NoSocketPath`] if it cannot be the path of a socket.
@@ -163,7 +164,8 @@ impl AgentSocketPath {
         }
     }
 
-    /// Acquires the lock without waiting. Returns `None` while another process holds it.
+    /// Acquires the [`AgentStartLock`] without waiting. Returns `None` while another process holds
+    /// it.
     ///
     /// # Errors
     /// [`AgentUnavailable`] if the directory cannot be trusted, or a system call fails.
@@ -184,8 +186,9 @@ impl AgentSocketPath {
         }
     }
 
-    /// Binds the socket and listens on it; replaces a socket on which no process listens. Only the
-    /// holder of the [`AgentStartLock`] may call this, after [`AgentSocketPath::connect`] found no agent.
+    /// Binds the agent's socket and listens on it. Replaces a socket file on which no process
+    /// listens. Only the holder of the [`AgentStartLock`] may call this, after
+    /// [`AgentSocketPath::connect`] found no agent.
     ///
     /// # Errors
     /// [`AgentUnavailable`] if the directory cannot be trusted, or the socket cannot be bound.
@@ -200,7 +203,8 @@ impl AgentSocketPath {
         Ok(listener)
     }
 
-    /// Removes the socket file, but only if it has this inode: another agent may have replaced it.
+    /// Removes the agent's socket file, but only if it has this inode: another agent may have
+    /// replaced the file by its own.
     pub fn remove(&self, inode: u64) {
         if fs::symlink_metadata(&self.socket).is_ok_and(|metadata| metadata.ino() == inode) {
             // Where it cannot be removed it is stale, and the next call replaces it.
@@ -208,8 +212,8 @@ impl AgentSocketPath {
         }
     }
 
-    /// Returns the inode of the socket file, to be passed to [`AgentSocketPath::remove`]. Returns `None`
-    /// if there is no such file.
+    /// Returns the inode of the agent's socket file, to be passed to [`AgentSocketPath::remove`].
+    /// Returns `None` if there is no such file.
     #[must_use]
     pub fn inode(&self) -> Option<u64> {
         fs::symlink_metadata(&self.socket).ok().map(|metadata| metadata.ino())
@@ -227,7 +231,8 @@ impl AgentSocketPath {
         Ok(())
     }
 
-    /// Checks that only this user can enter the directory. Returns false if it does not exist.
+    /// Checks that only this user can enter the directory of the agent's socket. Returns false if
+    /// the directory does not exist.
     fn check_directory(&self) -> Result<bool, AgentUnavailable> {
         let unsafe_for = |why| Err(AgentUnavailable::Unsafe { path: self.directory.clone(), why });
         let metadata = match fs::symlink_metadata(&self.directory) {
@@ -243,7 +248,8 @@ impl AgentSocketPath {
         }
     }
 
-    /// Checks that the socket file belongs to this user. Returns false if it does not exist.
+    /// Checks that the agent's socket file belongs to this user. Returns false if the file does not
+    /// exist.
     fn check_socket(&self) -> Result<bool, AgentUnavailable> {
         let unsafe_for = |why| Err(AgentUnavailable::Unsafe { path: self.socket.clone(), why });
         let metadata = match fs::symlink_metadata(&self.socket) {
@@ -276,9 +282,9 @@ fn our_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Checks that the process at the other end runs as this user. On a system that does not report the
-/// user of a peer, nothing is checked here: the permissions of the directory already exclude other
-/// users.
+/// Checks that the process at the other end of the agent's socket runs as this user. On a system
+/// that does not report the user of a peer, nothing is checked here: the permissions of the
+/// directory already exclude other users.
 ///
 /// # Errors
 /// [`AgentUnavailable::Unsafe`] if the peer is another user's process.

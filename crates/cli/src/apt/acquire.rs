@@ -28,8 +28,8 @@ use super::message::AptMessage;
 use crate::date;
 use crate::usage_error::one_line;
 
-/// The maximum number of parallel fetches from one host, each on its own connection. apt's own
-/// method would pipeline up to ten requests on one connection instead.
+/// The maximum number of parallel fetches from one host, each on its own connection. (apt's own
+/// method pipelines up to ten requests on one connection.)
 const PARALLEL_MAX: usize = 4;
 /// The maximum length, 64 KiB, of an error response's content that is read and discarded, so that
 /// its connection can be reused.
@@ -45,10 +45,11 @@ pub(super) struct AptAcquirer {
     credentials: AptCredentials,
 }
 
-/// The failure to fetch a file, which is sent to apt as `400 URI Failure`.
+/// The reason why a file could not be fetched, which is sent to apt as `400 URI Failure`.
 struct UriFailureReason {
     message: String,
-    /// The value of the field `FailReason`, such as `HttpError404`.
+    /// The value of the message field `FailReason`, such as `HttpError404`; `None` if the field is
+    /// not sent.
     reason: Option<String>,
     /// True if a retry or another mirror may succeed (`Transient-Failure`).
     is_transient: bool,
@@ -61,16 +62,17 @@ impl From<String> for UriFailureReason {
 }
 
 impl UriFailureReason {
-    /// Returns the failure for a file whose size differs from the one that apt expects.
+    /// Returns the failure for a file whose size differs from the one that apt expects. `how` says
+    /// the difference in words.
     fn of_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
         Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }
     }
 }
 
-/// The error that ends the handling of one file.
+/// The error that ends the fetch of one file for apt.
 enum AptAcquireError {
-    /// Reading from or writing to apt failed. This ends the program.
+    /// Reading apt's messages or writing messages to apt failed. This ends the program.
     WithApt(io::Error),
     WithFile(UriFailureReason),
 }
@@ -117,7 +119,8 @@ impl<'a> AptRequestedFile<'a> {
     }
 }
 
-/// The way in which a response is handled, from its status and header fields.
+/// The meaning of a response for the file that apt requests. It follows from the status and the
+/// header fields of the response.
 enum AptResponseMeaning {
     /// The response has the content of the file from the offset `start` on.
     Content {
@@ -127,8 +130,8 @@ enum AptResponseMeaning {
     Whole {
         size: u64,
     },
-    /// The existing partial file is no prefix of the server's content, so that the whole content
-    /// must be requested again.
+    /// The existing partial file is not the beginning of the server's content, so that the whole
+    /// content must be requested again.
     Changed,
     /// The server's content has not changed since the date of apt's copy (status 304).
     Unchanged,
@@ -250,7 +253,8 @@ impl AptAcquirer {
         Ok(done.with_any("Last-Modified", modified))
     }
 
-    /// Decides how a response is handled. `partial` is the existing part of the file.
+    /// Decides what a response means for the requested file. `partial` is the existing part of the
+    /// file; `None` if there is none.
     fn verdict(
         &self,
         response: &Response,
@@ -299,7 +303,8 @@ impl AptAcquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
     }
 
-    /// Returns true if a boolean item of apt's configuration is on. Its default is on.
+    /// Returns true if a boolean item of apt's configuration is on for this file's method and host.
+    /// The default of the item is on.
     fn is_on(&self, wanted: &AptRequestedFile<'_>, name: &str) -> bool {
         self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
     }
@@ -440,7 +445,7 @@ fn apt_is_gone() -> bool {
     poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
-/// Reports to apt that the existing file is already complete.
+/// Reports to apt that the existing file is already complete, so that nothing was fetched.
 fn already_complete(
     wanted: &AptRequestedFile<'_>,
     done: AptMessage,
@@ -454,8 +459,8 @@ fn already_complete(
     Ok(with_digests(done.with("Resume-Point", &size), digests))
 }
 
-/// Returns the value of an environment variable; `None` if it is unset or empty. As in apt,
-/// `http_proxy` replaces a missing `https_proxy`.
+/// Returns the value of the proxy variable `name` in the environment; `None` if it is unset or
+/// empty. As in apt, the value of `http_proxy` is used if `https_proxy` is missing.
 fn variable(name: &str) -> Option<Vec<u8>> {
     let of = |name| std::env::var_os(name).map(OsString::into_vec).filter(|value| !value.is_empty());
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
@@ -474,7 +479,7 @@ fn last_modified(response: &Response) -> Option<SystemTime> {
     response.header("last-modified").and_then(|time| date::of_http(time.as_bytes()))
 }
 
-/// Formats a time as apt does: an HTTP date with `+0000` instead of `GMT`.
+/// Formats a time as apt does: as an HTTP date that ends in `+0000` where HTTP has `GMT`.
 fn apt_date(time: SystemTime) -> String {
     date::http(seconds(time)).replace("GMT", "+0000")
 }
@@ -483,8 +488,8 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Returns the header fields that make the request conditional: `Range` and `If-Range` to resume
-/// the partial file, or `If-Modified-Since`.
+/// Returns the header fields that make the request for a file conditional: `Range` and `If-Range`
+/// to resume the partial file, or `If-Modified-Since`.
 fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {

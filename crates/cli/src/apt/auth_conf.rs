@@ -20,18 +20,19 @@ use haul::Target;
 
 use super::config::AptConfig;
 
-/// The paths and texts of the files with credentials.
+/// The paths and texts of apt's files with credentials (`auth.conf` and the files of
+/// `auth.conf.d`).
 #[derive(Default)]
 pub struct AptCredentials {
     files: Vec<(PathBuf, String)>,
 }
 
-/// The result of a search for credentials.
+/// The result of a search for the credentials of a URL in apt's `auth.conf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialMatch {
-    /// No entry matches.
+    /// No entry matches the URL.
     Nothing,
-    /// The user and the password of the first matching entry.
+    /// The user and the password, in this order, of the first entry that matches the URL.
     Login(String, String),
     /// An entry without a scheme matches, but the URL is not https. apt uses such an entry only for
     /// https, so that no password is sent in the clear. The value is the entry's machine name.
@@ -39,8 +40,8 @@ pub enum CredentialMatch {
 }
 
 impl AptCredentials {
-    /// Reads `auth.conf`, then the files of `auth.conf.d` in alphabetical order. Files that do not
-    /// exist or cannot be read are ignored.
+    /// Reads apt's `auth.conf`, then the files of `auth.conf.d` in alphabetical order. Files that
+    /// do not exist or cannot be read are ignored.
     #[must_use]
     pub fn read(config: &AptConfig) -> Self {
         let mut paths: Vec<PathBuf> = config.path("dir::etc::netrc").into_iter().collect();
@@ -54,8 +55,8 @@ impl AptCredentials {
         Self { files: paths.into_iter().filter_map(text).collect() }
     }
 
-    /// Returns the user and password of the first matching entry, and warnings for apt's user about
-    /// entries that may not be used for this target.
+    /// Returns the user and password of the first entry that matches the target, and warnings for
+    /// apt's user about entries that may not be used for this target.
     #[must_use]
     pub fn find(&self, target: &Target) -> (Option<(String, String)>, Vec<String>) {
         let mut warnings = Vec::new();
@@ -83,8 +84,8 @@ fn is_part(path: &Path) -> bool {
     is_plain && !name.starts_with('.') && extension.is_none_or(|extension| extension == "conf") && path.is_file()
 }
 
-/// Searches the text of one file for the first entry that matches the target and may be used for
-/// it.
+/// Searches the text of one apt_auth.conf(5) file for the first entry that matches the target and
+/// may be used for it.
 #[must_use]
 pub fn find(text: &str, target: &Target) -> CredentialMatch {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));

@@ -22,7 +22,7 @@ pub struct AptConfig {
 }
 
 impl AptConfig {
-    /// Reads the items of a `601 Configuration` message.
+    /// Reads the configuration items of a `601 Configuration` message.
     #[must_use]
     pub fn of(message: &AptMessage) -> Self {
         let pair = |item: &str| {
@@ -32,7 +32,7 @@ impl AptConfig {
         Self { items: message.all("Config-Item").filter_map(pair).collect() }
     }
 
-    /// Returns the value of the item with this full name, in lower case, such as
+    /// Returns the value of the configuration item with this full name, in lower case, such as
     /// `acquire::http::proxy`. Returns `None` if the item is missing or empty.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
@@ -40,9 +40,9 @@ impl AptConfig {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the value of an item of an apt method, such as `timeout` of `https`. An item for
-    /// this host takes precedence. For `tor+https`, the items of `tor+https`, `tor`, `https` and
-    /// `http` are tried in this order.
+    /// Returns the value of a configuration item of an apt method, such as `timeout` of `https`. An
+    /// item for this host takes precedence over an item for all hosts. For `tor+https`, the items
+    /// of `tor+https`, `tor`, `https` and `http` are tried in this order.
     #[must_use]
     pub fn get(&self, method: &str, name: &str, host: &str) -> Option<&str> {
         let ways: [fn(&str, &str, &str) -> String; 3] = [
@@ -55,22 +55,22 @@ impl AptConfig {
         ways.iter().find_map(|way| names.iter().find_map(|method| self.value(&way(method, name, host))))
     }
 
-    /// Returns the boolean value of an item of an apt method, found as by [`AptConfig::get`].
-    /// `usual` is its default.
+    /// Returns the boolean value of the configuration item that [`AptConfig::get`] finds for these
+    /// arguments. Returns the default `usual` if there is no such item.
     #[must_use]
     pub fn is_on(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
         parse_bool(self.get(method, name, host), usual)
     }
 
-    /// Returns the boolean value of an item. `name` is its full name in lower case, `usual` its
-    /// default.
+    /// Returns the boolean value of the configuration item with this full name in lower case.
+    /// Returns the default `usual` if there is no such item.
     #[must_use]
     pub fn is_set(&self, name: &str, usual: bool) -> bool {
         parse_bool(self.value(name), usual)
     }
 
-    /// Returns a path from the section `Dir`. A relative path is resolved against the value of the
-    /// enclosing item, and an absolute one against `RootDir` if it is set.
+    /// Returns a path from the section `Dir` of apt's configuration. A relative path is resolved
+    /// against the value of the enclosing item, and an absolute one against `RootDir` if it is set.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let mut path = PathBuf::from(self.value(name)?);
@@ -86,7 +86,8 @@ impl AptConfig {
     }
 }
 
-/// Parses a boolean with the words that apt accepts. Returns `usual` for any other text.
+/// Parses a boolean with the words that apt accepts. Returns the default `usual` for any other text
+/// or none.
 fn parse_bool(text: Option<&str>, usual: bool) -> bool {
     match text.map(str::to_ascii_lowercase).as_deref() {
         Some("no" | "false" | "without" | "off" | "disable" | "0") => false,
@@ -95,7 +96,7 @@ fn parse_bool(text: Option<&str>, usual: bool) -> bool {
     }
 }
 
-/// Decodes the percent-encoding that apt uses for line feeds and other special characters.
+/// Decodes a percent-encoded text, in which apt sends line feeds and other special characters.
 fn unquoted(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

@@ -14,7 +14,8 @@ use md5::{Digest as _, Md5};
 
 use super::message::AptMessage;
 
-/// The names of the digests that apt knows, in its message fields `Expected-NAME`.
+/// The names of the digests that apt can require. Its request has one field `Expected-NAME` for
+/// each.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
 /// The digests that no one can forge, unlike MD5 and SHA-1.
@@ -28,41 +29,44 @@ pub(super) struct PartialDownload {
 }
 
 impl PartialDownload {
-    /// Returns the size and date of the file at a path. Returns `None` if it is missing or empty.
+    /// Returns the size and modification time of the file at a path. Returns `None` if it is
+    /// missing or empty.
     pub(super) fn at(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
         Some(Self { size: metadata.len(), modified: metadata.modified().ok()? })
     }
 }
 
-/// Returns the message fields with the size and digests of the file at `path`. `asked` is apt's
-/// request, which says which digests apt expects.
+/// Returns the message fields for apt that contain the size and the digests of the file at `path`.
+/// The digests are those that `asked`, apt's request, expects, or all of [`DIGESTS`] if it expects
+/// none of [`TRUSTED`].
 pub(super) fn digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String, String)>> {
     let mut hashers = FileHashers::new(asked);
     let size = io::copy(&mut File::open(path)?, &mut hashers)?;
     Ok(hashers.fields(size))
 }
 
-/// Returns true if the existing file has the size and digests that apt expects, so that no request
-/// to the server is needed.
+/// Returns true if the existing file at `path`, of `size` bytes, has the size and digests that apt
+/// expects, so that no request to the server is needed.
 pub(super) fn is_all(path: &Path, size: u64, asked: &AptMessage) -> bool {
     expected_size(asked) == Some(size) && is_wanted(path, asked)
 }
 
-/// Returns true if the file at `path` has all digests that apt expects of those in [`TRUSTED`].
-/// Returns false if apt expects none of these.
+/// Returns true if the file at `path` has all those digests of [`TRUSTED`] that apt's request
+/// `asked` expects. Returns false if apt expects none of these.
 pub(super) fn is_wanted(path: &Path, asked: &AptMessage) -> bool {
     let found = digests(path, asked).unwrap_or_default();
     let expected = |name: &&str| Some((format!("{name}-Hash"), expected(asked, name)?.to_ascii_lowercase()));
     is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
 }
 
-/// Returns true if apt expects at least one of the digests in [`TRUSTED`].
+/// Returns true if apt's request expects at least one of the digests in [`TRUSTED`].
 pub(super) fn is_known(asked: &AptMessage) -> bool {
     TRUSTED.iter().any(|name| expected(asked, name).is_some())
 }
 
 /// Returns the value of the field `Expected-NAME` in apt's request: the expected size or digest.
+/// Returns `None` without such a field.
 fn expected<'a>(asked: &'a AptMessage, name: &str) -> Option<&'a str> {
     asked.get(&format!("Expected-{name}"))
 }
@@ -71,7 +75,7 @@ fn expected_size(asked: &AptMessage) -> Option<u64> {
     expected(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
 }
 
-/// Returns the size that apt expects, but only if it differs from `size`.
+/// Returns the size in bytes that apt expects of the file, but only if it differs from `size`.
 pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }
@@ -95,9 +99,9 @@ pub(super) fn begins_at(response: &Response, first: u64) -> bool {
     range.and_then(|range| range.span).is_some_and(|span| span.start == first)
 }
 
-/// Writes the content of a response to the file at `path`, after its first `start` bytes, and sets
-/// its modification time to `date`. Returns the message fields with the size and digests of the
-/// whole file.
+/// Writes the content of a response to the file at `path`, after the first `start` bytes of the
+/// file, and sets its modification time to `date`. Returns the message fields for apt with the size
+/// and the digests of the whole file.
 pub(super) fn take(
     response: &mut Response,
     path: &Path,
@@ -119,8 +123,8 @@ pub(super) fn take(
     Ok(writer.hashers.fields(start + length))
 }
 
-/// A file with a fixed modification time, and the digests of its content. It sets the time again
-/// after each write.
+/// A file with a fixed modification time, which is set again after each write. It also computes the
+/// digests of the content.
 struct DatedHashingFile {
     file: File,
     hashers: FileHashers,
@@ -155,7 +159,7 @@ impl Write for DatedHashingFile {
     }
 }
 
-/// Computes several digests of the same bytes.
+/// Computes several digests (MD5 to SHA-512) of the same bytes of a file.
 struct FileHashers(Vec<(&'static str, RunningDigest)>);
 
 /// The state of one digest that is being computed.

@@ -23,8 +23,8 @@ pub fn enter(user: Option<&str>) -> Result<(), String> {
     become_user(uid, gid).map_err(|error| format!("cannot become {user}: {error}"))
 }
 
-/// Returns the user ID and group ID of a user from `users`, the text of /etc/passwd. Returns `None`
-/// if the user is not listed.
+/// Returns the user ID and the group ID of `user` from `users`, the text of /etc/passwd. Returns
+/// `None` if the user is not listed.
 #[must_use]
 pub fn ids(users: &str, user: &str) -> Option<(u32, u32)> {
     let mut fields = users.lines().map(|line| line.split(':')).find_map(|mut fields| {

@@ -14,7 +14,8 @@
 use std::fmt::Write;
 use std::io::{self, BufRead, Read};
 
-/// The length limit of a message, 4 MiB: a configuration with some thousand items is the longest.
+/// The length limit of one message from apt, 4 MiB. A configuration with some thousand items is the
+/// longest that apt sends.
 const LONGEST: u64 = 4 << 20;
 
 /// A message of apt's method protocol.
@@ -33,7 +34,7 @@ impl AptMessage {
         Self { number, text: text.to_owned(), fields: Vec::new() }
     }
 
-    /// Appends a field. Line ends in the value are removed.
+    /// Appends a field to the message. Line ends in the value are replaced by blanks.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<str>) -> Self {
         let value = value.as_ref().replace(['\r', '\n'], " ");
@@ -41,7 +42,7 @@ impl AptMessage {
         self
     }
 
-    /// Appends a field if `value` is not `None`.
+    /// Appends a field to the message if `value` is not `None`.
     #[must_use]
     pub fn with_any(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
         match value {
@@ -50,13 +51,14 @@ impl AptMessage {
         }
     }
 
-    /// Returns the value of the first field with this name, in any letter case.
+    /// Returns the value of the message's first field with this name, in any letter case. Returns
+    /// `None` without such a field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the values of all fields with this name, in order.
+    /// Returns the values of all fields of the message with this name, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter_map(move |(field, value)| field.eq_ignore_ascii_case(name).then_some(value.as_str()))
     }

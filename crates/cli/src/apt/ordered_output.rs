@@ -17,19 +17,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A stream to which several requests write. Their texts appear in the order of the requests'
-/// numbers, which begin at 0.
+/// A stream to apt to which several requests write at the same time. Their texts appear in the
+/// order of the requests' numbers, which begin at 0.
 pub struct OrderedWriter<W>(Mutex<OrderedWriterState<W>>);
 
 struct OrderedWriterState<W> {
     to: W,
-    /// The lowest number of a request that has not ended. Its texts are written at once; those of
-    /// later requests wait in `held`.
+    /// The lowest number of a request that has not ended. Texts of this request are written at
+    /// once; texts of later requests wait in `held`.
     turn: u64,
     held: BTreeMap<u64, PendingAptMessages>,
 }
 
-/// The texts of a request that waits for earlier requests to end.
+/// The texts of one request that waits until the requests with lower numbers have ended.
 #[derive(Default)]
 struct PendingAptMessages {
     text: String,
@@ -37,7 +37,7 @@ struct PendingAptMessages {
 }
 
 impl<W: Write> OrderedWriter<W> {
-    /// Creates a writer to this stream.
+    /// Creates a writer that writes to the stream `to`.
     pub fn new(to: W) -> Self {
         Self(Mutex::new(OrderedWriterState { to, turn: 0, held: BTreeMap::new() }))
     }
@@ -53,7 +53,8 @@ impl<W: Write> OrderedWriter<W> {
         state.write_ready()
     }
 
-    /// Marks the request with this number as ended, and writes the waiting texts of the next one.
+    /// Marks the request with this number as ended, and writes the texts of the next requests that
+    /// waited for it.
     ///
     /// # Errors
     /// The errors of the stream.
@@ -63,7 +64,7 @@ impl<W: Write> OrderedWriter<W> {
         state.write_ready()
     }
 
-    /// Returns the stream. Texts that still wait are lost.
+    /// Returns the underlying stream. Texts of requests that still wait for earlier ones are lost.
     pub fn into_inner(self) -> W {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).to
     }

@@ -16,12 +16,14 @@ use crate::plan::{
 };
 use crate::usage_error::{UsageError, UsageErrorReason};
 
-/// The size in bytes, 1 MiB, from which a file is read while it is sent instead of into memory.
+/// The size in bytes, 1 MiB, from which a file for the request body is read while it is sent. A
+/// smaller file is read into memory before.
 const STREAMED_FROM: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
-    /// Returns the body of `-d` and similar options. If `form` is an encoding, `{}` in the options
-    /// is the placeholder of the extracted value, which is inserted in this encoding.
+    /// Returns the request body that `-d` and similar options describe. If `form` is an encoding,
+    /// `{}` in the options is the placeholder of the extracted value, which is inserted in this
+    /// encoding.
     pub(super) fn data(
         &mut self,
         data: Vec<ParsedDataOption>,
@@ -45,7 +47,7 @@ impl PlanBuilder<'_> {
         })
     }
 
-    /// Joins the values of all `-d` and similar options.
+    /// Joins the values of all `-d` and similar options to one request body.
     fn joined(
         &mut self,
         data: Vec<ParsedDataOption>,
@@ -79,11 +81,12 @@ impl PlanBuilder<'_> {
         Ok(all)
     }
 
-    /// Returns the text to append to the query of each URL. Bytes that a URL must not contain are
-    /// percent-encoded, unlike in curl, which sends them as they are.
+    /// Returns the text that `-G` or `--url-query` appends to the query of each URL. Bytes that a
+    /// URL must not contain are percent-encoded. (curl sends them unchanged.)
     ///
-    /// If `is_later` is true (the stage follows a `--then`), `{}` in an option is the placeholder
-    /// of the extracted value. `{}` in a file is percent-encoded, and so is no placeholder.
+    /// If `is_later` is true (the stage follows a `--then`), `{}` in the value of an option is the
+    /// placeholder of the extracted value. `{}` in the content of a file is percent-encoded, so
+    /// that it is no placeholder.
     pub(super) fn query(
         &mut self,
         query: Vec<ParsedDataOption>,
@@ -161,9 +164,9 @@ impl PlanBuilder<'_> {
         })
     }
 
-    /// Returns the source for a file of a form. With the haul persona, a file that cannot be read
-    /// is an error now, before any request is sent. With the curl persona it is an error only when
-    /// the form is sent, so that `-s` and `-w` apply to the error.
+    /// Returns the source for a file of a form (`-F NAME=@FILE`). With the haul persona, a file
+    /// that cannot be read is an error now, before any request is sent. With the curl persona the
+    /// error occurs when the form is sent, so that `-s` and `-w` apply to it.
     fn source(&mut self, path: PathBuf) -> Result<FormPartSource, UsageError> {
         if path == Path::new("-") {
             return Ok(FormPartSource::Stdin);
@@ -218,14 +221,14 @@ impl PlanBuilder<'_> {
     }
 }
 
-/// Returns true if the header line has this name, in any letter case.
+/// Returns true if the header line has the field name `name`, in any letter case.
 fn is_named(line: &[u8], name: &str) -> bool {
     let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
     own.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Returns the media type for the extension of a file's name. Returns `None` for an unknown
-/// extension.
+/// Returns the media type that belongs to the extension of a file's name. Returns `None` for an
+/// unknown extension.
 fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
 }

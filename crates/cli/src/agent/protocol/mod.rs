@@ -35,22 +35,25 @@ use haul_policy::range::validator::Validator;
 
 use super::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields};
 
-/// The length limit of a frame, 1 MiB, which is far above the limits of requests and response
-/// heads.
+/// The length limit of one message (frame) between caller and agent, 1 MiB. It is far above the
+/// limits of requests and response heads.
 pub const MAX_FRAME: usize = 1 << 20;
 
-/// The number of bytes before a frame's content: four for the length and one for the kind.
+/// The number of bytes before the content of a message (frame): four for its length and one for its
+/// kind.
 const HEADER: usize = 5;
 
 /// A message from a caller to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallerMessage {
-    /// Requests a transfer. The frame is sent together with the descriptor that receives the body.
+    /// Requests a transfer. The message is sent together with the descriptor that receives the body
+    /// of the response.
     Call {
-        /// The request ([`AgentRequest::to_bytes`](super::request::AgentRequest::to_bytes)).
+        /// The encoded request
+        /// ([`AgentRequest::to_bytes`](super::request::AgentRequest::to_bytes)).
         request: Vec<u8>,
-        /// Identities of haul's executable and of the TLS files as the calling process sees them.
-        /// The agent must see the same files.
+        /// The identities of haul's executable and of the TLS files, such as CA certificates, as
+        /// the calling process sees them. The agent must see the same files.
         files: Vec<FileIdentity>,
     },
     /// Asks for the agent's status, which [`AgentMessage::State`] answers.
@@ -62,11 +65,12 @@ pub enum CallerMessage {
 /// A message from the agent to a caller.
 #[derive(Debug)]
 pub enum AgentMessage {
-    /// The final response has begun, which is not an interim one (1xx).
+    /// The final response has begun. Interim responses (1xx) are not reported.
     Began(ResponseStart),
-    /// The transfer has ended, and the agent has closed the descriptor of the body.
+    /// The transfer has ended, and the agent has closed the descriptor that received the body.
     Done(Box<AgentCallResult>),
-    /// The agent refuses the request. It has sent nothing to the server and has written nothing.
+    /// The agent refuses the request. It has sent nothing to the server and has written nothing to
+    /// the descriptor.
     Refused,
     /// The answer to [`CallerMessage::Status`]: lines of `name: value`.
     State(String),
@@ -78,7 +82,7 @@ pub enum AgentMessage {
 /// body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseStart {
-    /// The head of the response, [`ResponseHead::raw`].
+    /// The head of the response as the server sent it ([`ResponseHead::raw`]).
     pub head: Vec<u8>,
     /// The number of body bytes that the agent will write; `None` if it is unknown.
     pub length: Option<u64>,
@@ -103,7 +107,8 @@ pub struct AgentCallResult {
     pub error: Option<AgentCallError>,
 }
 
-/// The error of a transfer, in the form in which the agent sends it to the caller.
+/// The error of a transfer that the agent ran, in the form in which the agent sends it to the
+/// caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCallError {
     kind: ErrorKind,
@@ -133,7 +138,7 @@ impl From<AgentCallError> for Error {
     }
 }
 
-/// The identity of a file: its path and the metadata that change with its content.
+/// The identity of a file: its path, and the metadata that change when its content changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileIdentity {
     /// The path of the file.
@@ -161,9 +166,9 @@ impl FileIdentity {
     }
 }
 
-/// The error kinds that can be sent in a frame. The index of a kind is its number. A kind that is
-/// not listed is sent as the first listed kind with the same exit code, or as the last kind of the
-/// list if none has that exit code.
+/// The error kinds that the agent can send to a caller. The index of a kind in this list is the
+/// number that is sent. An unlisted kind is sent as the first listed kind with the same exit code,
+/// or as the last kind of the list if none has that exit code.
 const KINDS: [ErrorKind; 33] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,
@@ -224,7 +229,7 @@ fn frame(kind: u8, writer: AgentFrameWriter) -> Vec<u8> {
 }
 
 impl CallerMessage {
-    /// Encodes the message as a frame.
+    /// Encodes this message of a caller as a frame: length, kind and content.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut writer = AgentFrameWriter::default();
@@ -240,7 +245,7 @@ impl CallerMessage {
         frame(kind, writer)
     }
 
-    /// Decodes a frame.
+    /// Decodes a message of a caller from the kind and the content of a frame.
     ///
     /// # Errors
     /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
@@ -261,7 +266,7 @@ impl CallerMessage {
 }
 
 impl AgentMessage {
-    /// Encodes the message as a frame.
+    /// Encodes this message of the agent as a frame: length, kind and content.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut writer = AgentFrameWriter::default();
@@ -284,8 +289,8 @@ impl AgentMessage {
         frame(kind, writer)
     }
 
-    /// Decodes a frame. The times in its [`TransferFacts`] are relative to `started`, the start of the
-    /// call.
+    /// Decodes a message of the agent from the kind and the content of a frame. The times in its
+    /// [`TransferFacts`] are relative to `started`, the start of the call.
     ///
     /// # Errors
     /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
@@ -382,24 +387,24 @@ impl AgentCallResult {
     }
 }
 
-/// Splits a received byte stream into frames.
+/// Splits the byte stream that caller or agent receives into messages (frames).
 #[derive(Debug, Default)]
 pub struct AgentFrameBuffer {
     bytes: Vec<u8>,
 }
 
 impl AgentFrameBuffer {
-    /// Appends received bytes.
+    /// Appends bytes that were received from the socket.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Removes the next complete frame from the buffer, and returns its kind and content. Returns
-    /// `None` if more bytes are needed.
+    /// Removes the next complete message (frame) from the buffer, and returns its kind and content.
+    /// Returns `None` if more bytes are needed.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] for a frame that is longer than [`MAX_FRAME`]. Later frames cannot be
-    /// read either.
+    /// [`MalformedAgentFrame`] for a frame that is longer than [`MAX_FRAME`]. Later frames cannot
+    /// be read either.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and after `None` there may be more")]
     pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedAgentFrame> {
         let Some((header, rest)) = self.bytes.split_at_checked(HEADER) else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! The tables of option fields that are sent to the agent, one for each option type.
+//! The tables of request-option fields that a caller sends to the agent, one table for each option
+//! type.
 
 use haul::RequestOptions;
 use haul::body::DecodeLimits;
@@ -255,7 +256,7 @@ impl AgentFrameValue for NoProxy {
     }
 }
 
-/// Encodes the names and values of the environment variables.
+/// Encodes the names and values of the environment variables that name proxies.
 impl AgentFrameValue for ProxyEnvironment {
     fn put(&self, writer: &mut AgentFrameWriter) {
         let variables: Vec<(String, String)> =

@@ -30,10 +30,10 @@ use haul_policy::secrets::{may_send, may_send_as_curl};
 
 use super::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields};
 
-/// A request that can be sent to the agent.
+/// A request that a caller can send to the agent.
 #[derive(Debug, Clone)]
 pub struct AgentRequest {
-    /// The absolute URL. It may contain a user and a password.
+    /// The absolute URL to fetch. It may contain a user and a password.
     pub url: String,
     /// The engine's options for the request.
     pub options: RequestOptions,
@@ -74,7 +74,7 @@ impl AgentRequest {
     }
 }
 
-/// Returns true if the agent supports all options that are set.
+/// Returns true if the agent supports all request options that are set.
 fn can_be_sent(options: &RequestOptions) -> bool {
     let has_objects = options.jar.is_some()
         || options.hsts.is_some()

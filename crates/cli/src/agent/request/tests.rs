@@ -45,7 +45,8 @@ fn proxy() -> ProxyOptions {
     proxy
 }
 
-/// Returns a request in which every field of every table differs from its default.
+/// Returns a request to the agent in which every encoded field of every option struct differs from
+/// its default. So a field that is lost in the encoding shows.
 fn request() -> AgentRequest {
     let mut options = RequestOptions {
         method: "PUT".into(),
@@ -134,7 +135,7 @@ fn request() -> AgentRequest {
     AgentRequest { url: "https://h/".into(), options }
 }
 
-/// Panics with the name of the first field that has the same value in both structs.
+/// Panics with the name of the first encoded field that has the same value in `sample` and `other`.
 fn assert_all_differ<T: AgentFrameFields>(sample: &T, other: &T) {
     let fields = sample.encoded_fields().into_iter().zip(other.encoded_fields());
     for ((name, ours), (_, theirs)) in fields {
@@ -142,7 +143,7 @@ fn assert_all_differ<T: AgentFrameFields>(sample: &T, other: &T) {
     }
 }
 
-/// Panics with the name of the first field that differs between the structs.
+/// Panics with the name of the first encoded field that differs between `actual` and `expected`.
 fn assert_same<T: AgentFrameFields>(actual: &T, expected: &T) {
     for (actual, expected) in actual.encoded_fields().into_iter().zip(expected.encoded_fields()) {
         assert_eq!(actual, expected);
@@ -190,8 +191,9 @@ fn truncated_or_extended_request_is_malformed() {
     assert!(AgentRequest::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
 }
 
-/// The fuzzer needs a seed that it can decode, or it never reaches the fields. Run the test with
-/// `UPDATE=1` to write a new seed after a change of the encoding.
+/// The seed of the fuzzer must be a request that this version can decode, or the fuzzer never
+/// reaches the fields. Run the test with `UPDATE=1` to write a new seed after a change of the
+/// encoding.
 #[test]
 fn fuzz_seed_is_a_request_of_this_version() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");

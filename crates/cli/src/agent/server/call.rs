@@ -25,11 +25,11 @@ use rustix::fs::{FileType, fstat};
 use crate::agent::protocol::{AgentCallResult, AgentMessage, ResponseStart};
 
 /// The greatest length, 256 KiB, of a response that the agent receives to its end after the caller
-/// has disconnected, so that the connection to the server can be reused. To abort a longer response
-/// costs less than to receive it.
+/// has disconnected, so that the connection to the server can be reused. A longer response is
+/// aborted, because to receive it costs more than a new connection.
 const DRAIN_MAX: u64 = 256 << 10;
 
-/// A call whose result has not been sent yet.
+/// A call (one request of a caller) whose result the agent has not sent yet.
 pub(super) struct AgentCall {
     id: u64,
     socket: Arc<UnixStream>,
@@ -39,19 +39,20 @@ pub(super) struct AgentCall {
 }
 
 struct AgentCallOutput {
-    /// The writer to the descriptor of the body; `None` once the descriptor is closed.
+    /// The writer to the descriptor that receives the body; `None` once the descriptor is closed.
     output: Option<DescriptorWriter>,
-    /// True while a pipe has no room for more bytes. `output` buffers the bytes that did not fit.
+    /// True while the pipe that receives the body has no room for more bytes. `output` then buffers
+    /// the bytes that did not fit.
     is_full: bool,
     is_watched: bool,
     /// True if the response is at most [`DRAIN_MAX`] bytes long and its body goes to a pipe.
     is_short: bool,
-    /// True if the caller has disconnected and the agent still receives the response, to discard
-    /// it.
+    /// True if the caller has disconnected while the agent still receives the response, which it
+    /// then discards.
     is_orphaned: bool,
     waiting: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// The encoded result; `None` until the transfer has ended. It is sent once the whole body is
-    /// written.
+    /// The encoded result of the call; `None` until the transfer has ended. It is sent to the
+    /// caller once the whole body is written.
     end: Option<Vec<u8>>,
 }
 
@@ -69,7 +70,7 @@ impl AgentCall {
         Self { id, socket, registry, token, output: Mutex::new(outlet) }
     }
 
-    /// Returns the number of the call, which also tags its transfer.
+    /// Returns the number of the call. The transfer of the call has this number as its tag.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -96,7 +97,7 @@ impl AgentCall {
         outlet.is_short
     }
 
-    /// Closes the output. The rest of the response is then received and discarded.
+    /// Closes the descriptor of the body. The rest of the response is then received and discarded.
     fn drain(&self, outlet: &mut AgentCallOutput) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
@@ -107,8 +108,8 @@ impl AgentCall {
         }
     }
 
-    /// Writes buffered bytes after the descriptor has become writable or its reader has closed it,
-    /// and wakes the transfer when all are written.
+    /// Writes the buffered bytes of the body. The main thread calls this after the descriptor has
+    /// become writable or its reader has closed it. Wakes the transfer when all bytes are written.
     pub(super) fn is_writable(&self) {
         let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };
@@ -152,8 +153,8 @@ impl AgentCall {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Closes the descriptor, then sends the result if there is one. So the agent writes nothing
-    /// more once the caller has the result.
+    /// Closes the descriptor of the body, then sends the result if there is one. So the agent
+    /// writes nothing more once the caller has the result.
     fn close(&self, outlet: &mut AgentCallOutput) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched
@@ -167,8 +168,8 @@ impl AgentCall {
         }
     }
 
-    /// Sends a frame to the caller. Disconnects the caller if the socket has no room for the frame:
-    /// frames are few and small, so that a caller which reads them always leaves room.
+    /// Sends a message (frame) to the caller. Disconnects the caller if the socket has no room for
+    /// it: messages are few and small, so that a caller which reads them always leaves room.
     fn send(&self, frame: &[u8]) -> bool {
         let sent = (&*self.socket).write_all(frame).is_ok();
         if !sent {
@@ -191,8 +192,8 @@ impl AgentCall {
 /// The sink that writes the body of a call to its descriptor.
 pub(super) struct AgentCallSink {
     call: Arc<AgentCall>,
-    /// A duplicate of the descriptor if it is a regular file, to which the kernel can move bytes
-    /// directly. `None` for a pipe, because its write would block while it is full.
+    /// A duplicate of the body's descriptor if that is a regular file, to which the kernel can move
+    /// bytes directly. `None` for a pipe, because writing to a full pipe would block.
     file: Option<OwnedFd>,
     written: bool,
 }

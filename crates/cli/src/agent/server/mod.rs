@@ -39,8 +39,8 @@ use transfer_queue::TransferQueue;
 
 const LISTENER: Token = Token(0);
 
-/// The maximum number of connected callers. The agent disconnects further ones, which then fetch
-/// without the agent.
+/// The maximum number of callers that are connected at a time. The agent disconnects further
+/// callers, which then fetch without the agent.
 const MAX_PEERS: usize = 256;
 
 /// The time limit for receiving the rest of a response after its caller has disconnected.
@@ -78,8 +78,8 @@ struct AgentServer {
     work: Arc<TransferQueue>,
     peers: HashMap<usize, CallerConnection>,
     outputs: HashMap<usize, Arc<AgentCall>>,
-    /// The ids of the calls whose callers have disconnected but whose responses are received to the
-    /// end, with their deadlines in ascending order.
+    /// The ids of the calls whose callers have disconnected but whose responses are still received
+    /// to the end. Each has a deadline, and the deadlines are in ascending order.
     orphaned: VecDeque<(Instant, u64)>,
     /// The metadata of haul's executable and of the TLS files, as the first caller that named each
     /// file saw it. If a later caller sees other metadata, its call is refused, and the agent
@@ -95,7 +95,8 @@ struct CallerConnection {
     frames: AgentFrameBuffer,
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
-    /// The event token of the descriptor that receives the body of `call`, the call in progress.
+    /// The event token of the descriptor that receives the body of `call`, the call in progress on
+    /// this connection.
     output_token: usize,
 }
 
@@ -157,8 +158,8 @@ impl AgentServer {
         }
     }
 
-    /// Cancels the transfers whose callers have disconnected and whose deadline has passed. This
-    /// closes their connections.
+    /// Cancels the transfers whose callers have disconnected and whose deadline has passed. To
+    /// cancel a transfer closes its connection to the server.
     fn abandon_expired(&mut self) {
         let now = Instant::now();
         while let Some(&(_, id)) = self.orphaned.front().filter(|(until, _)| *until <= now) {
@@ -167,8 +168,8 @@ impl AgentServer {
         }
     }
 
-    /// Removes the socket and accepts no more callers, so that the next caller starts another
-    /// agent.
+    /// Removes the agent's socket file and accepts no more callers, so that the next caller starts
+    /// another agent.
     fn leave(&mut self) {
         // In this order: no process replaces a socket that still has a listener, so the removed one
         // is ours.
@@ -256,8 +257,8 @@ impl AgentServer {
         self.peers.get(&token).is_some_and(|peer| (&*peer.socket).write_all(&answer.to_frame()).is_ok())
     }
 
-    /// Begins the transfer of a call. Returns `Some(false)` if the call is refused, and `None` if
-    /// the message is invalid.
+    /// Begins the transfer of a call that a caller requests. Returns `Some(true)` if it has begun,
+    /// `Some(false)` if the call is refused, and `None` if the caller must be disconnected.
     fn begin(&mut self, token: usize, request: &[u8], files: &[FileIdentity]) -> Option<bool> {
         let registry = self.poll.registry().try_clone().ok()?;
         let peer = self.peers.get_mut(&token)?;
@@ -302,8 +303,8 @@ impl AgentServer {
 }
 
 impl CallerConnection {
-    /// Reads the bytes and descriptors that have arrived. Returns `false` if the caller has closed
-    /// the connection.
+    /// Reads the bytes and descriptors that have arrived from the caller. Returns `false` if the
+    /// caller has closed the connection.
     fn receive(&mut self) -> bool {
         let mut bytes = [0; 16 << 10];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];

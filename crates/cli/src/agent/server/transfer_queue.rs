@@ -14,7 +14,8 @@ use haul_policy::queue::HostId;
 
 use super::call::AgentCall;
 
-/// The transfers that the worker thread has not begun, and all calls that have not ended.
+/// The transfers of the agent that its worker thread has not begun, and all calls that have not
+/// ended.
 #[derive(Default)]
 pub(super) struct TransferQueue {
     state: Mutex<TransferQueueState>,
@@ -27,14 +28,14 @@ struct TransferQueueState {
     waiting: VecDeque<Box<Transfer>>,
     calls: HashMap<u64, Arc<AgentCall>>,
     inbox: Option<Arc<WorkerInbox>>,
-    /// True if the worker thread has ended, so that no transfer can run any more.
+    /// True if the agent's worker thread has ended, so that no transfer can run any more.
     is_over: bool,
 }
 
 /// The counts since the agent started, for `--agent-status`.
 #[derive(Default)]
 pub(super) struct AgentCounters {
-    /// The number of finished calls.
+    /// The number of calls that have ended since the agent started.
     pub(super) calls: AtomicU64,
     /// The number of requests sent to servers.
     pub(super) requests: AtomicU64,
@@ -85,7 +86,7 @@ impl TransferQueue {
         }
     }
 
-    /// Returns the number of calls that have not ended.
+    /// Returns the number of calls that have begun and not ended.
     pub(super) fn running(&self) -> usize {
         self.lock().calls.len()
     }
