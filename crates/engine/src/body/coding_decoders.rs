@@ -22,25 +22,25 @@ pub(super) struct DecodeStep {
 
 /// A decoder of one content coding, such as gzip.
 pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
-    /// Decodes some input into `out`. If all input is consumed and `out` is not full, the decoder
-    /// holds no further output.
+    /// Decodes some of `input` into `out`. If all of `input` is consumed and `out` is not full, the
+    /// decoder has no further decoded bytes yet.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep>;
 
     /// Returns true if the bytes decoded so far are complete coded content, so that the input may
     /// end after them.
     fn is_complete(&self) -> bool;
 
-    /// Returns the coding's name for error messages.
+    /// Returns the name of the coding, such as `gzip`, for error messages.
     fn name(&self) -> &'static str;
 
-    /// Returns the size of the decoder's window: the decoded bytes that it keeps for back
-    /// references. Returns 0 if the window is small.
+    /// Returns the size in bytes of the decoder's window, i.e. the decoded bytes that the decoder
+    /// keeps for back references. Returns 0 if the coding has only small windows.
     fn window(&self) -> u64 {
         0
     }
 
-    /// Returns the largest window in bytes that input beginning with `_first` may need. Returns 0
-    /// if every window of the coding is small.
+    /// Returns the largest window in bytes that coded content with the first bytes `_first` may
+    /// need. Returns 0 if the coding has only small windows.
     fn expected_window(&self, _first: &[u8]) -> u64 {
         0
     }
@@ -52,12 +52,13 @@ enum KnownCoding {
     Deflate,
     Brotli,
     Zstd,
-    /// No coding (`identity`): no decoder is needed.
+    /// `identity`: the content is not coded, so no decoder is needed.
     Identity,
 }
 
 impl KnownCoding {
-    /// Returns the coding with this name (case-insensitive, RFC 9110 section 8.4.1).
+    /// Returns the coding with this name in `Content-Encoding` (case-insensitive, RFC 9110 section
+    /// 8.4.1), or `None` if it is not supported.
     fn named(name: &[u8]) -> Option<Self> {
         const NAMES: [(&str, KnownCoding); 7] = [
             ("gzip", KnownCoding::Gzip),
@@ -72,8 +73,8 @@ impl KnownCoding {
     }
 }
 
-/// Returns true if the coding with this name is supported: [`by_name`] has a decoder for it, or it
-/// needs none.
+/// Returns true if the content coding with this name is supported. The name `identity` (no coding)
+/// is supported, too.
 pub(super) fn is_known(name: &[u8]) -> bool {
     KnownCoding::named(name).is_some()
 }
@@ -91,7 +92,8 @@ pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<d
     Ok(Some(if limits.passes_over_rest { Box::new(TrailingDataSkipper { coding, has_begun: false }) } else { coding }))
 }
 
-/// A decoder that ignores bytes after the end of the coded content.
+/// A decoder that ignores the bytes after the end of the coded content. The wrapped decoder alone
+/// would report an error for them.
 #[derive(Debug)]
 struct TrailingDataSkipper {
     coding: Box<dyn CodingDecoder>,
@@ -125,7 +127,8 @@ fn corrupt(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>
     Error::with_source(ErrorKind::ContentCoding, format!("broken {name} body"), cause)
 }
 
-/// The progress of a decoder within a gzip member, a brotli stream or a zstd frame.
+/// The position of a decoder relative to a gzip member, a brotli stream or a zstd frame: before,
+/// within or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DecodeState {
     Empty,
@@ -194,7 +197,8 @@ fn inflate(
 /// a zlib header, the method is 8, and both bytes as one number are a multiple of 31.
 enum DeflateDecoder {
     Empty,
-    /// The first byte of the content; the second byte has not arrived yet.
+    /// One byte of the content has arrived. The second byte, which is needed to tell the formats
+    /// apart, has not.
     First(u8),
     Open(Decompress),
     Done,
@@ -271,8 +275,8 @@ impl BrotliDecoder {
         }
     }
 
-    /// Returns the window size in bytes that the first byte of a stream announces (RFC 7932 section
-    /// 9.1).
+    /// Returns the window size in bytes that the first byte of a brotli stream announces (RFC 7932
+    /// section 9.1).
     fn window_of(first: u8) -> u64 {
         let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
             (0, ..) => 16,
@@ -343,15 +347,16 @@ impl fmt::Debug for BrotliDecoder {
 struct ZstdDecoder {
     state: RawZstdDecoder<'static>,
     progress: DecodeState,
-    /// The largest window that is accepted, in bytes.
+    /// The size in bytes of the largest zstd window that is accepted. A body that needs a larger
+    /// one is an error.
     most: u64,
-    /// The largest window that the body has used so far, in bytes.
+    /// The size in bytes of the largest window that a frame of the body has announced so far.
     window: u64,
     /// The first bytes of the current frame, collected until its header is complete.
     header: Vec<u8>,
 }
 
-/// The maximum length of a frame's header, including the magic number, in bytes.
+/// The maximum length in bytes of the header of a zstd frame, including the magic number.
 const LONGEST_HEADER: usize = 18;
 
 impl ZstdDecoder {
@@ -373,8 +378,8 @@ impl ZstdDecoder {
         })
     }
 
-    /// Returns the window size in bytes that the header of a frame announces (RFC 8878 section
-    /// 3.1.1.1). Returns `None` if the header is incomplete.
+    /// Returns the window size in bytes that the header at the beginning of `frame`, a zstd frame,
+    /// announces (RFC 8878 section 3.1.1.1). Returns `None` if the header is incomplete.
     fn window_of(frame: &[u8]) -> Option<u64> {
         let rest = frame.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
         let (&descriptor, rest) = rest.split_first()?;

@@ -15,15 +15,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// The smallest window, in bytes, for which a decoder may have to wait.
+/// The size in bytes up to which the window of a decoder counts as small. A body with a small
+/// window never waits for memory.
 pub(super) const SMALL_WINDOW: u64 = 128 << 10;
 
-/// The memory that the decoders of many bodies share.
+/// The memory that the decoders of many bodies share for their windows. A decoder whose window does
+/// not fit in must wait until other bodies have ended.
 #[derive(Default)]
 pub struct DecoderMemory {
     limit: u64,
-    /// The number of bytes that all decoders use: a copy of the number in the state, readable
-    /// without the lock.
+    /// The number of bytes that all decoders use at present. It is a copy of
+    /// `DecoderMemoryState::used` that can be read without the lock.
     used: AtomicU64,
     state: Mutex<DecoderMemoryState>,
 }
@@ -63,7 +65,8 @@ impl DecoderMemory {
     }
 }
 
-/// The part of the memory that the decoder of one body uses.
+/// The part of a [`DecoderMemory`] that the decoder of one body uses. Dropping it releases the
+/// part.
 #[derive(Debug)]
 pub(super) struct DecoderMemoryShare {
     memory: Arc<DecoderMemory>,
@@ -76,7 +79,7 @@ impl DecoderMemoryShare {
         Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
     }
 
-    /// Records that the decoder uses `bytes` bytes, if that is more than before.
+    /// Records that the decoder uses `bytes` bytes in total. The record never shrinks.
     pub(super) fn holds(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.memory.change(|state| state.used += bytes - self.bytes);
@@ -88,8 +91,8 @@ impl DecoderMemoryShare {
         self.is_admitted
     }
 
-    /// Returns true if the decoder may grow to its whole window. If not, `waker` is woken when
-    /// memory becomes free.
+    /// Returns true if the decoder may use its whole window of `window` bytes. If not, `waker` is
+    /// woken with `token` when another decoder has released memory.
     pub(super) fn admits(&mut self, window: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         if self.is_admitted {
             return true;

@@ -31,10 +31,12 @@ pub struct BodyDelivery {
     search: Option<Box<BodySearch>>,
     records: MatchList,
     sink: Box<dyn Sink>,
-    /// The memory that the decoder shares with the decoders of other bodies.
+    /// The memory that the decoder shares with the decoders of other bodies; `None` if the
+    /// decoder's memory is not limited.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<DecoderMemoryShare>,
-    /// Received bytes that are not decoded yet, because the decoder waits for memory.
+    /// Received bytes of the body that are not decoded yet, because the decoder waits for memory;
+    /// usually empty.
     pending: Vec<u8>,
 }
 
@@ -61,9 +63,9 @@ impl BodyDelivery {
         self
     }
 
-    /// Makes the decoder share this memory with the decoders of other bodies. The memory is free
-    /// again only at the end of the body. Therefore, use this only for a body whose end does not
-    /// depend on the other bodies.
+    /// Makes the decoder of the body share this memory with the decoders of other bodies. The
+    /// decoder keeps its share until the end of the body. Therefore, use this only for a body whose
+    /// end does not depend on the other bodies.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
@@ -92,8 +94,9 @@ impl BodyDelivery {
         })
     }
 
-    /// Begins a body with this content coding. The bytes `before`, such as the head, go to the sink
-    /// first.
+    /// Begins the body of a response. Writes the bytes `before`, such as the response's head, to
+    /// the sink first. `coding` is the value of `Content-Encoding`, or empty for content without a
+    /// coding.
     ///
     /// # Errors
     /// An unknown coding, or a sink that cannot be opened.
@@ -129,8 +132,8 @@ impl BodyDelivery {
         if self.search.is_some() { Ok(()) } else { self.sink.bytes(BufferLease::borrowed(bytes)) }
     }
 
-    /// Returns true if the sink gets the bytes as they were received: there is no decoder and no
-    /// extractor.
+    /// Returns true if the sink gets the bytes of the body as they were received, without decoding
+    /// and without extraction.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.decoder.is_none() && self.search.is_none()
@@ -147,25 +150,27 @@ impl BodyDelivery {
         if self.search.is_some() { None } else { self.sink.partial(target) }
     }
 
-    /// Moves on to the next range that the sink's file still lacks, once the current range is
-    /// filled. Returns that range, or `None` if the file lacks nothing more.
+    /// Moves on to the next missing range of the sink's file, once the current range is filled.
+    /// Returns the new range, or `None` if no range is missing any more.
     pub fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }
 
-    /// Returns the sink's file, if the parts of the body may be written to it in any order.
+    /// Returns the file of the sink, if the parts of the body may be written to it in any order;
+    /// `None` for other sinks.
     pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         if self.is_plain() { self.sink.partial_file() } else { None }
     }
 
-    /// Returns the sink's counter for body bytes that reach its file without passing through the
-    /// sink.
+    /// Returns the sink's counter of body bytes that are written to the sink's file directly, not
+    /// through the sink. Returns `None` if the sink has no such counter.
     pub fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.sink.counter()
     }
 
     /// Returns the number of received bytes that may be pushed now, or `u64::MAX` if there is no
-    /// limit. If it is 0, `waker` is later woken with `token`.
+    /// limit. If the number is 0, the sink wakes `waker` with `token` as soon as bytes may be
+    /// pushed again.
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let credit = self.sink.credit(waker, token);
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
@@ -181,12 +186,12 @@ impl BodyDelivery {
         }
     }
 
-    /// Drops the decoder of a finished body, and with it its memory.
+    /// Drops the decoder of a finished body, and releases the memory of its window.
     pub fn release(&mut self) {
         (self.decoder, self.share, self.pending) = (None, None, Vec::new());
     }
 
-    /// Returns true if the output of all other bodies waits for the end of this one.
+    /// Returns true if the output of all other bodies of the run waits for the end of this body.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.sink.is_awaited()
@@ -238,7 +243,8 @@ impl BodyDelivery {
         self.process(lease)
     }
 
-    /// Returns true if `bytes` cannot be decoded yet because the decoder waits for memory.
+    /// Returns true if `bytes`, received bytes of the body, cannot be decoded yet because the
+    /// decoder waits for memory.
     fn must_wait(&mut self, bytes: &[u8]) -> bool {
         let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
         if share.is_admitted() || decoder.has_begun() {
@@ -249,7 +255,7 @@ impl BodyDelivery {
         window >= SMALL_WINDOW && !self.sink.is_first(None, 0) && !share.admits(window, None, 0)
     }
 
-    /// Delivers the received bytes that had to wait for memory.
+    /// Decodes and delivers the received bytes that had to wait for memory.
     fn push_pending(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -282,7 +288,8 @@ impl BodyDelivery {
         pushed
     }
 
-    /// Ends the body.
+    /// Ends the body: delivers what the decoder and the extractor still hold, and completes the
+    /// sink.
     ///
     /// # Errors
     /// The error of a decoder, of the extractor or of the sink, such as coded content that ended
@@ -301,14 +308,15 @@ impl BodyDelivery {
         sink.finish()
     }
 
-    /// Keeps the bytes received so far for another attempt that continues after them. Returns false
-    /// if the sink cannot continue after them, or if the body is decoded or searched.
+    /// Keeps the delivered bytes after the body broke off, so that another attempt requests only
+    /// the rest. Returns false if the sink does not support that, or if the body is decoded or
+    /// searched.
     pub fn keeps(&mut self) -> bool {
         self.is_plain() && self.sink.keeps()
     }
 
-    /// Discards the bytes received so far, for another attempt. Returns false if the sink has
-    /// already output some of them.
+    /// Discards the bytes of the body received so far, so that another attempt delivers it from the
+    /// beginning. Returns false if the sink has already output some of the bytes.
     pub fn restart(&mut self) -> bool {
         self.release();
         self.records.clear();
@@ -319,7 +327,7 @@ impl BodyDelivery {
     }
 }
 
-/// The form in which a body is searched for matches.
+/// The form of the body in which an extractor searches for matches: text or bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SearchInputKind {
     /// The body's text as UTF-8, converted from its charset.
@@ -333,7 +341,7 @@ pub enum SearchInputKind {
 struct BodySearch {
     extractor: Extractor,
     search_in: SearchInputKind,
-    /// The converter of the body to UTF-8, if its text is searched.
+    /// The converter of the body to UTF-8; `None` if the unchanged bytes are searched.
     text: Option<Utf8ConvertingReader>,
 }
 
@@ -359,8 +367,8 @@ impl BodySearch {
     }
 }
 
-/// The maximum number of matches that are delivered to the sink at once. All matches in one piece
-/// of a body together could exceed the sink's budget.
+/// The maximum number of matches that are collected before they are delivered to the sink. All
+/// matches in one piece of a body together could exceed the sink's memory limit.
 const BATCH: usize = 1024;
 
 fn gather(found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {

@@ -18,8 +18,9 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeLimits {
-    /// The maximum number of decoded bytes. Default: no limit except
-    /// [`max_ratio`](Self::max_ratio). Exceeding it is [`ErrorKind::TooLarge`].
+    /// The maximum number of decoded bytes of one body. More are an error of the kind
+    /// [`ErrorKind::TooLarge`]. Default: `None`, so that only [`max_ratio`](Self::max_ratio) limits
+    /// the size.
     pub max_output: Option<u64>,
     /// The maximum number of decoded bytes for each byte received. It applies once more than
     /// [`free_output`](Self::free_output) bytes were decoded, and also to each coding of stacked
@@ -28,8 +29,8 @@ pub struct DecodeLimits {
     /// reach about 1030:1, the maximum of deflate, and far more with brotli and zstd. 0 means no
     /// limit.
     pub max_ratio: u64,
-    /// The number of bytes that may be decoded regardless of the ratio. Default 8 MiB, so that
-    /// short, very regular documents (an empty grid, a sparse table) are accepted. A bomb can
+    /// The number of decoded bytes of one body to which the ratio does not apply. Default 8 MiB, so
+    /// that short, very regular documents (an empty grid, a sparse table) are accepted. A bomb can
     /// produce at most this much.
     pub free_output: u64,
     /// Base-2 logarithm of the largest zstd window that is accepted; a decoder may use that much
@@ -39,8 +40,9 @@ pub struct DecodeLimits {
     /// The maximum number of codings of one body. Default 5, as in curl; each needs a decoder and a
     /// buffer.
     pub max_codings: usize,
-    /// True to ignore bytes after the end of gzip or deflate content that begin no further member,
-    /// as browsers and urllib3 do. By default, they are an error, as in curl.
+    /// True to ignore bytes after the end of gzip or deflate content that begin no further gzip
+    /// member, as browsers and urllib3 do. Default: false, so that such bytes are an error, as in
+    /// curl.
     pub passes_over_rest: bool,
 }
 
@@ -74,8 +76,9 @@ impl ExpansionGuard {
         Self { limits, received: 0, windows: 0 }
     }
 
-    /// Counts bytes that the decoder has consumed. Bytes in a buffer that it has not consumed do
-    /// not count, since they would let a bomb expand more before it is detected.
+    /// Counts `count` received bytes that the decoder has consumed. Received bytes that are only
+    /// buffered do not count, since counting them would let a bomb expand more before it is
+    /// detected.
     pub(super) fn receive(&mut self, count: usize) {
         self.received += count as u64;
     }
@@ -84,7 +87,8 @@ impl ExpansionGuard {
         self.received
     }
 
-    /// Adds `bytes` to the total size of the windows. Returns an error if it exceeds the limit.
+    /// Records that the windows of the body's decoders use `bytes` bytes more. Returns an error if
+    /// their total size exceeds the limit.
     pub(super) fn window_grows(&mut self, bytes: u64) -> Result<()> {
         self.windows += bytes;
         let most = MOST_WINDOWS.max(1 << self.limits.max_window_log.min(31));
@@ -96,8 +100,8 @@ impl ExpansionGuard {
         Ok(())
     }
 
-    /// Returns an error if a coding has decoded more bytes than allowed. `last` is true for the
-    /// coding whose output is the body.
+    /// Returns an error if `decoded`, the number of bytes that one coding of the body has decoded,
+    /// is more than allowed. `last` is true for the coding whose output is the body itself.
     pub(super) fn check(&self, decoded: u64, last: bool) -> Result<()> {
         let DecodeLimits { max_output, max_ratio, free_output, .. } = self.limits;
         if let Some(most) = max_output.filter(|&most| last && decoded > most) {

@@ -57,7 +57,8 @@ pub fn is_decodable(head: &ResponseHead) -> bool {
     head.status() != 206 && values.all(|value| names(value).all(coding_decoders::is_known))
 }
 
-/// Returns the names of the codings in a `Content-Encoding` value.
+/// Returns the names of the codings in a `Content-Encoding` value, in the order in which they were
+/// applied.
 fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
 }
@@ -69,8 +70,8 @@ fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// Many decoders can share a [`DecoderMemory`](decoder_memory::DecoderMemory).
 #[derive(Debug)]
 pub struct BodyDecoder {
-    /// The decoders in the order of decoding: the last coding of the field was applied last and is
-    /// decoded first.
+    /// The decoders in the order of decoding. That is the reverse of the order in
+    /// `Content-Encoding`: the coding that was applied last is decoded first.
     stages: Vec<DecoderStage>,
     guard: ExpansionGuard,
     handed_out: u64,
@@ -124,14 +125,15 @@ impl BodyDecoder {
         })
     }
 
-    /// Returns the number of decoded bytes passed to `out` so far.
+    /// Returns the number of decoded bytes that were passed to the `out` of [`push`](Self::push) so
+    /// far.
     #[must_use]
     pub fn handed_out(&self) -> u64 {
         self.handed_out
     }
 
-    /// Returns the total size in bytes that the windows may reach for a body beginning with
-    /// `first`.
+    /// Returns the total size in bytes that the decoders' windows may reach for a body whose first
+    /// received bytes are `first`.
     pub(crate) fn expected_window(&self, first: &[u8]) -> u64 {
         let first_of = |at: usize| if at == 0 { first } else { &[][..] };
         self.stages.iter().enumerate().map(|(at, stage)| stage.coding.expected_window(first_of(at))).sum()
@@ -142,12 +144,12 @@ impl BodyDecoder {
         self.guard.received() > 0
     }
 
-    /// Returns the total size of the windows in use, in bytes.
+    /// Returns the total size in bytes of the windows that the decoders use at present.
     pub(crate) fn held(&self) -> u64 {
         self.stages.iter().map(|stage| stage.window.min(stage.decoded)).sum()
     }
 
-    /// Returns the mean number of decoded bytes for each byte received, at least 1.
+    /// Returns the number of decoded bytes per received byte so far, rounded down, and at least 1.
     pub(crate) fn expansion(&self) -> u64 {
         (self.handed_out / self.guard.received().max(1)).max(1)
     }
@@ -168,8 +170,9 @@ impl BodyDecoder {
     }
 }
 
-/// Decodes `input` by one stage after the other, and passes the decoded bytes to the caller.
-/// `is_received` is true if the input was received, and false if it is the output of another stage.
+/// Decodes `input` by all `stages`, one after the other, and passes the decoded bytes to the
+/// caller. `is_received` is true if `input` came from the network, and false if it is the output of
+/// an earlier stage.
 fn run(
     stages: &mut [DecoderStage],
     mut input: &[u8],

@@ -307,8 +307,8 @@ fn ratio_zero_turns_the_guard_off() {
     assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);
 }
 
-/// Returns a zstd frame whose header asks for a window of 2^`log` bytes, followed by an empty last
-/// block (RFC 8878 section 3.1.1).
+/// Returns a zstd frame for a test. Its header asks for a window of 2^`log` bytes, and its only
+/// block is an empty last block (RFC 8878 section 3.1.1).
 fn zstd_with_window(log: u8) -> Vec<u8> {
     vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, (log - 10) << 3, 0x01, 0x00, 0x00]
 }
@@ -329,8 +329,8 @@ fn decoder_returns_the_error_of_its_receiver() {
     assert_eq!(error.kind(), ErrorKind::Write);
 }
 
-/// Returns brotli content with a window of 16 MiB that contains the text uncompressed (RFC 7932
-/// section 9.2).
+/// Returns brotli content for a test. It has a window of 16 MiB and contains `text` uncompressed
+/// (RFC 7932 section 9.2).
 fn widest_brotli(text: &[u8]) -> Vec<u8> {
     let length = u32::try_from(text.len() - 1).unwrap();
     let header = 0x0f | length << 7 | 1 << 23;

@@ -39,7 +39,7 @@ impl Trailers {
         Self(Arc::new(make))
     }
 
-    /// Returns an upload of the content, followed by these trailers.
+    /// Returns an upload that sends `content` first, and then these trailers.
     pub(crate) fn after(&self, content: Box<dyn BodyUpload>) -> Box<dyn BodyUpload> {
         Box::new(UploadWithTrailers { content, trailers: self.clone() })
     }
@@ -58,7 +58,8 @@ struct UploadWithTrailers {
 }
 
 impl BodyUpload for UploadWithTrailers {
-    /// Returns `None`: content with trailers is sent in chunks, so its length is not announced.
+    /// Returns `None`, i.e. an unknown length: content with trailers is sent in chunks, so its
+    /// length is not announced.
     fn length(&self) -> Option<u64> {
         None
     }

@@ -16,14 +16,16 @@ use memchr::memmem;
 use crate::Result;
 use crate::response::charset;
 
-/// The number of bytes at the beginning of a body in which it may declare its charset.
+/// The number of bytes at the beginning of a body that are searched for a declaration of its
+/// charset.
 const PRESCAN: usize = 1024;
-/// The number of valid bytes after which a body without a declaration counts as UTF-8.
+/// The number of valid UTF-8 bytes after which a body without a declared charset counts as UTF-8.
 const UNDECIDED: usize = 256 << 10;
 /// The size of the pieces in which decoded text is passed on, in bytes.
 const PIECE: usize = 8 << 10;
 
-/// A callback that receives the converted text, piece by piece. No piece ends within a character.
+/// The callback of a [`Utf8ConvertingReader`], which receives the converted text piece by piece. No
+/// piece ends within a character.
 type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
 /// A reader that converts one body to UTF-8.
@@ -35,22 +37,22 @@ pub(super) struct Utf8ConvertingReader {
     held: Vec<u8>,
 }
 
-/// The charset of a body, or what is known about it so far.
+/// The charset of a body, or as much about it as is known so far.
 enum CharsetState {
-    /// The charset is not known before more of the body has arrived.
+    /// The charset is not known: too few bytes of the body have arrived.
     Opening,
-    /// The body declares no charset. All bytes so far are ASCII, or are buffered and valid UTF-8 up
-    /// to index `valid`.
+    /// The body declares no charset. All bytes so far are ASCII, or they are kept in `held`, where
+    /// they are valid UTF-8 up to index `valid`.
     Undeclared { valid: usize },
-    /// UTF-8. If it is declared, invalid bytes become U+FFFD; otherwise they are converted from
-    /// windows-1252.
+    /// UTF-8. Invalid bytes become U+FFFD if the charset is declared. Otherwise, they are converted
+    /// from windows-1252.
     Utf8 { is_declared: bool },
-    /// Another charset, with its decoder.
+    /// A charset other than UTF-8, with its decoder.
     Other(Box<Decoder>),
 }
 
 impl Utf8ConvertingReader {
-    /// Makes a reader for a body with this `Content-Type`.
+    /// Makes a reader for a body whose `Content-Type` field has this value.
     pub(super) fn new(content_type: Option<&[u8]>) -> Self {
         let declared = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
         let media_type = content_type.unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
@@ -80,7 +82,7 @@ impl Utf8ConvertingReader {
         self.read(&held, on_text)
     }
 
-    /// Ends the body.
+    /// Ends the body, and converts the bytes that are still kept.
     ///
     /// # Errors
     /// The error of `on_text`.
@@ -114,7 +116,7 @@ impl Utf8ConvertingReader {
         !(may_declare && is_markup) || start.len() >= PRESCAN || declared_in(start).is_some()
     }
 
-    /// Determines the charset from the beginning of the body, `start`.
+    /// Determines the charset from `start`, the beginning of the body, and stores it in the reader.
     fn open(&mut self, start: &[u8]) {
         let in_page = || self.may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
         let encoding = mark(start).or(self.declared).or_else(in_page);
@@ -170,7 +172,8 @@ impl Utf8ConvertingReader {
     }
 }
 
-/// Passes UTF-8 on unchanged. If the piece ends within a character, its bytes are kept in `held`.
+/// Passes UTF-8 text on unchanged. If `piece` ends within a character, the bytes of that character
+/// are kept in `held`.
 fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     let mut rest = piece;
     // Completes the character that the last piece ended in.
@@ -208,7 +211,8 @@ fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut 
     }
 }
 
-/// Passes on the replacement for invalid bytes: U+FFFD, or their conversion from windows-1252.
+/// Passes the replacement of invalid bytes to `on_text`: U+FFFD if the charset is declared, else
+/// their conversion from windows-1252.
 fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
@@ -241,7 +245,7 @@ fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnT
     }
 }
 
-/// Returns the encoding with this label, if it is supported.
+/// Returns the encoding with this label, such as `latin1`. Returns `None` if it is not supported.
 fn known(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
@@ -252,8 +256,9 @@ fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
-/// Returns the charset that markup in these bytes declares. The bytes are read as ASCII. So a body
-/// that declares UTF-16 is not UTF-16, and counts as UTF-8.
+/// Returns the charset that an XML declaration or a `<meta>` in `start`, the beginning of the body,
+/// declares. Since the declaration is readable as ASCII, a body that declares UTF-16 is not UTF-16,
+/// and counts as UTF-8.
 fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     let label = in_xml(start).or_else(|| in_meta(start))?;
     let encoding = known(&label)?;
@@ -264,7 +269,8 @@ fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-/// Returns the value of `encoding` in an XML declaration, if there is one.
+/// Returns the value of `encoding` in an XML declaration at the beginning of `start`. Returns
+/// `None` if there is none.
 fn in_xml(start: &[u8]) -> Option<Vec<u8>> {
     let declaration = start.strip_prefix(b"<?xml")?;
     let declaration = &declaration[..memmem::find(declaration, b"?>")?];
@@ -299,8 +305,8 @@ fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// Returns the value that follows an equals sign at the beginning of `text`, with or without
-/// quotes.
+/// Returns the value after an equals sign at the beginning of `text`, such as `utf-8` for
+/// `="utf-8"` or `=utf-8`. Returns `None` without an equals sign.
 fn value(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';' | b'>') || byte.is_ascii_whitespace();
@@ -313,8 +319,8 @@ fn value(text: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Converts a body in pieces of every size, and checks that the text is always the same.
-    /// Returns that text.
+    /// Converts a body in pieces of every size, checks that the result is always the same, and
+    /// returns the converted text.
     fn read(content_type: Option<&str>, body: &[u8]) -> Vec<u8> {
         let mut texts = Vec::new();
         for size in [1, 2, 3, 7, body.len().max(1)] {

@@ -56,8 +56,8 @@ impl ExpectedChecksum {
         (expected.len() == algorithm.of().output_len()).then_some(Self { algorithm, expected })
     }
 
-    /// Parses a checksum from hexadecimal digits. Returns `None` if they are malformed, or if their
-    /// number is not right for the algorithm.
+    /// Parses a checksum from hexadecimal digits. Returns `None` if `hex` has other characters, or
+    /// a wrong number of digits for the algorithm.
     #[must_use]
     pub fn parse(algorithm: HashAlgorithm, hex: &str) -> Option<Self> {
         let digits: Vec<u8> =
@@ -136,8 +136,9 @@ impl ChecksumHasher {
     }
 }
 
-/// A sink that passes a body on to another sink and verifies its checksum. It is for outputs that
-/// cannot be undone: the error comes only at the end, when all bytes have been output.
+/// A sink that passes a body on to another sink and verifies the checksum of the body. It is for
+/// outputs that cannot be undone: a wrong checksum is reported only at the end, when all bytes have
+/// been output.
 pub struct ChecksumSink<S> {
     sink: S,
     checksum: ExpectedChecksum,

@@ -1,14 +1,15 @@
-//! Output to standard output and similar descriptors. They are inherited and shared with other
-//! processes, so they are never made non-blocking; still, a full pipe must not block a driver.
+//! Output to standard output and similar descriptors. Such descriptors are inherited and shared
+//! with other processes, so they are never made non-blocking. Still, a full pipe must not block a
+//! driver that serves other transfers.
 //!
 //! The way to write without waiting depends on the kind of descriptor: `RWF_NOWAIT` for a pipe,
 //! `MSG_DONTWAIT` for a socket. If the kernel does not support `RWF_NOWAIT` for pipes (Linux before
 //! 6.4), at most `PIPE_BUF` bytes are written once `poll` reports the pipe writable, which cannot
 //! block (pipe(7)). Files, devices and terminals are written directly.
 //!
-//! Bytes that could not be written are kept. The caller gets [`OutputReadiness::Full`] and must write no
-//! more until [`DescriptorWriter::flush`] returns [`OutputReadiness::Free`]. Small writes are buffered,
-//! so that a thousand small bodies need one system call.
+//! Bytes that could not be written are kept. The caller gets [`OutputReadiness::Full`] and must
+//! write no more until [`DescriptorWriter::flush`] returns [`OutputReadiness::Free`]. Small writes
+//! are buffered, so that a thousand small bodies need one system call.
 //!
 //! ```no_run
 //! use haul::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
@@ -36,16 +37,17 @@ use super::{BodyInfo, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::{Error, ErrorKind, Result};
 
-/// The readiness of an output for more bytes.
+/// The answer of an output to a write: whether it accepts more bytes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputReadiness {
     /// The output accepts more bytes.
     Free,
-    /// The output is full. The caller must wait until its descriptor is writable, and then flush.
+    /// The output is full. The caller must wait until the descriptor of the output is writable, and
+    /// then call [`DescriptorWriter::flush`].
     Full,
 }
 
-/// The size of a write, in bytes, below which it is buffered.
+/// The size in bytes below which a single write is buffered, and not passed to the system at once.
 const SMALL: usize = 16 << 10;
 /// The number of buffered bytes at which all of them are written.
 const GATHERED: usize = 64 << 10;
@@ -78,14 +80,14 @@ pub struct DescriptorWriter {
     way: WriteMethod,
     backlog: Vec<u8>,
     done: usize,
-    /// The number of bytes that are still to be searched for NUL, if a terminal accepts only text;
-    /// 0 otherwise.
+    /// The number of bytes that are still to be searched for NUL, because the output is a terminal
+    /// that accepts only text. 0 if nothing is to be searched.
     unchecked: usize,
 }
 
 impl DescriptorWriter {
-    /// Makes a writer to the standard output of this process. If it cannot be duplicated, all
-    /// writes fail.
+    /// Makes a writer to the standard output of this process. If the descriptor of standard output
+    /// cannot be duplicated, all writes fail.
     ///
     /// # Panics
     /// Standard output cannot be duplicated, and `/dev/null` cannot be opened.
@@ -210,7 +212,7 @@ impl DescriptorWriter {
         Ok(())
     }
 
-    /// Waits until the descriptor is writable.
+    /// Waits until the descriptor is writable, or until `deadline` if there is one.
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`] at the deadline.
@@ -227,8 +229,9 @@ impl DescriptorWriter {
         }
     }
 
-    /// Tries to write `parts` once, without waiting. At least one of them must not be empty.
-    /// Returns the number of written bytes, or `None` if the descriptor accepts nothing now.
+    /// Tries once to write the bytes of `parts`, without waiting. At least one of the parts must
+    /// not be empty. Returns the number of written bytes, or `None` if the descriptor accepts
+    /// nothing now.
     fn attempt(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
@@ -293,13 +296,14 @@ impl AsFd for DescriptorWriter {
     }
 }
 
-/// A sink that writes one body to a descriptor, and blocks until all of it is written. For the
-/// blocking driver, which runs only one transfer.
+/// A sink that writes one body to a descriptor, and blocks until all of it is written. Use it only
+/// with a driver that runs a single transfer.
 #[derive(Debug)]
 pub struct BlockingOutputSink {
     output: DescriptorWriter,
     deadline: Option<Instant>,
-    /// The deadline of the current attempt or of the output, whichever is earlier.
+    /// The deadline of the current attempt or that of the whole output, whichever is earlier;
+    /// `None` if there is neither.
     until: Option<Instant>,
     written: bool,
 }

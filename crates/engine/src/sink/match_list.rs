@@ -15,24 +15,25 @@ use std::sync::Arc;
 pub struct MatchList {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The position of the first value in the order of the run's input. `None` if it is not needed
-    /// for sorting.
+    /// The position of the first value in the list, in the order of the run's input. `None` if the
+    /// values are not sorted by the input.
     pub place: Option<MatchPosition>,
 }
 
-/// The position of extracted values in the order of the run's input. It consists of the numbers of
-/// the transfers that led to them, one for each stage of a [fleet](crate::fleet), and the number of
-/// the value in its body.
+/// The position of an extracted value in the order of the run's input. It consists of the numbers
+/// of the transfers that led to the value, one for each stage of a [fleet](crate::fleet), and the
+/// number of the value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchPosition {
-    /// The number of the transfer in each stage. The body of the last transfer contains the values.
+    /// The number of the transfer in each stage of the fleet. The body of the last transfer
+    /// contains the values.
     pub order: Arc<[u64]>,
     /// The number of values found earlier in the same body.
     pub before: u64,
 }
 
 impl MatchPosition {
-    /// Returns the position of the value with this index in the list.
+    /// Returns the position, in the order of the run's input, of the value at `index` in the list.
     #[must_use]
     pub fn order_of(&self, index: usize) -> Vec<u64> {
         let mut order = self.order.to_vec();
@@ -77,7 +78,7 @@ impl MatchList {
         self.ends.is_empty()
     }
 
-    /// Returns the allocated memory in bytes, which counts towards memory limits.
+    /// Returns the size in bytes of the list's memory, which counts towards memory limits.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
@@ -94,7 +95,7 @@ impl MatchList {
         lines
     }
 
-    /// Removes all values, and keeps the allocated memory.
+    /// Removes all values, and keeps the allocated memory for further values.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

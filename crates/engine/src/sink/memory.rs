@@ -19,11 +19,11 @@ use super::{BodyInfo, Sink};
 use crate::buffer_pool::{BufferLease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes that are allocated at once because the server has announced them.
-/// For a larger body, the memory grows as the body arrives, so a false length costs nothing.
+/// The maximum number of bytes that are allocated at once because the server has announced a
+/// length. The memory for a longer body grows as the body arrives, so a false length costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// Allocates memory for `more` further bytes of a body.
+/// Allocates memory in `bytes` for `more` further bytes of a body.
 ///
 /// # Errors
 /// [`ErrorKind::Write`] if the system has too little memory. Since a server decides how large a
@@ -35,8 +35,9 @@ pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     })
 }
 
-/// Receives once, at most `most` bytes, into the unused capacity of a vector. Returns `None` if the
-/// vector has no unused capacity. For sinks that keep a body in a vector ([`Sink::receive`]).
+/// Receives at most `most` bytes from the socket, once, into the unused capacity of a vector.
+/// Returns `None` if the vector has no unused capacity. Sinks that keep a body in a vector call
+/// this in [`Sink::receive`].
 pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
     let room = bytes.capacity() - bytes.len();
     if room == 0 || room > most || should_receive_via_buffer(bytes.as_ptr(), room) {

@@ -42,14 +42,14 @@ use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 use match_list::MatchList;
 
-/// The means by which a sink without credit wakes the driver of its transfer.
+/// The handle by which a sink wakes the driver of its transfer, once the sink accepts bytes again.
 pub trait TransferWaker: Send + Sync {
-    /// Reports that the sink of the transfer `token` may accept bytes again, so that the driver
-    /// should ask for its credit.
+    /// Reports that the sink of the transfer `token` may accept bytes again. The driver then asks
+    /// the sink for its credit.
     fn wake(&self, token: usize);
 }
 
-/// A counter for body bytes that reach a file without passing through its sink.
+/// A counter of body bytes that are written to a file directly, not through the sink of the body.
 pub trait ByteCounter: Send + Sync {
     /// Adds `bytes` to the count.
     fn count(&self, bytes: u64);
@@ -60,8 +60,8 @@ pub trait ByteCounter: Send + Sync {
 pub struct BodyInfo<'a> {
     /// The head of the response.
     pub head: &'a ResponseHead,
-    /// The target that the caller requested. The redirects that led from it to `place` may be
-    /// different each time.
+    /// The target that the caller requested, before redirects. It is the same in each attempt,
+    /// while `place` may differ.
     pub target: &'a Target,
     /// The target of this response, after redirects.
     pub place: &'a Target,
@@ -85,19 +85,19 @@ pub struct BodyInfo<'a> {
     pub deadline: Option<Instant>,
 }
 
-/// The part of a content that the sink has already, from an earlier run.
+/// The part of a content that the sink has already, for example from an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExistingPartialContent {
     /// The first missing range. Its end is [`u64::MAX`] if the length is unknown.
     pub gap: Range<u64>,
-    /// The length and the validator of the content. `None` if only the caller says that the
-    /// existing part is the beginning of the content.
+    /// The length in bytes and the validator of the whole content. `None` if the caller merely
+    /// claims that the existing part is the beginning of the content.
     pub known: Option<(u64, Validator)>,
 }
 
 /// A destination for one body.
 pub trait Sink: Any + Send {
-    /// Begins the body of a response that is delivered. Called once in each attempt.
+    /// Begins the body of a response that is delivered. The driver calls this once in each attempt.
     ///
     /// # Errors
     /// The destination cannot be opened.
@@ -106,8 +106,8 @@ pub trait Sink: Any + Send {
     }
 
     /// Returns true if the sink itself decodes a body with this coding (the values of
-    /// `Content-Encoding`, joined by commas). The sink then receives the bytes undecoded. Called
-    /// before [`Sink::begin`]. Default: false.
+    /// `Content-Encoding`, joined by commas). The sink then receives the bytes undecoded. The
+    /// driver calls this before [`Sink::begin`]. Default: false.
     fn takes_encoded(&mut self, _coding: &[u8]) -> bool {
         false
     }
@@ -118,14 +118,15 @@ pub trait Sink: Any + Send {
         u64::MAX
     }
 
-    /// Returns true if the output of all other bodies of the run waits for the end of this one,
-    /// because only this one may write to the output. Default: false.
+    /// Returns true if the output of all other bodies of the run waits for the end of this body,
+    /// because only this body may be written to the output. Default: false.
     fn is_awaited(&self) -> bool {
         false
     }
 
-    /// Returns true if this body is the next one in the output, which cannot continue without it.
-    /// If not, the sink wakes `waker` with `token` when that changes. Default: false.
+    /// Returns true if this body is the next one in the output, so that the output cannot continue
+    /// without it. If the value is false, the sink wakes `waker` with `token` when it becomes true.
+    /// Default: false.
     fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
     }
@@ -163,7 +164,7 @@ pub trait Sink: Any + Send {
     /// Records that bytes were moved to the descriptor of [`Sink::direct`].
     fn moved(&mut self, _bytes: u64) {}
 
-    /// Returns the error for a failure to move bytes to the descriptor of [`Sink::direct`].
+    /// Makes the error to report if bytes could not be moved to the descriptor of [`Sink::direct`].
     fn write_error(&self, error: io::Error) -> Error {
         Error::with_source(ErrorKind::Write, "failed to write the output", error)
     }
@@ -178,7 +179,8 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Receives a piece of the body that is searched for values. Default: ignores it.
+    /// Receives a piece of the body that is searched for values, in addition to the values found.
+    /// Default: ignores the piece.
     ///
     /// # Errors
     /// The body cannot be written.
@@ -186,15 +188,16 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Returns the part of this target's content that the sink has already. Called once, before
-    /// anything is sent. The offset at which the response begins is then passed to [`Sink::begin`];
-    /// it is 0 if the content has changed. Default: `None`.
+    /// Returns the part of this target's content that the sink has already. The driver calls this
+    /// once, before the request is sent. It later passes the offset at which the response begins to
+    /// [`Sink::begin`]; the offset is 0 if the content has changed. Default: `None`.
     fn partial(&mut self, _target: &Target) -> Option<ExistingPartialContent> {
         None
     }
 
-    /// Moves on to the next missing range once the current one is filled. Further bytes belong to
-    /// that range. Returns `None`, the default, if nothing more is missing.
+    /// Moves on to the next missing range of the sink's file, once the current range is filled.
+    /// Further bytes belong to the new range. Returns `None`, the default, if nothing more is
+    /// missing.
     fn next_gap(&mut self) -> Option<Range<u64>> {
         None
     }
@@ -205,24 +208,24 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// Returns the counter of the bytes that the parts of a split body write to the sink's file
-    /// without passing through the sink. Default: `None`.
+    /// Returns the counter of the body bytes that a split download writes to the sink's file
+    /// directly, not through the sink. Default: `None`.
     fn counter(&mut self) -> Option<std::sync::Arc<dyn ByteCounter>> {
         None
     }
 
-    /// Keeps the received part of a body that broke off, so that another attempt continues it. Only
-    /// the caller can say then that the content is the same. Returns false, the default, if the
-    /// sink does not support that.
+    /// Keeps the received part of a body that broke off, so that another attempt continues after
+    /// it. Only the caller can know that the content has not changed meanwhile. Returns false, the
+    /// default, if the sink does not support that.
     fn keeps(&mut self) -> bool {
         false
     }
 
     /// Discards the received bytes, so that another attempt starts from the beginning. Returns
-    /// false if some were output already.
+    /// false if the sink has already output some of the bytes.
     fn restart(&mut self) -> bool;
 
-    /// Completes the body.
+    /// Completes the body: the sink has received all bytes.
     ///
     /// # Errors
     /// The written bytes cannot be completed, for example synced or renamed.
@@ -230,7 +233,8 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Returns the path of the written file, if there is one.
+    /// Returns the path of the file that the sink has written. Returns `None` if the sink writes no
+    /// file.
     fn file_name(&self) -> Option<&std::path::Path> {
         None
     }

@@ -26,8 +26,8 @@ pub enum ClobberMode {
     Number,
     /// Keeps the existing file, and fails.
     Refuse,
-    /// Keeps the existing file, and makes the sink fail. A fleet then counts the transfer as done,
-    /// and receives no more of the body.
+    /// Keeps the existing file, and makes the sink fail. A fleet then counts the transfer as
+    /// successful, and receives no more of the body.
     Skip,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Debug for FilePathCheck {
     }
 }
 
-/// Only clones of one check are equal.
+/// Compares by identity: only clones of the same check are equal.
 impl PartialEq for FilePathCheck {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -74,8 +74,8 @@ pub(super) fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Creates a file in `dir` under a new random name, by calling `make`. The file is removed when the
-/// result is dropped, unless it is renamed before.
+/// Creates a file in `dir` under a new random name, by calling `make` with that path. The file is
+/// removed when the returned value is dropped, unless it is renamed before.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -84,17 +84,17 @@ pub(super) fn with_temporary_name<T>(
     Ok(NamedTempFile::into_parts(named))
 }
 
-/// Returns true if no other file can replace the target because of this error, although the target
-/// itself may be writable. The error is that of a rename, or of creating a file to be renamed.
-/// Causes: the target is a mount point; its directory allows no new file, or is sticky and the
-/// target belongs to another user; or the target belongs to another project's quota.
+/// Returns true if the error means that no other file can be renamed to the target, although the
+/// target itself may be writable. The error is that of the rename, or of creating the file to be
+/// renamed. Causes: the target is a mount point; its directory allows no new file, or is sticky and
+/// the target belongs to another user; or the target belongs to another project's quota.
 pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
 }
 
-/// Returns the paths to try for a file: the target and, with [`ClobberMode::Number`], numbered names
-/// after it.
+/// Returns the paths to try for a new file. They are the target and, with [`ClobberMode::Number`],
+/// the target with the numbers `.1` to `.100`.
 pub(super) fn names(target: &Path, clobber: ClobberMode) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
     let last = if clobber == ClobberMode::Number { 100 } else { 0 };
@@ -108,7 +108,8 @@ pub(super) fn names(target: &Path, clobber: ClobberMode) -> impl Iterator<Item =
     })
 }
 
-/// Renames a file to its target, as `clobber` allows. Returns the path that the file now has.
+/// Renames the file `from` to `target`, as `clobber` allows. Returns the path that the file now
+/// has, which may have a number.
 pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io::Result<PathBuf> {
     if matches!(clobber, ClobberMode::Own | ClobberMode::Replace) {
         std::fs::rename(from, target)?;
@@ -131,7 +132,7 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: ClobberMode) -> io:
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Support for files without a name (`O_TMPFILE`).
+/// Files without a name (`O_TMPFILE`): creating them, and giving them a name.
 #[cfg(target_os = "linux")]
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};
@@ -149,12 +150,12 @@ pub(super) mod unnamed {
 
     use super::ClobberMode;
 
-    /// The directory in which a process finds its open descriptors. Only through it can a user
-    /// other than root link an unnamed file.
+    /// The directory in which a process finds its open descriptors. A user other than root can link
+    /// an unnamed file only through this directory.
     const DESCRIPTORS: &str = "/proc/self/fd";
 
-    /// True once the system has refused to link any unnamed file. Later files then have a name from
-    /// the beginning.
+    /// True once the system has refused to link an unnamed file. From then on, files are created
+    /// with a name.
     static LINKLESS: AtomicBool = AtomicBool::new(false);
 
     pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
@@ -167,8 +168,8 @@ pub(super) mod unnamed {
     }
 
     /// Gives the unnamed file a name by linking it at `target`, and returns the path that it then
-    /// has. Unlike a rename, a link cannot replace a file. So to replace one, the file is first
-    /// linked under a temporary name.
+    /// has. A link, unlike a rename, cannot replace a file. To replace one, the unnamed file is
+    /// linked under a temporary name and then renamed.
     ///
     /// If the system refuses all links (a sandbox, Android), the content is copied to a file with a
     /// name.
@@ -204,13 +205,14 @@ pub(super) mod unnamed {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Returns true if the error means that the system refuses all links, and not only this name.
+    /// Returns true if the error means that the system refuses to link any unnamed file, not only
+    /// at this path.
     fn is_refusal(error: Errno) -> bool {
         matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
     }
 
-    /// Copies the content of an unnamed file to a file with a temporary name in the target's
-    /// directory.
+    /// Copies the content of an unnamed file to a new file with a temporary name in the directory
+    /// of `target`.
     fn copied(mut file: &File, target: &Path, syncs: bool) -> io::Result<TempPath> {
         LINKLESS.store(true, Ordering::Relaxed);
         let mut options = OpenOptions::new();

@@ -1,5 +1,6 @@
 //! Files that a later run can complete. The received part of a body is in a file in the target's
-//! directory, with a checkpoint: a note of the ranges that it contains.
+//! directory, together with a checkpoint: a record of the ranges of the content that the file
+//! contains.
 //!
 //! ```text
 //!  dir/.NAME.haul-part    content, in any order           two checkpoints; the newer one counts
@@ -38,14 +39,15 @@ use super::ExistingPartialContent;
 use super::file::reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of bytes received between two writes of the checkpoint, over all connections
-/// together. At most that many bytes are lost if the process is killed.
+/// The number of bytes received, over all connections together, between two writes of a partial
+/// file's checkpoint. At most that many bytes are lost if the process is killed.
 const NOTED_EVERY: u64 = 4 << 20;
-/// The number of bytes received between two writes of the checkpoint if the bytes are synced before
-/// each, which takes time.
+/// The number of bytes received between two writes of a partial file's checkpoint, if the file is
+/// synced before each write. It is larger than `NOTED_EVERY`, since a sync takes time.
 const SYNCED_EVERY: u64 = 64 << 20;
 
-/// A file that contains a part of some content, and that a later run can complete.
+/// A file in the target's directory that contains a part of some content, and that a later run can
+/// complete.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
@@ -60,7 +62,7 @@ struct CheckpointProgress {
     note: Checkpoint,
     sequence: u64,
     unnoted: u64,
-    /// True if the file is complete or removed, so that no further checkpoint is written.
+    /// True if the file is complete or was removed, so that no further checkpoint is written.
     is_over: bool,
 }
 
@@ -72,14 +74,16 @@ fn identity(target: &Target) -> [u8; 32] {
     identity
 }
 
-/// Returns the identifier of the machine's current boot. Returns an empty one if it is unknown.
+/// Returns an identifier of the current boot of this computer. Returns an empty vector if it is
+/// unknown.
 fn boot() -> Vec<u8> {
     let text = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim_ascii().iter().copied().take(64).collect()
 }
 
 impl PartialFile {
-    /// Returns the path of the partial file for this target; `None` if its name would be too long.
+    /// Returns the path of the partial file for this target. Returns `None` if its file name would
+    /// be too long.
     #[must_use]
     pub fn beside(target: &Path) -> Option<PathBuf> {
         let mut name = std::ffi::OsString::from(".");
@@ -89,8 +93,8 @@ impl PartialFile {
     }
 
     /// Opens the partial file that an earlier run left for this target. Returns `None` if there is
-    /// no such file, or if another run uses it. A file that is damaged or for another target is
-    /// removed, and `None` returned.
+    /// no such file, or if another run uses it. If the file is damaged or belongs to another
+    /// target, removes it and returns `None`.
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
@@ -163,8 +167,8 @@ impl PartialFile {
         Ok(partial)
     }
 
-    /// Returns the first missing range, the length and the validator of the content, by which a
-    /// transfer can complete the file. Returns `None` if nothing is missing.
+    /// Returns the first missing range, the length and the validator of the content. A transfer
+    /// needs these to complete the file. Returns `None` if nothing is missing.
     #[must_use]
     pub fn partial(&self) -> Option<ExistingPartialContent> {
         let progress = self.progress();
@@ -173,14 +177,14 @@ impl PartialFile {
         Some(ExistingPartialContent { gap, known: Some((self.total, note.validator.clone())) })
     }
 
-    /// Returns the first missing range from the offset `from` on; `None` if nothing is missing
-    /// there.
+    /// Returns the first range of the content after the offset `from` that the file does not
+    /// contain. Returns `None` if nothing is missing there.
     #[must_use]
     pub fn gap(&self, from: u64) -> Option<Range<u64>> {
         self.progress().note.done.first_gap(from, self.total)
     }
 
-    /// Returns the ranges of bytes that the file contains.
+    /// Returns the ranges of the content that the file contains.
     #[must_use]
     pub fn done(&self) -> ByteRanges {
         self.progress().note.done.clone()
@@ -198,13 +202,13 @@ impl PartialFile {
         &self.path
     }
 
-    /// Returns the file itself, for reading.
+    /// Returns the open file, for reading.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Returns a writer that writes the bytes of `span` to their place in the file.
+    /// Returns a writer that writes the bytes of the range `span` to their place in the file.
     ///
     /// # Errors
     /// The file cannot be opened again, which is needed because each descriptor has one position.
@@ -217,8 +221,8 @@ impl PartialFile {
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
-    /// Returns an error if `named`, the file that the path names now, is not this file. Its content
-    /// would be wrong.
+    /// Returns an error if `named`, the metadata of the file that now has the path, is not that of
+    /// this file. Its content would be wrong.
     fn is_still(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
@@ -227,7 +231,8 @@ impl PartialFile {
         Err(io::Error::other("the partial file was replaced by another"))
     }
 
-    /// Records that the bytes of `span` were written.
+    /// Records that the bytes of the range `span` were written, and writes a checkpoint if one is
+    /// due.
     fn wrote(&self, span: Range<u64>) {
         let mut progress = self.progress();
         progress.unnoted += span.end - span.start;
@@ -238,8 +243,8 @@ impl PartialFile {
         }
     }
 
-    /// Writes the checkpoint. Errors are ignored, since they only make a later run receive more
-    /// bytes than necessary.
+    /// Writes the checkpoint to the file. Errors are ignored, since they only make a later run
+    /// receive more bytes than necessary.
     fn write_note(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
@@ -267,7 +272,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Removes the file, so that no later run completes it.
+    /// Removes the file, so that a later run starts from the beginning.
     pub fn remove(&self) {
         self.progress().is_over = true;
         // Another run may have removed it already.
@@ -333,7 +338,7 @@ fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
     Some(read)
 }
 
-/// A writer that fills a partial file sequentially from one offset on.
+/// A writer that fills a [`PartialFile`] from one offset on, byte after byte.
 #[derive(Debug)]
 pub struct PartialFileWriter {
     partial: Arc<PartialFile>,
@@ -373,14 +378,15 @@ impl PartialFileWriter {
         self.file.as_fd()
     }
 
-    /// Records that `bytes` bytes were written to the descriptor.
+    /// Records that `bytes` bytes were written directly to the descriptor that
+    /// [`PartialFileWriter::descriptor`] returned.
     pub fn moved(&mut self, bytes: u64) {
         self.space.wrote(bytes);
         self.partial.wrote(self.at..self.at + bytes);
         self.at += bytes;
     }
 
-    /// Returns the partial file that is written to.
+    /// Returns the partial file that the writer writes to.
     #[must_use]
     pub fn partial(&self) -> &Arc<PartialFile> {
         &self.partial

@@ -1,6 +1,6 @@
-//! Polls the stream of a request's content in the program's task while the task awaits the
-//! response. Some streams work only in a task: tokio's files, sockets and timers panic in other
-//! threads.
+//! Polls the stream of a request's content in the program's task that awaits the response. The
+//! bytes go through a queue to the event loop that sends the request. Some streams work only in a
+//! task of the program's runtime: tokio's files, sockets and timers panic in other threads.
 //!
 //! ```text
 //!  task ──polls the stream──▶ queue of MAX_UNSENT bytes ──▶ read by the loop, woken for each piece
@@ -15,22 +15,24 @@ use std::task::{Context, Poll, Waker};
 use super::one_shot::OneShotSource;
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of unsent bytes at which the task stops polling the stream.
+/// The number of unsent bytes in the queue at which the task stops polling the stream.
 const MAX_UNSENT: usize = 128 << 10;
-/// The maximum number of consecutive polls of a stream that is always ready. After these, the task
-/// yields.
+/// The maximum number of consecutive polls of a stream that is always ready. After that many polls,
+/// the task yields to other tasks of the program.
 const TURN: usize = 32;
-/// The maximum number of bytes that one poll puts into the queue.
+/// The maximum number of bytes that one poll of the stream puts into the queue.
 const PIECE: usize = 64 << 10;
 
-/// The task's side of the queue, which puts in the stream's bytes. Dropping it ends the content.
+/// The writing end of a [`ContentQueue`]. The task that awaits the response polls the stream with
+/// it, and puts the bytes of the stream into the queue. Dropping the feeder ends the content.
 pub(crate) struct ContentFeeder {
     once: OneShotSource,
     feed_queue: Arc<ContentQueue>,
     buffer: Vec<u8>,
 }
 
-/// The queue of content between the task that polls a stream and the loop that sends.
+/// The queue of request content between the task that polls the stream and the event loop that
+/// sends the content.
 #[derive(Default)]
 pub(super) struct ContentQueue(Mutex<ContentQueueState>);
 
@@ -38,18 +40,22 @@ pub(super) struct ContentQueue(Mutex<ContentQueueState>);
 #[derive(Default)]
 struct ContentQueueState {
     pieces: VecDeque<Vec<u8>>,
-    /// The number of bytes already taken from the first piece.
+    /// The number of bytes of the first piece in `pieces` that were read already.
     at: usize,
     bytes: usize,
-    /// The end or the error of the stream. It applies after all pieces in the queue.
+    /// The end or the error of the stream; `None` before the stream has ended. The reader of the
+    /// queue gets it after all pieces in the queue.
     end: Option<io::Result<()>>,
-    /// True if the sending loop has asked for content.
+    /// True once the event loop that sends the request has asked for content.
     is_wanted: bool,
-    /// True if the [`ContentFeeder`] was dropped, so no more bytes come.
+    /// True if the [`ContentFeeder`] was dropped, or if the stream failed, so that no more bytes
+    /// come.
     is_left: bool,
-    /// The waker of the sending loop, if it waits for content.
+    /// The waker of the event loop that sends the request; `None` if the loop does not wait for
+    /// content.
     reader: Option<Waker>,
-    /// The waker of the task, if it waits to be asked for content.
+    /// The waker of the task that polls the stream; `None` unless the task waits until content is
+    /// wanted.
     feeder: Option<Waker>,
 }
 
@@ -58,8 +64,9 @@ impl ContentQueue {
         self.0.lock().ignore_poison()
     }
 
-    /// Reads the next bytes from the queue without waiting, and returns their number; 0 means the
-    /// end.
+    /// Reads the next bytes from the queue into `buffer` without waiting, and returns their number;
+    /// 0 means the end of the content. Fails with `WouldBlock` if the queue is empty, and wakes
+    /// `waker` when it has bytes.
     pub(super) fn read(&self, waker: &Waker, buffer: &mut [u8]) -> io::Result<usize> {
         let mut held = self.lock();
         held.is_wanted = true;
@@ -94,7 +101,8 @@ impl ContentQueueState {
         filled
     }
 
-    /// Returns the result of a read when the queue is empty: the end, an error, or `WouldBlock`.
+    /// Returns the result of a read from the empty queue: 0 at the end of the content, the error of
+    /// the stream, or `WouldBlock`, after which `waker` is woken.
     fn after(&mut self, waker: &Waker) -> io::Result<usize> {
         match self.end.take() {
             Some(Ok(())) => {
@@ -119,8 +127,8 @@ impl ContentFeeder {
         Self { once, feed_queue, buffer: Vec::new() }
     }
 
-    /// Polls the stream until it is pending or the queue is full. Returns true if the stream has
-    /// ended.
+    /// Polls the stream, and queues its bytes, until it is pending or the queue is full. Returns
+    /// true if the stream has ended or the queue takes no more bytes.
     pub(crate) fn feed(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..TURN {
             let mut held = self.feed_queue.lock();

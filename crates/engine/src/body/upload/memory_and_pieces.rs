@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload};
 
-/// The duration from which on a read counts as slow. If a slow read gave less than requested, its
-/// bytes are sent before the next read.
+/// The duration from which on a read of content counts as slow. If a slow read fills the buffer
+/// only partly, its bytes are sent before the next read.
 const SLOW: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.
@@ -52,9 +52,9 @@ impl BodyUpload for MemoryUpload {
 /// An upload of several pieces, one after the other.
 pub(super) struct PieceUpload {
     pieces: Arc<[BodyPiece]>,
-    /// The index of the current piece in the list.
+    /// The index in `pieces` of the piece that is being sent.
     at: usize,
-    /// The number of bytes of the current piece that were sent.
+    /// The number of bytes of the current piece that were read for sending.
     done: u64,
     /// The open reader of the current piece, if the piece needs one.
     open: OpenPiece,
@@ -76,8 +76,8 @@ impl PieceUpload {
         Self { pieces, at: 0, done: 0, open: OpenPiece::Nothing, waker: None }
     }
 
-    /// Returns true if the current piece is a source of known length, and some of its bytes are not
-    /// sent yet.
+    /// Returns true if the current piece is a [`RepeatableSource`](super::RepeatableSource) of
+    /// known length of which not all bytes were read yet.
     fn is_amid_source(&self) -> bool {
         match &self.pieces[self.at] {
             BodyPiece::Source(source) => source.length.is_some_and(|length| self.done < length),
@@ -91,7 +91,8 @@ impl PieceUpload {
         self.open = OpenPiece::Nothing;
     }
 
-    /// Reads from the current piece, and returns the number of bytes; 0 means the end of the piece.
+    /// Reads the next bytes of the current piece into `buffer`, and returns their number; 0 means
+    /// the end of the piece.
     fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = &self.pieces[self.at];
         if let BodyPiece::Bytes(bytes) = piece {
@@ -122,7 +123,8 @@ impl PieceUpload {
     }
 }
 
-/// Opens a reader of a piece that is not in memory. `done` bytes of the piece were already sent.
+/// Opens a reader of `piece`, which is not in memory. The reader skips the first `done` bytes,
+/// which were sent already.
 fn open(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {
@@ -142,7 +144,8 @@ fn open_at(path: &Path, offset: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns `n`, or an error if it is 0: a read returned no bytes although more are expected.
+/// Returns `n`, the result of a read. If `n` is 0, returns an error with the message `too_few`,
+/// since more bytes were expected.
 fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
     if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
 }

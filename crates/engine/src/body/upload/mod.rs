@@ -60,11 +60,11 @@ pub(crate) use sized_stream::SizedStream;
 use super::trailers::Field;
 use memory_and_pieces::{MemoryUpload, PieceUpload};
 
-/// The maximum size in bytes of a multipart form that is joined into one buffer. Only forms without
-/// files are joined.
+/// The maximum size in bytes of a multipart form that is joined into one buffer. Forms that contain
+/// files are never joined.
 const MAX_JOINED: usize = 64 << 10;
 
-/// A request's content. `Debug` shows its length.
+/// The content of a request. `Debug` shows only its length.
 #[derive(Clone)]
 pub enum RequestBody {
     /// Bytes in memory. A small number of bytes is sent in one write with the head.
@@ -89,7 +89,7 @@ pub enum BodyPiece {
         /// The number of bytes to send.
         length: u64,
     },
-    /// The whole output of a reader or a stream. Its length is unknown, and it can be read only
+    /// The whole output of a reader or a stream. Its length is unknown, and it can be sent only
     /// once.
     Once(OneShotSource),
     /// A source that can be read repeatedly, such as a generator, or memory that must not be
@@ -110,16 +110,18 @@ pub struct RepeatableSource {
     open: Arc<OpenContentFn>,
 }
 
-/// The function that opens a [`RepeatableSource`].
+/// The function that opens a [`RepeatableSource`]. It is called each time that the content is sent.
 type OpenContentFn = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
 /// One transmission of a [`RequestBody`], from which the sender reads the bytes.
 pub trait BodyUpload: Send {
-    /// Returns the total number of bytes, or `None` if it is not known before the end.
+    /// Returns the total number of bytes of the upload, or `None` if the number is not known before
+    /// the end.
     fn length(&self) -> Option<u64>;
 
-    /// Reads the next bytes and returns their number; 0 means the end. Fills `buffer` only partly
-    /// at the end of the body, and if reading more would wait.
+    /// Reads the next bytes of the content into `buffer`, and returns their number; 0 means the
+    /// end. Fills `buffer` only partly at the end of the content, and if filling it would mean
+    /// waiting.
     ///
     /// # Errors
     /// The error of the source, after which nothing more can be read. `WouldBlock` if no bytes are
@@ -127,18 +129,19 @@ pub trait BodyUpload: Send {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Returns the next bytes if they are in memory, so that they can be sent without a copy.
-    /// Returns an empty slice if the bytes have to be read, and at the end. The sender reports the
-    /// bytes that it has used to [`consume`](Self::consume).
+    /// Returns an empty slice at the end, and if the bytes must be read. The sender reports the
+    /// number of bytes that it has sent to [`consume`](Self::consume).
     fn ready(&self) -> &[u8] {
         &[]
     }
 
-    /// Marks `n` of the [`ready`](Self::ready) bytes as used.
+    /// Marks the first `n` of the [`ready`](Self::ready) bytes as sent.
     fn consume(&mut self, n: usize) {
         debug_assert!(n == 0, "nothing was ready");
     }
 
-    /// Returns true if a read may have to wait, for its source or for a rate limit.
+    /// Returns true if a read of the upload may have to wait for the source of the content, or for
+    /// a rate limit.
     fn waits(&self) -> bool {
         false
     }
@@ -147,14 +150,14 @@ pub trait BodyUpload: Send {
     /// worthwhile; it may also be worthwhile [at a given time](Self::resumes_at).
     fn set_waker(&mut self, _waker: Waker) {}
 
-    /// Returns the descriptor to poll after a read has returned `WouldBlock`, if the upload has no
-    /// waker.
+    /// Returns the descriptor to poll after a read has returned `WouldBlock`. Returns `None` if the
+    /// upload has a waker, or if its source has no descriptor.
     fn source(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Returns the time at which to read again after `WouldBlock`, even if the waker is not woken
-    /// before.
+    /// Returns the time at which the sender should read again after `WouldBlock`, even if the waker
+    /// is not woken before. Returns `None` if there is no such time.
     fn resumes_at(&self) -> Option<Instant> {
         None
     }
@@ -239,7 +242,8 @@ impl RequestBody {
         }
     }
 
-    /// Returns true if the content can be sent any number of times.
+    /// Returns true if the content can be sent any number of times, and false if a piece of it can
+    /// be read only once.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
         self.onces().next().is_none()
@@ -252,7 +256,7 @@ impl RequestBody {
         self.onces().any(OneShotSource::is_begun)
     }
 
-    /// Returns the content, if all of it is in one buffer in memory.
+    /// Returns the content if all of it is in one buffer in memory, and `None` otherwise.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -270,7 +274,8 @@ impl RequestBody {
         }
     }
 
-    /// Returns the feeders of the content's streams, which the task that awaits the response polls.
+    /// Returns a feeder for each stream in the content. The task that awaits the response polls the
+    /// streams with them.
     pub(crate) fn feeders(&self) -> Vec<ContentFeeder> {
         self.onces().filter_map(OneShotSource::feeder).collect()
     }
@@ -315,8 +320,8 @@ impl BodyPiece {
         }
     }
 
-    /// Returns true if a read of this piece may have to wait. False for a source of known length:
-    /// its reader cannot report that it would wait, so it is read like memory.
+    /// Returns true if a read of this piece may have to wait. Returns false for a source of known
+    /// length, since its reader cannot report that it would wait and is read like memory.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,

@@ -1,10 +1,9 @@
 //! Content that can be read once: the output of a reader or a stream.
 //!
 //! A thread that sends one request at a time waits for the content: in the read itself, or, if the
-//! source has a descriptor, in `poll` together with the server's socket. An event loop that serves
-//! other transfers must not wait. There, a stream wakes the loop, or the task that awaits the
-//! response polls the stream (`feeder`); a reader runs in a separate thread, which reads a little
-//! ahead.
+//! source has a descriptor, in `poll` together with the server's socket. An event loop serves other
+//! transfers and must not wait. For a stream, the stream wakes the loop, or the task that awaits
+//! the response polls the stream (`feeder`). For a reader, a separate thread reads a little ahead.
 //!
 //! ```text
 //!  reader ──thread──▶ queue of AHEAD pieces ──▶ read by the loop, woken for each piece
@@ -31,14 +30,14 @@ use super::feeder::{ContentFeeder, ContentQueue};
 use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
-/// The maximum number of bytes that the thread requests from its reader at once.
+/// The maximum number of bytes that the reading thread requests from its reader at once.
 const PIECE: usize = 64 << 10;
-/// The number of pieces that the thread reads ahead. The piece being read and the piece being sent
-/// are not counted.
+/// The number of pieces that the reading thread reads ahead of the sender. The piece being read and
+/// the piece being sent are not counted.
 const AHEAD: usize = 2;
 
-/// A reader or a stream that can be read once. The clones of a [`RequestBody`](super::RequestBody)
-/// share it.
+/// A source of content that can be read once: a reader, a file or a stream. Clones of a
+/// [`RequestBody`](super::RequestBody) share the source.
 #[derive(Clone)]
 pub struct OneShotSource(Arc<OneShotShared>);
 
@@ -46,14 +45,16 @@ pub struct OneShotSource(Arc<OneShotShared>);
 struct OneShotShared {
     origin: OneShotInput,
     is_begun: AtomicBool,
-    /// The queue to which a task passes the content of the stream; `None` if no task polls it.
+    /// The queue to which the program's task passes the bytes of the stream; `None` if no task
+    /// polls the stream.
     feed_queue: Mutex<Option<Arc<ContentQueue>>>,
 }
 
 /// The reader, file or stream of a [`OneShotSource`].
 enum OneShotInput {
     Reader(Mutex<Box<dyn Read + Send>>),
-    /// A file. The flag is true if reads may wait, because the file is not regular.
+    /// A file. The `bool` is true if reads may wait, because the file is a pipe, a terminal or a
+    /// socket.
     File(File, bool),
     Stream(Mutex<Box<dyn PollRead>>),
 }
@@ -90,8 +91,8 @@ impl OneShotSource {
         Self(Arc::new(OneShotShared { origin, is_begun: AtomicBool::new(false), feed_queue: Mutex::default() }))
     }
 
-    /// Returns a feeder, by which a task polls the stream. Returns `None` if reading has begun, or
-    /// if the source is not a stream.
+    /// Returns a feeder, with which a task of the program polls the stream. Returns `None` if
+    /// reading has begun, or if the source is not a stream.
     pub(super) fn feeder(&self) -> Option<ContentFeeder> {
         if !matches!(self.0.origin, OneShotInput::Stream(_)) || self.is_begun() {
             return None;
@@ -104,13 +105,14 @@ impl OneShotSource {
         Some(ContentFeeder::new(self.clone(), new))
     }
 
-    /// Detaches the task that was to poll the stream: it stops polling, and has taken none of the
-    /// content.
+    /// Forgets the queue of a task that no longer polls the stream and has taken no bytes from it.
+    /// Another request can then send the stream.
     pub(super) fn forget_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }
 
-    /// Polls the stream for its next bytes; 0 means the end.
+    /// Polls the stream for its next bytes, copies them to `buffer`, and returns their number; 0
+    /// means the end.
     pub(super) fn poll_stream(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let OneShotInput::Stream(stream) = &self.0.origin else { return Poll::Ready(Ok(0)) };
         // A panic of the program's code fails this request only, not the others on the thread.
@@ -118,7 +120,8 @@ impl OneShotSource {
             .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(ReaderPanicked))))
     }
 
-    /// Returns true if any of the content was read.
+    /// Returns true if any of the content was read, so that it cannot be sent from the beginning
+    /// any more.
     pub(super) fn is_begun(&self) -> bool {
         self.0.is_begun.load(Ordering::Acquire)
     }
@@ -139,13 +142,14 @@ pub(super) struct OneShotReader {
 }
 
 impl OneShotReader {
-    /// Makes a reader of the content. If `waker` is given, reads return `WouldBlock` instead of
-    /// waiting, and wake it later.
+    /// Makes a reader of the content. If `waker` is given, a read returns `WouldBlock` instead of
+    /// waiting, and wakes `waker` when another read is worthwhile.
     pub(super) fn new(once: OneShotSource, waker: Option<Waker>) -> Self {
         Self { once, waker, ahead: None, feed_queue: None }
     }
 
-    /// Returns the descriptor to poll after `WouldBlock`, if the reader has no waker.
+    /// Returns the descriptor to poll after `WouldBlock`. Returns `None` if the reader has a waker,
+    /// or if its source has no descriptor.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             OneShotInput::File(file, _) => Some(file.as_fd()),
@@ -153,7 +157,8 @@ impl OneShotReader {
         }
     }
 
-    /// Reads the next bytes, and returns their number; 0 means the end.
+    /// Reads the next bytes of the content into `buffer`, and returns their number; 0 means the
+    /// end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(ahead) = &mut self.ahead {
             return ahead.read(buffer);
@@ -195,20 +200,21 @@ fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
     origin.lock().ignore_poison()
 }
 
-/// Returns true if a read would not wait, because data or the end has arrived.
+/// Returns true if a read of `file` would not wait, because data or the end of the file has
+/// arrived.
 fn has_come(file: &File) -> io::Result<bool> {
     let mut fds = [PollFd::new(file, PollFlags::IN)];
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
-/// Waits until the file has data. Returns false if waiting is not possible.
+/// Waits until `file` has data to read. Returns false if waiting is not possible.
 fn waits_for(file: &File) -> bool {
     let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
     waited.is_ok()
 }
 
-/// Replaces the error `WouldBlock` of a source that cannot wake the sender: the sender would wait
-/// for ever.
+/// Replaces the error `WouldBlock` of a reader that has no descriptor to poll by another error,
+/// since the sender would wait for ever. Other errors are unchanged.
 fn no_wait(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
@@ -225,7 +231,7 @@ impl fmt::Display for ReaderPanicked {
 
 impl Error for ReaderPanicked {}
 
-/// A thread that reads pieces ahead of the sender.
+/// A thread that reads pieces of a reader's output ahead of the event loop that sends them.
 struct ReaderThread {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
@@ -233,7 +239,8 @@ struct ReaderThread {
 }
 
 impl ReaderThread {
-    /// Starts the thread. Returns `None` if that is impossible.
+    /// Starts the thread that reads the content of `once`. Returns `None` if no thread can be
+    /// started.
     fn start(once: &OneShotSource, waker: &Waker) -> Option<Self> {
         let (sender, pieces) = sync_channel(AHEAD);
         let sender = PieceSender { sender: Some(sender), waker: waker.clone() };
@@ -262,8 +269,9 @@ impl ReaderThread {
     }
 }
 
-/// Sends the reader's output to the receiver until the end (an empty piece) or an error, or until
-/// the receiver is dropped. If a read would block, waits for data in `file`.
+/// Sends the output of `reader` to the event loop in pieces, until an error or the end (sent as an
+/// empty piece), or until the receiver is dropped. If a read of `reader` would block, waits for
+/// data in `file`.
 fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
     let mut buffer = vec![0; PIECE];
     loop {
@@ -280,8 +288,9 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
     }
 }
 
-/// The thread's side of the queue: sends pieces to the event loop and wakes it. When it is dropped,
-/// even by a panic of the reader, the loop is woken and finds the end.
+/// The reading thread's end of the queue. It sends pieces of content to the event loop, and wakes
+/// the loop. When it is dropped, even by a panic of the reader, the loop is woken and finds the
+/// end.
 struct PieceSender {
     sender: Option<SyncSender<io::Result<Vec<u8>>>>,
     waker: Waker,
@@ -303,13 +312,15 @@ impl Drop for PieceSender {
     }
 }
 
-/// A source of bytes that can be polled, like [`Stream`].
+/// A source of content bytes that can be polled: a [`Stream`] of pieces, seen as a stream of bytes.
 trait PollRead: Send {
-    /// Polls for the next bytes; 0 means the end.
+    /// Polls for the next bytes, copies them to `buffer`, and returns their number; 0 means the
+    /// end.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
 
-/// A reader that returns the bytes of a stream of pieces.
+/// The bytes of a stream of pieces. It keeps the rest of a piece that did not fit in the buffer of
+/// a read.
 struct StreamReader<S, B> {
     stream: Pin<Box<S>>,
     piece: Option<B>,
@@ -349,7 +360,8 @@ fn failed(error: Box<dyn Error + Send + Sync>) -> io::Error {
     error.downcast::<io::Error>().map_or_else(io::Error::other, |error| no_wait(*error))
 }
 
-/// Reads the next bytes, and blocks this thread until they are there.
+/// Reads the next bytes of `stream` into `buffer`, and returns their number; 0 means the end.
+/// Blocks the current thread until there are bytes.
 fn wait(stream: &mut dyn PollRead, buffer: &mut [u8]) -> io::Result<usize> {
     pollster::block_on(poll_fn(|context| stream.poll_read(context, buffer)))
 }

@@ -16,7 +16,7 @@ use super::super::trailers::Field;
 use super::BodyUpload;
 use crate::clock;
 
-/// The maximum duration of one sleep of a read.
+/// The maximum duration of one sleep while a read waits for its rate limit.
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// An upload whose bytes are read no faster than a rate limit allows.
@@ -29,14 +29,16 @@ pub(crate) struct RateLimitedUpload {
 }
 
 impl RateLimitedUpload {
-    /// Limits an upload to this number of bytes a second. Reads fail after the deadline.
+    /// Makes an upload that sends `upload` at no more than `bytes_per_second`. A read after
+    /// `deadline` fails.
     pub(crate) fn new(upload: Box<dyn BodyUpload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
         let bucket = TokenBucket::new(bytes_per_second, clock::policy_time(Instant::now()));
         Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// Returns the number of bytes that the rate limit allows to read now, at least one and at most
-    /// `want`. Without a waker, waits until at least one is allowed.
+    /// Returns the number of bytes that the rate limit allows to read now, at least one; the caller
+    /// wants `want`. Without a waker, waits until a byte is allowed. With a waker, fails with
+    /// `WouldBlock` instead.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
         loop {
             let now = Instant::now();

@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// A stream that panics when it is polled after its end.
+    /// A test stream that panics when it is polled after its end.
     struct PanickingPieceStream(Option<Vec<&'static str>>);
 
     impl Stream for PanickingPieceStream {

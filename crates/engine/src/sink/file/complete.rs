@@ -1,5 +1,5 @@
-//! The completion of a file: checks its checksum, syncs it if requested, and renames it to its
-//! target.
+//! The completion of a file that a body was written to. It verifies the checksum, syncs the file if
+//! requested, and renames it to its target.
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
@@ -57,8 +57,9 @@ impl FileSink {
         Ok(())
     }
 
-    /// Truncates a file whose download was resumed before the file's end and ended earlier than the
-    /// file. Otherwise, bytes of the old file would remain at the end.
+    /// Truncates the file after the last byte written. A body that is written from an offset on
+    /// ([`AppendPosition::At`]) may end before the old content does, and would otherwise be
+    /// followed by old bytes.
     fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
             return Ok(());
@@ -75,12 +76,15 @@ impl FileSink {
         }
     }
 
-    /// Returns true if the body is appended to an existing regular file.
+    /// Returns true if the sink was asked to append the body to an existing file, and the file is a
+    /// regular one.
     pub(super) fn appends_to_file(&self) -> bool {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Returns an error if the content does not have the expected checksum.
+    /// Returns an error if the written content does not have the expected checksum. The content is
+    /// then kept under the name of a partial file, for inspection, unless failed files are to be
+    /// removed.
     pub(super) fn check(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {

@@ -53,27 +53,29 @@ pub struct FileSink {
     options: FileOptions,
     clobber: ClobberMode,
     devices: Option<Arc<OpenDeviceCache>>,
-    /// The partial file that an earlier run has left, until a response shows whether it can be
-    /// used.
+    /// The partial file that an earlier run has left, until a response shows whether the file can
+    /// be completed. `None` if there is no such file.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
     state: OpenFile,
     space: DiskSpaceReservation,
-    /// The path to which the complete file is renamed. `None` before [`FileSink::look`], and if no
-    /// file can be renamed to that path.
+    /// The path to which the complete file is renamed. `None` before `FileSink::look` was called,
+    /// and if no other file can be renamed to that path.
     target: Option<PathBuf>,
-    /// The owner and the permissions of the file that is replaced, if there is one.
+    /// The owner and the permissions of the existing file that is replaced. `None` if no file is
+    /// replaced.
     replaced: Option<FileOwnership>,
-    /// True if the server may choose the name. Then nothing is written to a link, a FIFO or a
-    /// device.
+    /// True if the response may choose the name of the file. Links, FIFOs and devices are then not
+    /// written to.
     is_guarded: bool,
-    /// The path that [`FileOptions::name_check`] has accepted.
+    /// The path that [`FileOptions::name_check`] has accepted; `None` before the check.
     taken: Option<PathBuf>,
     /// True if this run has opened the file in place, and the file is not complete.
     is_begun: bool,
-    /// True if the response has an error status, and its content is delivered nevertheless.
+    /// True if the response has an error status, and its body is written to the file nevertheless.
     is_failure: bool,
-    /// The earlier length of the existing file to which the body is appended.
+    /// The length in bytes that the existing file had before this body was appended to it. `None`
+    /// if the body is not appended.
     was_long: Option<u64>,
     /// True if the response is a 304, which refers to the existing file. As in curl, only requested
     /// heads are written then.
@@ -109,8 +111,8 @@ impl FileSink {
         }
     }
 
-    /// Makes this sink and others with the same `devices` share open devices, so that each device
-    /// is opened once.
+    /// Makes this sink share open devices with all sinks that got the same `devices`, so that each
+    /// device is opened once.
     #[must_use]
     pub fn sharing(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
@@ -131,7 +133,7 @@ impl FileSink {
         .map_err(|error| self.error(error))
     }
 
-    /// Opens the file if that was postponed until there is something to write.
+    /// Opens the file, if opening was postponed until there is a byte to write.
     fn open_postponed(&mut self) -> Result<()> {
         if matches!(self.state, OpenFile::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
@@ -147,7 +149,7 @@ impl FileSink {
         }
     }
 
-    /// Removes the file, if this run or an earlier run has written it.
+    /// Removes the file, if this run or an earlier run has written to it.
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);
@@ -165,9 +167,10 @@ impl FileSink {
     }
 }
 
-/// Returns the file name that a response suggests. It is that of its Content-Disposition, unless
-/// the status is an error; otherwise, that of the URL to which a redirect leads, or to which
-/// redirects have led, as in curl.
+/// Returns the file name that a response suggests, in this order, as in curl:
+/// 1. the name in Content-Disposition, unless the status is an error;
+/// 2. the name in the Location of a redirect;
+/// 3. the name in the URL of this response, if redirects led to it.
 fn suggested(begin: &BodyInfo<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
     own.and_then(filename::from_disposition)

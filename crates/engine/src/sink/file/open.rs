@@ -1,5 +1,5 @@
-//! Opening the file that a body is written to: a file without a name, a temporary file beside the
-//! target, a partial file, or the target itself.
+//! The opening of the file that a body is written to. It is one of these: a file without a name, a
+//! temporary file beside the target, a partial file, or the target itself.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -112,8 +112,8 @@ impl FileSink {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Opens or creates the partial file for this response. Returns `None` if the response could
-    /// not be resumed later.
+    /// Opens or creates the partial file for the body of this response. Returns `None` if a later
+    /// run could not complete the content.
     fn partial_for(&mut self, begin: &BodyInfo<'_>, target: &Path, mode: u32) -> io::Result<Option<PartialFileWriter>> {
         if let Some(left) = self.left.take() {
             // The status decides, since the first missing range may begin at the first byte.

@@ -1,4 +1,4 @@
-//! The open file of a [`FileSink`](super::FileSink), and a cache of an open device.
+//! The open file of a [`FileSink`](super::FileSink), and a cache of one open device.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use super::super::null_device::is_null;
 use super::super::partial::PartialFileWriter;
 use crate::ignore_poison::IgnorePoison;
 
-/// A cache of the character device that was opened last, so that thousands of bodies for
-/// `/dev/null` open it once. FIFOs are not cached, because a reader of a FIFO sees the end of a
-/// body only when the FIFO is closed.
+/// A cache of the character device that was opened last. Thousands of bodies that are written to
+/// `/dev/null` thus open it once. FIFOs are not cached, because a reader of a FIFO sees the end of
+/// a body only when the FIFO is closed.
 #[derive(Debug, Default)]
 pub struct OpenDeviceCache {
     last: Mutex<Option<(PathBuf, DeviceFile)>>,
@@ -47,16 +47,17 @@ impl OpenDeviceCache {
 #[derive(Debug)]
 pub(super) enum OpenFile {
     Closed,
-    /// The file is not open yet. It is opened in place once there is something to write, so that a
+    /// The file is not open yet. It is opened in place when the first byte is written, so that a
     /// response without content leaves the old file unchanged.
     Due,
-    /// A file without a name. It vanishes when it is closed, unless it has got a name before.
+    /// A file without a name, in the directory of the target. It vanishes when it is closed, unless
+    /// it is given a name before.
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Beside(File, TempPath),
     Partial(PartialFileWriter),
-    /// A file without a name in another directory. When the content is complete, it is copied to
-    /// the target.
+    /// A file without a name in the directory for temporary files. When the content is complete, it
+    /// is copied to the target.
     Elsewhere(File),
     InPlace(Arc<File>),
     /// The null device: writes are skipped.

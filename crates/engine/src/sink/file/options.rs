@@ -11,8 +11,9 @@ pub struct FileOptions {
     /// True to replace the last segment of the path by the file name that the response suggests,
     /// after unsafe characters were removed (curl's `-J`). Default: false.
     pub named_by_response: bool,
-    /// With `named_by_response`: a check that accepts or refuses the file's path. It is also called
-    /// if the response suggested no name. Default: any path is accepted.
+    /// A check that accepts or refuses the path of the file before the file is opened. It is called
+    /// only with `named_by_response`, even if the response suggested no name. Default: any path is
+    /// accepted.
     pub name_check: Option<FilePathCheck>,
     /// The treatment of an existing file with the target's name. Default: the body replaces the
     /// file, unless the response suggested its name.
@@ -25,23 +26,23 @@ pub struct FileOptions {
     /// True to remove everything that a failed transfer wrote. Default: false; the partial file is
     /// kept, so that a later run can complete it.
     pub remove_on_error: bool,
-    /// With `remove_on_error`: true to treat a status of 400 or above as a failure although its
-    /// content is delivered. Default: false.
+    /// True to treat a status of 400 or above as a failed transfer although its content is
+    /// delivered. It has an effect only with `remove_on_error`. Default: false.
     pub statuses_fail: bool,
     /// The position from which the body is written into the existing file (curl's `-C`). Default:
     /// the body replaces the file.
     pub append: Option<AppendPosition>,
     /// True to write the file in place: it is opened under its own name and truncated, links are
     /// followed, and the received part of a failed transfer remains (as in curl). Default: false.
-    /// Hazard: a reader may see an incomplete file.
+    /// Hazard: another program may read the file before it is complete.
     pub in_place: bool,
-    /// The checksum that the content must have. If the content has another one, the file is not
-    /// renamed to its target. Default: none.
+    /// The checksum that the content must have. If the content has a different checksum, the file
+    /// is not renamed to its target. Default: `None`, so that nothing is verified.
     pub checksum: Option<ExpectedChecksum>,
 }
 
-/// Returns the permission bits, before the umask, of directories that are created for files. If
-/// files are written [in place](FileOptions::in_place), they are the same as curl's.
+/// Returns the permission bits, before the umask, for directories that are created for files. If
+/// files are written [in place](FileOptions::in_place), they are the bits that curl uses.
 #[must_use]
 pub fn directory_mode(in_place: bool) -> u32 {
     if in_place { 0o750 } else { 0o777 }
@@ -50,7 +51,7 @@ pub fn directory_mode(in_place: bool) -> u32 {
 /// The position from which a body is written into an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendPosition {
-    /// From this offset on, in bytes.
+    /// From this offset in bytes on.
     At(u64),
     /// At the end of the existing file.
     AtEnd,

@@ -1,5 +1,5 @@
-//! The file that a body replaces: its real path, its owner and permissions, and how its content is
-//! replaced if no other file can be renamed to its path.
+//! The file that a body replaces: its real path, its owner and permissions, and the way to replace
+//! its content if no other file can be renamed to its path.
 //!
 //! | what is at the path | a complete body |
 //! |---|---|
@@ -34,7 +34,7 @@ impl FileOwnership {
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777 }
     }
 
-    /// Gives the owner, group and permissions to another file, as far as this process may.
+    /// Sets the owner, group and permissions of `file` to these, as far as this process may.
     pub(super) fn give_to(self, file: &File) {
         let Ok(metadata) = file.metadata() else { return };
         if (metadata.uid(), metadata.gid()) != (self.owner, self.group)
@@ -49,14 +49,16 @@ impl FileOwnership {
 }
 
 impl FileSink {
-    /// Returns true if an existing file at the path may be replaced, according to [`ClobberMode`].
+    /// Returns true if an existing file at the target's path may be replaced, according to the
+    /// [`ClobberMode`] of the sink.
     fn replaces(&self) -> bool {
         matches!(self.clobber, ClobberMode::Own | ClobberMode::Replace)
     }
 
-    /// Determines what exists at the path, and the path to which a complete file can be renamed. If
-    /// `makes` is true and the path is a link to a file that does not exist, creates the file and
-    /// removes it again, since only the kernel knows whether the link may be followed.
+    /// Determines what exists at the path of the sink, and the path to which a complete file can be
+    /// renamed. If `makes` is true and the path is a link to a file that does not exist, creates
+    /// that file and removes it again, since only the kernel knows whether the link may be
+    /// followed. Returns the metadata of the existing file, or `None` if there is none.
     ///
     /// # Errors
     /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the server chose the name and
@@ -89,9 +91,9 @@ impl FileSink {
         metadata
     }
 
-    /// Returns the path of the file that the kernel opens through the link. Returns `None` if the
-    /// link leads nowhere, or if the kernel opens another file than the one that the link's text
-    /// names. (It refuses links of other users in directories such as /tmp.)
+    /// Returns the path of the file that the kernel opens through the link at the sink's path.
+    /// Returns `None` if the link leads nowhere, or if the kernel opens another file than the one
+    /// that the link's text names. (It refuses links of other users in directories such as /tmp.)
     fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
@@ -114,9 +116,9 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens the file to which the content is written if no file can be renamed to the target. It
-    /// is a file without a name in the directory for temporary files. If there is no space there,
-    /// it is the target itself.
+    /// Opens a file for the content if no file can be renamed to the target. It is a file without a
+    /// name in the directory for temporary files or, if there is no space for `length` bytes, the
+    /// target itself.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written either.
@@ -128,7 +130,7 @@ impl FileSink {
         }
     }
 
-    /// Truncates the target, and makes this sink write directly into it.
+    /// Truncates `target`, and makes this sink write the body directly into it.
     fn directly(&mut self, target: File) -> io::Result<OpenFile> {
         target.set_len(0)?;
         // Another attempt begins at the first byte.
@@ -136,8 +138,9 @@ impl FileSink {
         Ok(OpenFile::InPlace(Arc::new(target)))
     }
 
-    /// Writes to the file in the directory for temporary files. If no space is left there, copies
-    /// the content to the target, and makes this sink write directly into the target.
+    /// Writes body bytes to the unnamed file in the directory for temporary files. If no space is
+    /// left there, copies its content to the target, and makes this sink write directly into the
+    /// target.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -161,8 +164,8 @@ impl FileSink {
         }
     }
 
-    /// Copies complete content into the target. `why` is the error of the attempt to rename a file
-    /// to it.
+    /// Copies the complete content of the body into the target, because no file can be renamed to
+    /// it. `why` is the error of the attempt to rename.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written or must not be replaced, or an error of the
@@ -186,8 +189,9 @@ impl FileSink {
         Ok(self.path.clone())
     }
 
-    /// Opens the target, or creates it. It is opened with `O_CREAT`, because only then do all of
-    /// the kernel's rules against other users' files in directories such as /tmp apply.
+    /// Opens the target for writing, and creates it if it does not exist. The flag `O_CREAT` is
+    /// always set, because only then do all of the kernel's rules against other users' files in
+    /// directories such as /tmp apply.
     fn open_target(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).read(self.options.checksum.is_some());
@@ -206,7 +210,8 @@ impl FileSink {
     }
 }
 
-/// Returns the metadata of a file. If the file does not exist, returns `None` and no error.
+/// Returns the metadata of a file, given the result of a `stat`. If the file does not exist,
+/// returns `None` and no error.
 fn found(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
     match metadata {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

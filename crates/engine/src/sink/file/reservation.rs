@@ -17,21 +17,21 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// The length of a body, in bytes, from which on space is reserved. Shorter bodies are written in a
-/// few calls.
+/// The length in bytes from which on disk space is reserved for a body. Shorter bodies are written
+/// in a few calls.
 pub(super) const WORTH_RESERVING: u64 = 1 << 20;
-/// The size of the first step, in bytes. Each further step is twice as large.
+/// The size in bytes of the first reservation. Each further one is twice as large.
 const FIRST_STEP: u64 = 16 << 20;
-/// The number of unused reserved bytes below which the next step is reserved.
+/// The number of unused reserved bytes below which more space is reserved.
 const MARGIN: u64 = 1 << 20;
 
 /// The disk space that is reserved ahead of a writer.
 #[derive(Debug, Default)]
 pub(in crate::sink) struct DiskSpaceReservation {
-    /// The offset of the next byte to be written.
+    /// The offset in the file of the next byte to be written.
     at: u64,
     reserved: u64,
-    /// The offset of the end of the content.
+    /// The offset in the file of the end of the content.
     end: u64,
     step: u64,
 }
@@ -49,7 +49,7 @@ impl DiskSpaceReservation {
         self.at += bytes;
     }
 
-    /// Reserves the next step if little is left of the last one.
+    /// Reserves more space if little is left of the last reservation.
     pub(in crate::sink) fn ahead(&mut self, file: &File) {
         if self.reserved >= self.end || self.at + MARGIN < self.reserved {
             return;
@@ -65,8 +65,8 @@ impl DiskSpaceReservation {
     }
 }
 
-/// Returns an error if a file cannot have this length, because the disk is too small or this
-/// process may not write a file so large. Called before the first byte is fetched.
+/// Returns an error if a file cannot be `length` bytes long, because the disk is too small or this
+/// process may not write a file so large. Call this before the first byte is fetched.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] and [`io::ErrorKind::StorageFull`].
@@ -87,8 +87,8 @@ pub(in crate::sink) fn fits(file: &File, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Allocates blocks for a range of a file. The file's size does not grow, so an unfinished file is
-/// no longer than its content.
+/// Allocates disk blocks for `length` bytes of a file from the offset `at` on. The file's size does
+/// not grow, so an unfinished file is no longer than its content.
 ///
 /// # Errors
 /// There is no space. A file system that cannot allocate blocks in advance is no error.
@@ -109,7 +109,8 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
     Ok(())
 }
 
-/// Releases the blocks of a range that contains no content, if the file system supports that.
+/// Frees the disk blocks that were allocated for a range of a file without content, if the file
+/// system supports that.
 pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     #[cfg(target_os = "linux")]
     {
@@ -120,7 +121,7 @@ pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     let _ = (file, at, length);
 }
 
-/// Returns true if the error means that there is no space.
+/// Returns true if the error means that there is no space on the disk.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
