@@ -15,8 +15,8 @@
 //! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`job_part`]).
 //! [`rounds`] runs them in turn after a warm-up round. [`measure`] takes wall time, CPU time and
 //! peak memory of all processes of a contestant. [`terminal_table`] prints medians and ratios.
-//! [`bench_record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and the
-//! README's figures from it. [`run`] divides the time among the jobs of `bench all`.
+//! [`bench_record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and
+//! the README's figures from it. [`run`] divides the time among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run, so ratios to a peer in the same round are what counts.
 

@@ -69,7 +69,8 @@ impl ScriptStep {
         ScriptStep::Send(bytes.as_ref().to_vec())
     }
 
-    /// Creates [`ScriptStep::SendSlowly`] from text or bytes, with no pause between the single bytes.
+    /// Creates [`ScriptStep::SendSlowly`] from text or bytes, with no pause between the single
+    /// bytes.
     pub fn send_bytewise(bytes: impl AsRef<[u8]>) -> ScriptStep {
         ScriptStep::SendSlowly(bytes.as_ref().to_vec(), Duration::ZERO)
     }

@@ -1,7 +1,8 @@
 //! One connection of a server on plain threads, with or without TLS, and the ways to end it.
 //!
-//! [`h1_peer`](crate::h1_peer) and [`faulty`](crate::faulty) use it. A connection can be closed properly,
-//! cut off without close_notify, or reset. An ordinary server cannot choose between these.
+//! [`h1_peer`](crate::h1_peer) and [`faulty`](crate::faulty) use it. A connection can be closed
+//! properly, cut off without close_notify, or reset. An ordinary server cannot choose between
+//! these.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,5 +1,5 @@
-//! Code shared by the scripted peers [`h1_peer`](crate::h1_peer) and [`frames`](crate::frames): a listener
-//! on loopback, a thread for each connection, and a state on which tests wait.
+//! Code shared by the scripted peers [`h1_peer`](crate::h1_peer) and [`frames`](crate::frames): a
+//! listener on loopback, a thread for each connection, and a state on which tests wait.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

@@ -1,9 +1,9 @@
 //! Reads the text of a config file (`-K`) as curl does, with one option per line.
 //!
 //! A line is `name = value`, `name: value`, `name value` or `-x value`; `#` begins a comment line.
-//! In a value in double quotes, the escapes are `\\ \" \t \n \r \v`. [`ConfigFileReader`] returns one
-//! [`ConfigFileEntry`] at a time, which borrows from its buffer: a file of millions of lines needs no
-//! allocation per line, and the options of a FIFO are read as they arrive.
+//! In a value in double quotes, the escapes are `\\ \" \t \n \r \v`. [`ConfigFileReader`] returns
+//! one [`ConfigFileEntry`] at a time, which borrows from its buffer: a file of millions of lines
+//! needs no allocation per line, and the options of a FIFO are read as they arrive.
 //!
 //! ```
 //! use haul_cli::config_file::ConfigFileReader;

@@ -1,8 +1,8 @@
 //! The errors in a command line, with curl's wording.
 //!
-//! A flag returns only the reason why it refuses a value ([`UsageErrorReason`]). The parser adds the
-//! position ([`ArgPosition`]), an option of the command line or a line of a config file. Both form
-//! a [`UsageError`].
+//! A flag returns only the reason why it refuses a value ([`UsageErrorReason`]). The parser adds
+//! the position ([`ArgPosition`]), an option of the command line or a line of a config file. Both
+//! form a [`UsageError`].
 //!
 //! ```
 //! use haul_cli::usage_error::{ArgPosition, UsageErrorReason, UsageError};

@@ -305,8 +305,8 @@ impl Error {
         self.details.asked.as_deref()
     }
 
-    /// Returns true if the program's own callback ([`InterruptCallback`](crate::interrupt::InterruptCallback)) or a
-    /// signal ended the transfer.
+    /// Returns true if the program's own callback
+    /// ([`InterruptCallback`](crate::interrupt::InterruptCallback)) or a signal ended the transfer.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.kind() == ErrorKind::Interrupted

@@ -49,8 +49,8 @@ impl<'a> FormField<'a> {
         }
     }
 
-    /// Returns the encoded field. `value` is the text of [`FormFieldSource::Text`], or the content of
-    /// the file.
+    /// Returns the encoded field. `value` is the text of [`FormFieldSource::Text`], or the content
+    /// of the file.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
         let value = form(value).into_bytes();
         match self.name {

@@ -10,28 +10,32 @@ use core::fmt;
 #[non_exhaustive]
 pub enum ResponseError {
     /// All heads of this response together exceed
-    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2: also a single header block that
-    /// exceeds it before it is decoded.
+    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2: also a single
+    /// header block that exceeds it before it is decoded.
     HeadTooLarge {
         /// The number of bytes allowed.
         limit: usize,
     },
-    /// A head has more fields than [`ResponseLimits::head_fields`](crate::ResponseLimits::head_fields).
+    /// A head has more fields than
+    /// [`ResponseLimits::head_fields`](crate::ResponseLimits::head_fields).
     TooManyFields {
         /// The number of fields allowed.
         limit: usize,
     },
-    /// More interim responses arrived than [`ResponseLimits::interim`](crate::ResponseLimits::interim).
+    /// More interim responses arrived than
+    /// [`ResponseLimits::interim`](crate::ResponseLimits::interim).
     TooManyInterim {
         /// The number of interim responses allowed.
         limit: u32,
     },
-    /// The trailer section exceeds [`ResponseLimits::trailer_bytes`](crate::ResponseLimits::trailer_bytes).
+    /// The trailer section exceeds
+    /// [`ResponseLimits::trailer_bytes`](crate::ResponseLimits::trailer_bytes).
     TrailersTooLarge {
         /// The number of bytes allowed.
         limit: usize,
     },
-    /// More trailer fields arrived than [`ResponseLimits::trailer_fields`](crate::ResponseLimits::trailer_fields).
+    /// More trailer fields arrived than
+    /// [`ResponseLimits::trailer_fields`](crate::ResponseLimits::trailer_fields).
     TooManyTrailers {
         /// The number of trailer fields allowed.
         limit: usize,

@@ -1,14 +1,14 @@
 //! An origin of long bodies that answers range requests: correctly, or with a fault requested in
 //! the URL.
 //!
-//! `/f/NAME` is a [`BytePattern`](crate::byte_pattern::BytePattern) of any length, generated while it is sent.
-//! Its faults are a [`FaultPlan`]. A test sets the plan with [`FaultyOrigin::serve`]. Without that,
-//! the plan is the query of the first URL with this name, so that a command line can ask for a
-//! fault.
+//! `/f/NAME` is a [`BytePattern`](crate::byte_pattern::BytePattern) of any length, generated while
+//! it is sent. Its faults are a [`FaultPlan`]. A test sets the plan with [`FaultyOrigin::serve`].
+//! Without that, the plan is the query of the first URL with this name, so that a command line can
+//! ask for a fault.
 //!
 //! The origin uses plain sockets and a thread for each connection. TLS has another port. On both
-//! ports a client with prior knowledge may use HTTP/2; [`FaultyOriginBuilder::http2`] also offers HTTP/2
-//! by ALPN.
+//! ports a client with prior knowledge may use HTTP/2; [`FaultyOriginBuilder::http2`] also offers
+//! HTTP/2 by ALPN.
 //!
 //! ```
 //! use std::io::{Read, Write};

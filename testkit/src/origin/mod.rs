@@ -1,5 +1,5 @@
-//! An embedded server that serves a [`GeneratedSite`] and a set of routes for tests: plain and TLS, HTTP/1.1
-//! and, if enabled, HTTP/2.
+//! An embedded server that serves a [`GeneratedSite`] and a set of routes for tests: plain and TLS,
+//! HTTP/1.1 and, if enabled, HTTP/2.
 //!
 //! The server runs on its own threads and stops when it is dropped. It records connections,
 //! requests and their bodies.
@@ -38,8 +38,8 @@
 //! assert_eq!(origin.hits("/small/7"), 1);
 //! ```
 //!
-//! Left out: broken framing ([`crate::h1_peer`] and [`crate::frames`] do that), rates and delays of the
-//! line ([`crate::relay`]).
+//! Left out: broken framing ([`crate::h1_peer`] and [`crate::frames`] do that), rates and delays of
+//! the line ([`crate::relay`]).
 
 mod body;
 mod entity;
@@ -76,8 +76,8 @@ pub struct OriginBuilder {
 }
 
 impl OriginBuilder {
-    /// Sets the site to serve. Default: `GeneratedSite::scaled(1, 30)`. The seed of the site is also the
-    /// seed of `/bytes` and `/text`.
+    /// Sets the site to serve. Default: `GeneratedSite::scaled(1, 30)`. The seed of the site is
+    /// also the seed of `/bytes` and `/text`.
     pub fn site(mut self, site: GeneratedSite) -> OriginBuilder {
         self.site = site;
         self
@@ -129,7 +129,8 @@ impl OriginBuilder {
         self
     }
 
-    /// Answers DNS queries at `/dns-query` with the first reply of this function, without its delay.
+    /// Answers DNS queries at `/dns-query` with the first reply of this function, without its
+    /// delay.
     pub fn dns(mut self, answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static) -> OriginBuilder {
         self.dns = Some(Box::new(answer));
         self

@@ -36,8 +36,8 @@ pub struct PackageReaderCost {
 
 impl PackageReader<'_> {
     /// Reads the wanted files, one after the other: of each package, the first
-    /// [`wanted`](WantedPackage::wanted) bytes after the header. Each fetch program starts after the
-    /// previous one has exited.
+    /// [`wanted`](WantedPackage::wanted) bytes after the header. Each fetch program starts after
+    /// the previous one has exited.
     ///
     /// # Errors
     /// If a fetch program cannot be started, or its output is wrong.

@@ -17,9 +17,9 @@
 //! both the writer and the reader. So each field is named once, and neither side can forget it.
 //!
 //! Caller and agent are the same program in the same version. So there are no field numbers and no
-//! optional fields: bytes that do not fit are [`MalformedAgentFrame`], and the caller fetches without
-//! the agent. (Deriving a serialiser for the engine's types was the alternative. It would make
-//! their private layout a contract, and lengthen each build of the engine.)
+//! optional fields: bytes that do not fit are [`MalformedAgentFrame`], and the caller fetches
+//! without the agent. (Deriving a serialiser for the engine's types was the alternative. It would
+//! make their private layout a contract, and lengthen each build of the engine.)
 
 use std::ffi::OsString;
 use std::fmt;
@@ -234,7 +234,8 @@ impl AgentFrameValue for u64 {
     }
 }
 
-/// Implements [`AgentFrameValue`] for smaller integer types, which are encoded in eight bytes as well.
+/// Implements [`AgentFrameValue`] for smaller integer types, which are encoded in eight bytes as
+/// well.
 macro_rules! small_numbers {
     ($($type:ty),+) => {
         $(impl AgentFrameValue for $type {
@@ -264,7 +265,8 @@ impl AgentFrameValue for bool {
     }
 }
 
-/// Implements [`AgentFrameValue`] for types that are encoded as a length and bytes, such as `String`.
+/// Implements [`AgentFrameValue`] for types that are encoded as a length and bytes, such as
+/// `String`.
 macro_rules! byte_strings {
     ($($type:ty: |$value:ident| $bytes:expr, |$read:ident| $from:expr;)+) => {
         $(impl AgentFrameValue for $type {

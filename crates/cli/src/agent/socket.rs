@@ -136,10 +136,10 @@ impl AgentSocketPath {
         }
     }
 
-    /// Waits for the [`AgentStartLock`], which lets this process start the agent. If many callers come
-    /// at once, one of them starts the agent and the others connect to it. Creates the directory if
-    /// it does not exist. The wait ends with an error after ten seconds, in case the holder of the
-    /// lock is suspended.
+    /// Waits for the [`AgentStartLock`], which lets this process start the agent. If many callers
+    /// come at once, one of them starts the agent and the others connect to it. Creates the
+    /// directory if it does not exist. The wait ends with an error after ten seconds, in case the
+    /// holder of the lock is suspended.
     ///
     /// # Errors
     /// [`AgentUnavailable`] if the directory cannot be trusted, or the wait times out.

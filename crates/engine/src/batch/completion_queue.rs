@@ -1,8 +1,8 @@
 //! The completion queue of a batch: finished results, and the decision when to wake the program.
 //!
 //! The event loop adds results as they arrive, and notifies the program after each round
-//! ([`AdmissionControl::end_turn`]). Waking a thread costs about as much as a small exchange. So while
-//! enough requests wait to keep the connections busy, the loop gathers results for up to a
+//! ([`AdmissionControl::end_turn`]). Waking a thread costs about as much as a small exchange. So
+//! while enough requests wait to keep the connections busy, the loop gathers results for up to a
 //! millisecond before it notifies. A program that does not wait is not notified: it checks the
 //! queue before it waits.
 

@@ -1,4 +1,5 @@
-//! The state of a [`SplitCoordinator`](super::coordinator::SplitCoordinator), protected by one lock.
+//! The state of a [`SplitCoordinator`](super::coordinator::SplitCoordinator), protected by one
+//! lock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -2,7 +2,8 @@
 //! cookies that servers set, and the credentials of two proxies.
 //!
 //! The client here only combines the crate's decisions: it composes the messages that an engine
-//! would send. The model (`expected_secrets`) determines from the steps alone who may see which secret.
+//! would send. The model (`expected_secrets`) determines from the steps alone who may see which
+//! secret.
 
 mod expected_secrets;
 

@@ -47,7 +47,8 @@ pub enum H1Error {
     TransferCoding(TransferCodingFault),
     /// The framing of a chunked body breaks RFC 9112 §7.1.
     Chunk(ChunkFault),
-    /// A chunk-size line is longer than [`ResponseLimits::chunk_line`](crate::ResponseLimits::chunk_line).
+    /// A chunk-size line is longer than
+    /// [`ResponseLimits::chunk_line`](crate::ResponseLimits::chunk_line).
     ChunkLineTooLong {
         /// The limit in bytes.
         limit: usize,

@@ -120,8 +120,8 @@ pub struct H2Config {
     /// The largest frame accepted, in bytes: 16,384 to 16,777,215.
     ///
     /// Default 65,536. DATA frames are never buffered, so a larger one only saves headers. Other
-    /// frames that arrive in pieces are buffered, up to [`ResponseLimits::head_bytes`] for heads and this
-    /// size for the rest. Hazard: a large frame delays other responses.
+    /// frames that arrive in pieces are buffered, up to [`ResponseLimits::head_bytes`] for heads
+    /// and this size for the rest. Hazard: a large frame delays other responses.
     pub max_frame_size: u32,
     /// The size in bytes of the dynamic table with which the peer compresses heads (RFC 7541
     /// §2.3.2).

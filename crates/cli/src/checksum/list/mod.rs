@@ -112,8 +112,8 @@ impl ChecksumList {
     /// strongest algorithm.
     ///
     /// # Errors
-    /// [`DigestLookupError`] if the list has no digest for the file, or several digests that contradict each
-    /// other.
+    /// [`DigestLookupError`] if the list has no digest for the file, or several digests that
+    /// contradict each other.
     pub fn pick(&self, path: &str) -> Result<ExpectedDigest, DigestLookupError> {
         match &self.bare {
             Some(ListedChecksum::Known(digest)) => return Ok(digest.clone()),

@@ -5,8 +5,8 @@
 //! [`OnDone`].
 //!
 //! A request's timeout includes the time while a server asks for a pause (`Retry-After`) and,
-//! depending on [`TimeoutScope`], the time while too many other requests run. A request whose timeout
-//! expires before its start fails.
+//! depending on [`TimeoutScope`], the time while too many other requests run. A request whose
+//! timeout expires before its start fails.
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
 //! requests in progress fail, since their connections are lost. Waiting requests continue on a new

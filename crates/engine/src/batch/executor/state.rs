@@ -1,5 +1,5 @@
-//! The state that a [`RequestExecutor`](super::RequestExecutor) keeps under its lock: waiting requests, requests
-//! in progress, and the thread.
+//! The state that a [`RequestExecutor`](super::RequestExecutor) keeps under its lock: waiting
+//! requests, requests in progress, and the thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -49,8 +49,8 @@ pub(super) enum DeliveryOrder {
     Free,
 }
 
-/// The sink for the content of a window. It always accepts content. By [`OutputReadiness::Full`], it
-/// asks the window to pass no more for now.
+/// The sink for the content of a window. It always accepts content. By [`OutputReadiness::Full`],
+/// it asks the window to pass no more for now.
 pub(super) trait StageSink: Send {
     /// Receives bytes of a body, and outputs or gathers them.
     ///
@@ -292,8 +292,8 @@ impl OrderedWindow {
         false
     }
 
-    /// Gives this slot exclusive use of the sink if the order is [`DeliveryOrder::Whole`], the budget
-    /// is used up, and no other slot has the sink.
+    /// Gives this slot exclusive use of the sink if the order is [`DeliveryOrder::Whole`], the
+    /// budget is used up, and no other slot has the sink.
     fn claim(&self, state: &mut OrderedWindowState, slot: u64) {
         let is_full = self.order == DeliveryOrder::Whole && state.claimed.is_none() && state.held >= self.budget();
         // A complete slot may have left in part when the sink became full, so it goes first.
@@ -340,8 +340,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Passes the content that a slot has kept to the sink, if the slot streams. Returns true if new
-    /// bytes of the slot can go to the sink at once.
+    /// Passes the content that a slot has kept to the sink, if the slot streams. Returns true if
+    /// new bytes of the slot can go to the sink at once.
     fn try_stream(&self, state: &mut OrderedWindowState, slot: u64) -> Result<bool> {
         self.claim(state, slot);
         if !self.is_streaming(state, slot) {

@@ -228,7 +228,8 @@ impl Resolver {
 
     /// Adds or removes an override: fixed addresses for a host and port. The syntax is that of
     /// curl's `--resolve`: `[+]HOST:PORT:ADDR[,ADDR]...` adds one, and `-HOST:PORT` removes it. The
-    /// HOST `*` stands for every host. With a `+`, the override expires after [`DnsCacheOptions::ttl`].
+    /// HOST `*` stands for every host. With a `+`, the override expires after
+    /// [`DnsCacheOptions::ttl`].
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the text is not an override.

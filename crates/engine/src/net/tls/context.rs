@@ -58,11 +58,13 @@ pub struct TlsOptions {
     /// anyone on the path can read and change everything.
     pub verify: bool,
     /// True to check the server's certificate even without `verify`, but only to report its fault
-    /// ([`TransferFacts::certificate_fault`](crate::transfer_facts::TransferFacts::certificate_fault)). Default: false.
+    /// ([`TransferFacts::certificate_fault`](crate::transfer_facts::TransferFacts::certificate_fault)).
+    /// Default: false.
     pub examine: bool,
     /// True to keep the server's certificates for
-    /// [`TransferFacts::certificates`](crate::transfer_facts::TransferFacts::certificates). Default: false; haul keeps only
-    /// what the connection pool needs to know about the server's own certificate.
+    /// [`TransferFacts::certificates`](crate::transfer_facts::TransferFacts::certificates).
+    /// Default: false; haul keeps only what the connection pool needs to know about the server's
+    /// own certificate.
     pub keep_certificates: bool,
     /// True to accept the last common name of the subject as the server's name if a certificate has
     /// no `subjectAltName`, as curl does with OpenSSL. This applies only to certificates issued by
