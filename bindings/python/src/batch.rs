@@ -31,7 +31,7 @@ use crate::stop_flag::signals;
 use crate::url::LastUrlCache;
 
 /// A submitted request whose result Python has not received yet.
-struct PendingCall {
+struct PendingBatchRequest {
     url: String,
     cookie: Option<Vec<u8>>,
     exception: BodySourceException,
@@ -41,7 +41,7 @@ struct PendingCall {
 #[pyclass(frozen, name = "Batch", module = "haul._haul")]
 pub(crate) struct PyBatch {
     batch: haul::batch::Batch,
-    pending: Mutex<HashMap<u64, PendingCall>>,
+    pending: Mutex<HashMap<u64, PendingBatchRequest>>,
     fd: Mutex<Option<OwnedFd>>,
     last_url: LastUrlCache,
 }
@@ -50,7 +50,7 @@ pub(crate) struct PyBatch {
 type NumberedResult = (u64, Option<ReceivedResponse>, Option<Py<PyAny>>);
 
 impl PyBatch {
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingCall>> {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingBatchRequest>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -61,17 +61,18 @@ impl PyBatch {
             .filter_map(|finished| pending.remove(&finished.id()).map(|pending| (pending, finished)))
             .collect();
         drop(pending);
-        let result = |(PendingCall { url, cookie, exception }, finished): (PendingCall, FinishedRequest)| {
-            let id = finished.id();
-            let (outcome, sink) = finished.into_parts::<BytesSink>();
-            match response_of(outcome, url, cookie, &exception) {
-                Ok(mut response) => {
-                    response.body = Some(sink.unwrap_or_default().into_bytes(py));
-                    (id, Some(response), None)
+        let result =
+            |(PendingBatchRequest { url, cookie, exception }, finished): (PendingBatchRequest, FinishedRequest)| {
+                let id = finished.id();
+                let (outcome, sink) = finished.into_parts::<BytesSink>();
+                match response_of(outcome, url, cookie, &exception) {
+                    Ok(mut response) => {
+                        response.body = Some(sink.unwrap_or_default().into_bytes(py));
+                        (id, Some(response), None)
+                    }
+                    Err(error) => (id, None, Some(error.into_value(py).into_any())),
                 }
-                Err(error) => (id, None, Some(error.into_value(py).into_any())),
-            }
-        };
+            };
         known.into_iter().map(result).collect()
     }
 }
@@ -119,7 +120,7 @@ impl PyBatch {
         // this function returns.
         let mut pending = self.pending();
         let id = self.batch.submit_into(request, Box::new(BytesSink::outside_interpreter()));
-        pending.insert(id, PendingCall { url, cookie, exception });
+        pending.insert(id, PendingBatchRequest { url, cookie, exception });
         Ok(id)
     }
 

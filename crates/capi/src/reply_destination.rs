@@ -70,7 +70,7 @@ pub(crate) struct StoredBody {
 }
 
 /// Receives one body and writes it to its destination.
-pub(crate) struct ReplyWriter {
+pub(crate) struct ReplyBodyWriter {
     output: ReplyDestination,
     kept: Vec<u8>,
     /// The start of the caller's memory; NULL before it is requested. Its size is `room`.
@@ -81,9 +81,9 @@ pub(crate) struct ReplyWriter {
 
 // SAFETY: the pointer is the caller's memory, which only this writer writes to; the engine uses it
 // in the caller's thread, since a call that waits has no other.
-unsafe impl Send for ReplyWriter {}
+unsafe impl Send for ReplyBodyWriter {}
 
-impl ReplyWriter {
+impl ReplyBodyWriter {
     /// Creates a writer. `kept` is the memory of an earlier body, which is reused.
     pub(crate) fn new(output: ReplyDestination, kept: Vec<u8>) -> Self {
         Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
@@ -151,7 +151,7 @@ impl ReplyWriter {
     }
 }
 
-impl Sink for ReplyWriter {
+impl Sink for ReplyBodyWriter {
     fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.expect(begin.length)
     }
@@ -218,8 +218,8 @@ mod tests {
         std::ptr::null_mut()
     }
 
-    fn into(reserve: haul_reserve_fn, memory: &mut Vec<u8>) -> ReplyWriter {
-        ReplyWriter::new(
+    fn into(reserve: haul_reserve_fn, memory: &mut Vec<u8>) -> ReplyBodyWriter {
+        ReplyBodyWriter::new(
             ReplyDestination { reserve, user: UserPointer((&raw mut *memory).cast()), ..ReplyDestination::KEPT },
             Vec::new(),
         )

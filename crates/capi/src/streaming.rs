@@ -8,7 +8,7 @@ use haul::{Client, Response};
 
 use crate::client::haul_client;
 use crate::error::{CallFailure, guard, haul_status};
-use crate::reply_destination::{ReplyDestination, ReplyWriter};
+use crate::reply_destination::{ReplyBodyWriter, ReplyDestination};
 use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
@@ -39,7 +39,7 @@ pub(crate) fn whole(
     output: ReplyDestination,
     response: &mut haul_response,
 ) -> Result<(), CallFailure> {
-    let filler = ReplyWriter::new(output, std::mem::take(&mut response.body.kept));
+    let filler = ReplyBodyWriter::new(output, std::mem::take(&mut response.body.kept));
     if output.on_head.is_some() {
         return shown(engine, request, output, filler, response);
     }
@@ -55,7 +55,7 @@ fn shown(
     engine: &Client,
     request: Request,
     output: ReplyDestination,
-    mut filler: ReplyWriter,
+    mut filler: ReplyBodyWriter,
     response: &mut haul_response,
 ) -> Result<(), CallFailure> {
     let mut reply = open(engine, request, response)?.reply;

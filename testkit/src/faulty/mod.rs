@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 
-pub use plan::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
+pub use plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 pub use request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 
 use crate::test_certificates::TestCertificates;

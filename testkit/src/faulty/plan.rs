@@ -162,7 +162,7 @@ pub struct BodyBreak {
     /// The way in which the body breaks.
     pub how: BreakKind,
     /// The offset at which the body breaks.
-    pub place: BreakOffset,
+    pub place: BodyBreakOffset,
     /// The number of bodies that break, beginning with the first; `None` for all.
     pub times: Option<u64>,
 }
@@ -192,7 +192,7 @@ pub enum BreakKind {
 
 /// The offset at which a body breaks, counted from the start of the source or of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreakOffset {
+pub enum BodyBreakOffset {
     /// The break is at this offset of the source.
     At(u64),
     /// The break is after this many bytes of each body.
@@ -202,22 +202,22 @@ pub enum BreakOffset {
 impl BodyBreak {
     /// Creates a [reset](BreakKind::Reset) at an offset of the source.
     pub fn reset_at(offset: u64) -> BodyBreak {
-        BodyBreak { how: BreakKind::Reset, place: BreakOffset::At(offset), times: None }
+        BodyBreak { how: BreakKind::Reset, place: BodyBreakOffset::At(offset), times: None }
     }
 
     /// Creates an early [close](BreakKind::Close) at an offset of the source.
     pub fn close_at(offset: u64) -> BodyBreak {
-        BodyBreak { how: BreakKind::Close, place: BreakOffset::At(offset), times: None }
+        BodyBreak { how: BreakKind::Close, place: BodyBreakOffset::At(offset), times: None }
     }
 
     /// Creates a [stall](BreakKind::Stall) at an offset of the source.
     pub fn stall_at(offset: u64) -> BodyBreak {
-        BodyBreak { how: BreakKind::Stall, place: BreakOffset::At(offset), times: None }
+        BodyBreak { how: BreakKind::Stall, place: BodyBreakOffset::At(offset), times: None }
     }
 
     /// Creates an [RST_STREAM](BreakKind::Rst) at an offset of the source.
     pub fn rst_at(offset: u64) -> BodyBreak {
-        BodyBreak { how: BreakKind::Rst, place: BreakOffset::At(offset), times: None }
+        BodyBreak { how: BreakKind::Rst, place: BodyBreakOffset::At(offset), times: None }
     }
 
     /// Returns the break limited to the first `times` bodies.
@@ -230,8 +230,8 @@ impl BodyBreak {
     /// if the break is outside.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
-            BreakOffset::At(offset) => offset,
-            BreakOffset::After(len) => start.checked_add(len)?,
+            BodyBreakOffset::At(offset) => offset,
+            BodyBreakOffset::After(len) => start.checked_add(len)?,
         };
         (start..end).contains(&at).then_some(at)
     }

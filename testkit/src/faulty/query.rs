@@ -4,24 +4,24 @@ use std::fmt::{Display, Write};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::plan::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
+use super::plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 
 /// The name of a break in a query, its kind, and the constructor of its offset.
-type NamedBreak = (&'static str, BreakKind, fn(u64) -> BreakOffset);
+type NamedBreak = (&'static str, BreakKind, fn(u64) -> BodyBreakOffset);
 
 const BREAKS: [NamedBreak; 12] = [
-    ("reset-at", BreakKind::Reset, BreakOffset::At),
-    ("reset-after", BreakKind::Reset, BreakOffset::After),
-    ("close-at", BreakKind::Close, BreakOffset::At),
-    ("close-after", BreakKind::Close, BreakOffset::After),
-    ("stall-at", BreakKind::Stall, BreakOffset::At),
-    ("stall-after", BreakKind::Stall, BreakOffset::After),
-    ("rst-at", BreakKind::Rst, BreakOffset::At),
-    ("rst-after", BreakKind::Rst, BreakOffset::After),
-    ("goaway-at", BreakKind::GoAway, BreakOffset::At),
-    ("goaway-after", BreakKind::GoAway, BreakOffset::After),
-    ("goaway-cut-at", BreakKind::GoAwayCut, BreakOffset::At),
-    ("goaway-cut-after", BreakKind::GoAwayCut, BreakOffset::After),
+    ("reset-at", BreakKind::Reset, BodyBreakOffset::At),
+    ("reset-after", BreakKind::Reset, BodyBreakOffset::After),
+    ("close-at", BreakKind::Close, BodyBreakOffset::At),
+    ("close-after", BreakKind::Close, BodyBreakOffset::After),
+    ("stall-at", BreakKind::Stall, BodyBreakOffset::At),
+    ("stall-after", BreakKind::Stall, BodyBreakOffset::After),
+    ("rst-at", BreakKind::Rst, BodyBreakOffset::At),
+    ("rst-after", BreakKind::Rst, BodyBreakOffset::After),
+    ("goaway-at", BreakKind::GoAway, BodyBreakOffset::At),
+    ("goaway-after", BreakKind::GoAway, BodyBreakOffset::After),
+    ("goaway-cut-at", BreakKind::GoAwayCut, BodyBreakOffset::At),
+    ("goaway-cut-after", BreakKind::GoAwayCut, BodyBreakOffset::After),
 ];
 
 impl FaultPlan {
@@ -76,7 +76,7 @@ impl FaultPlan {
         }
         out.some("new-size", self.new_size);
         for one in &self.breaks {
-            let (BreakOffset::At(number) | BreakOffset::After(number)) = one.place;
+            let (BodyBreakOffset::At(number) | BodyBreakOffset::After(number)) = one.place;
             let named = |(_, how, place): &&NamedBreak| *how == one.how && place(number) == one.place;
             let name = BREAKS.iter().find(named).map_or("", |(name, ..)| name);
             let times = one.times.map_or_else(String::new, |times| format!("x{times}"));

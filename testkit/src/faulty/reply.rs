@@ -41,12 +41,12 @@ pub(super) enum PlannedReply {
     /// Send this head, and no body.
     Empty { head: String },
     /// Send this head, and then a body.
-    Body { head: String, send: BodyToSend },
+    Body { head: String, send: PlannedReplyBody },
 }
 
 /// The body of a planned reply.
 #[derive(Clone, Debug)]
-pub(super) struct BodyToSend {
+pub(super) struct PlannedReplyBody {
     /// The index of the body in [`FaultyRequestLog::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
@@ -175,7 +175,7 @@ impl FaultyResource {
         }
         account.under_way += 1;
         account.seen.bodies.push(SentBody { start, sent: 0, version, part });
-        let send = BodyToSend {
+        let send = PlannedReplyBody {
             number: account.seen.bodies.len() - 1,
             start,
             len,

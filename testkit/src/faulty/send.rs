@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::plan::BreakKind;
-use super::reply::{BodyToSend, FaultyResource, PlannedFraming};
+use super::reply::{FaultyResource, PlannedFraming, PlannedReplyBody};
 use crate::byte_pattern::BytePattern;
 
 /// The number of bytes generated and sent at a time.
@@ -32,7 +32,7 @@ pub(super) enum BodyEnd {
 /// A body that is sent piece by piece, so that one thread can send several at a time.
 pub(super) struct BodySender {
     resource: Arc<FaultyResource>,
-    send: BodyToSend,
+    send: PlannedReplyBody,
     pattern: BytePattern,
     coder: BodyCoder,
     pace: Option<BodyPace>,
@@ -57,7 +57,7 @@ pub(super) enum SendStep {
 impl BodySender {
     /// Creates a sender. If `chunks` is true, a body without a length is sent in the chunks of
     /// HTTP/1; for HTTP/2 it must be false.
-    pub(super) fn new(resource: &Arc<FaultyResource>, send: BodyToSend, chunks: bool) -> BodySender {
+    pub(super) fn new(resource: &Arc<FaultyResource>, send: PlannedReplyBody, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
         BodySender {
             pattern: BytePattern::new(send.seed),
@@ -111,7 +111,7 @@ impl BodySender {
 pub(super) fn body<W: Write>(
     wire: &mut W,
     resource: &Arc<FaultyResource>,
-    send: BodyToSend,
+    send: PlannedReplyBody,
     mut stall: impl FnMut(&mut W) -> bool,
 ) -> io::Result<BodyEnd> {
     let mut sending = BodySender::new(resource, send, true);

@@ -2,7 +2,7 @@
 //! seed, half of them damaged afterwards, and a server that plays one on each connection.
 //!
 //! ```text
-//! seed ──▶ grammar (h1, h2) ──▶ ReplyDraft ──▶ damage ──▶ cuts ──▶ HostileReply ──▶ HostileServer
+//! seed ──▶ h1_grammar, h2_grammar ──▶ ReplyDraft ──▶ damage ──▶ cuts ──▶ HostileReply ──▶ HostileServer
 //! ```
 //!
 //! A reply that was not damaged has an [`AllowedResult`]: the grammar marked each of its parts as
@@ -22,8 +22,8 @@
 mod damage;
 mod draft;
 mod fields;
-mod h1;
-mod h2;
+mod h1_grammar;
+mod h2_grammar;
 mod server;
 
 pub use server::HostileServer;
@@ -92,7 +92,7 @@ impl HostileReply {
     /// Generates the reply of this seed. The same seed always gives the same reply.
     pub fn of(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
-        let mut draft = if rng.below(2) == 0 { h1::reply(&mut rng) } else { h2::reply(&mut rng) };
+        let mut draft = if rng.below(2) == 0 { h1_grammar::reply(&mut rng) } else { h2_grammar::reply(&mut rng) };
         if rng.below(2) == 0 {
             damage::damage(&mut draft, &mut rng);
         }

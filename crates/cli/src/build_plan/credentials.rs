@@ -136,7 +136,7 @@ impl PlanBuilder<'_> {
 
 /// Converts the error of an invalid proxy to a usage error. Its exit code is 5 or 7 instead of 2,
 /// as in curl, which parses the proxy only when it connects.
-pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyError) -> UsageErrorReason {
+pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyParseError) -> UsageErrorReason {
     UsageErrorReason::Proxy { code: error.exit_code(), text: error.to_string() }
 }
 

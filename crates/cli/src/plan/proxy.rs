@@ -13,7 +13,7 @@
 
 use haul_policy::Target;
 use haul_policy::auth::{AllowedAuthSchemes, Credentials};
-use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyError};
+use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyParseError};
 
 use super::{HeaderArg, TlsArgs};
 
@@ -91,7 +91,7 @@ impl ProxyArgs {
     ///
     /// # Errors
     /// The environment variable for the target names an invalid proxy. It is not parsed before.
-    pub fn proxy_for(&self, target: &Target) -> Result<Option<Proxy>, ProxyError> {
+    pub fn proxy_for(&self, target: &Target) -> Result<Option<Proxy>, ProxyParseError> {
         let proxy = match &self.choice {
             ProxyChoice::Direct => return Ok(None),
             ProxyChoice::Given { proxy, environment } => {

@@ -72,7 +72,7 @@ pub enum ZeroCopyStop {
 /// The reasons why a wait ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyWaitResult {
-    /// The socket or the [`SideDescriptor`] is ready.
+    /// The socket or the [`ExtraPollDescriptor`] is ready.
     Ready,
     /// The time limit `quiet` passed without input.
     Quiet,
@@ -106,7 +106,7 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
 
 /// A descriptor to wait for together with a socket.
 #[derive(Debug, Clone, Copy)]
-pub enum SideDescriptor<'a> {
+pub enum ExtraPollDescriptor<'a> {
     /// The sink's pipe: the wait ends when it has lost its reader.
     Sink(BorrowedFd<'a>),
     /// The content source of an upload: the wait ends when it has more bytes.
@@ -122,15 +122,15 @@ pub enum SideDescriptor<'a> {
 pub fn wait(
     socket: BorrowedFd<'_>,
     sends: bool,
-    beside: Option<SideDescriptor<'_>>,
+    beside: Option<ExtraPollDescriptor<'_>>,
     quiet: Option<Duration>,
     deadline: Option<Instant>,
 ) -> io::Result<ZeroCopyWaitResult> {
     let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     let socket = PollFd::from_borrowed_fd(socket, wanted);
     let beside = beside.map(|beside| match beside {
-        SideDescriptor::Sink(pipe) => PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
-        SideDescriptor::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
+        ExtraPollDescriptor::Sink(pipe) => PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
+        ExtraPollDescriptor::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
     });
     let is_ready = match beside {
         Some(beside) => ready(&mut [socket, beside], quiet, deadline)?,

@@ -17,7 +17,7 @@ pub(super) type ByteSet = [bool; 256];
 /// The sequence of pieces that each match of an expression consists of.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
-    pub(super) pieces: Vec<ShapePiece>,
+    pub(super) pieces: Vec<PatternShapePiece>,
     /// The range of the pieces that group 1 consists of. `None` unless group 1 takes part in every
     /// match exactly once.
     pub(super) group: Option<(usize, usize)>,
@@ -27,7 +27,7 @@ pub(super) struct PatternShape {
 
 /// A piece of a [`PatternShape`]: a run of one character class, or anything else.
 #[derive(Debug, Clone)]
-pub(super) enum ShapePiece {
+pub(super) enum PatternShapePiece {
     Run(CharClassRun),
     /// Any text of at most this many bytes; `None` for any length.
     Opaque(Option<usize>),
@@ -103,7 +103,7 @@ impl CharClassRun {
     }
 }
 
-impl ShapePiece {
+impl PatternShapePiece {
     pub(super) fn longest(&self) -> Option<usize> {
         match self {
             Self::Run(run) => run.longest(),
@@ -117,7 +117,7 @@ impl PatternShape {
         let mut shape = Self { has_assertions: !hir.properties().look_set().is_empty(), ..Self::default() };
         shape.add(hir);
         if shape.pieces.len() > MOST_PIECES {
-            shape.pieces = vec![ShapePiece::Opaque(hir.properties().maximum_len())];
+            shape.pieces = vec![PatternShapePiece::Opaque(hir.properties().maximum_len())];
             shape.group = None;
         }
         shape
@@ -130,11 +130,11 @@ impl PatternShape {
         match hir.kind() {
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => {
-                self.pieces.extend(literal.0.iter().map(|&byte| ShapePiece::Run(CharClassRun::byte(byte))));
+                self.pieces.extend(literal.0.iter().map(|&byte| PatternShapePiece::Run(CharClassRun::byte(byte))));
             }
             HirKind::Class(class) => {
                 let (set, wide) = members(class);
-                self.pieces.push(ShapePiece::Run(CharClassRun::once(set, wide)));
+                self.pieces.push(PatternShapePiece::Run(CharClassRun::once(set, wide)));
             }
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.add(part)),
             HirKind::Capture(Capture { index, sub, .. }) => {
@@ -145,7 +145,7 @@ impl PatternShape {
                 }
             }
             HirKind::Repetition(repetition) => self.add_repetition(hir, repetition),
-            HirKind::Alternation(_) => self.pieces.push(ShapePiece::Opaque(hir.properties().maximum_len())),
+            HirKind::Alternation(_) => self.pieces.push(PatternShapePiece::Opaque(hir.properties().maximum_len())),
         }
     }
 
@@ -153,22 +153,27 @@ impl PatternShape {
         let (count, most) = (*min as usize, max.map(|max| max as usize));
         let mut inner = Self::default();
         inner.add(sub);
-        if let [ShapePiece::Run(run)] = &inner.pieces[..]
+        if let [PatternShapePiece::Run(run)] = &inner.pieces[..]
             && run.is_fixed()
             && run.min == 1
             && inner.group.is_none()
         {
-            self.pieces.push(ShapePiece::Run(CharClassRun { min: count, max: most, greedy: *greedy, ..run.clone() }));
+            self.pieces.push(PatternShapePiece::Run(CharClassRun {
+                min: count,
+                max: most,
+                greedy: *greedy,
+                ..run.clone()
+            }));
         } else if inner.group.is_none() && count * inner.pieces.len() <= MOST_PIECES {
             for _ in 0..count {
                 self.pieces.extend_from_slice(&inner.pieces);
             }
             if most != Some(count) {
                 let rest = most.and_then(|most| sub.properties().maximum_len()?.checked_mul(most - count));
-                self.pieces.push(ShapePiece::Opaque(rest));
+                self.pieces.push(PatternShapePiece::Opaque(rest));
             }
         } else {
-            self.pieces.push(ShapePiece::Opaque(hir.properties().maximum_len()));
+            self.pieces.push(PatternShapePiece::Opaque(hir.properties().maximum_len()));
         }
     }
 }

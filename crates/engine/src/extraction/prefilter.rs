@@ -25,7 +25,7 @@
 
 use regex_syntax::hir::Hir;
 
-use super::pattern_shape::{ByteSet, PatternShape, ShapePiece};
+use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
 /// The maximum frequency of hits, as estimated by [`weight`]. A triple with more frequent hits is
 /// not used.
@@ -59,7 +59,7 @@ impl ByteTriple {
     }
 
     fn at(shape: &PatternShape, piece: usize) -> Option<Self> {
-        let ShapePiece::Run(run) = &shape.pieces[piece] else { return None };
+        let PatternShapePiece::Run(run) = &shape.pieces[piece] else { return None };
         if !run.is_one_byte() {
             return None;
         }
@@ -138,10 +138,10 @@ enum NeighbourSide {
 
 /// Returns the set of bytes that can stand next to a piece; `None` if any byte can. `pieces` are
 /// the pieces on the side `side`, beginning with the nearest.
-fn neighbour<'a>(pieces: impl Iterator<Item = &'a ShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
+fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
     let mut set = Box::new([false; 256]);
     for piece in pieces {
-        let ShapePiece::Run(run) = piece else { return None };
+        let PatternShapePiece::Run(run) = piece else { return None };
         let bytes = match side {
             NeighbourSide::Before => run.last_bytes(),
             NeighbourSide::After => run.first_bytes(),

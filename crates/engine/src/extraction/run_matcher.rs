@@ -28,7 +28,7 @@
 
 use super::{
     match_finder::ValueMatch,
-    pattern_shape::{CharClassRun, NonAsciiCoverage, PatternShape, ShapePiece},
+    pattern_shape::{CharClassRun, NonAsciiCoverage, PatternShape, PatternShapePiece},
     prefilter::ByteTriple,
 };
 
@@ -53,9 +53,9 @@ pub(super) enum PrefilterHitResult {
 
 impl ClassRunMatcher {
     pub(super) fn of(shape: &PatternShape, grouped: bool) -> Option<Self> {
-        let run = |piece: &ShapePiece| match piece {
-            ShapePiece::Run(run) => Some(run.clone()),
-            ShapePiece::Opaque(_) => None,
+        let run = |piece: &PatternShapePiece| match piece {
+            PatternShapePiece::Run(run) => Some(run.clone()),
+            PatternShapePiece::Opaque(_) => None,
         };
         let runs = shape.pieces.iter().map(run).collect::<Option<Vec<_>>>()?;
         let value = if grouped { shape.group? } else { (0, runs.len()) };

@@ -25,7 +25,7 @@ use seeds::{each, one_of};
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{
-    BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange,
+    BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange,
 };
 use testkit::rng::Rng;
 
@@ -45,7 +45,7 @@ fn a_break(rng: &mut Rng, size: u64) -> BodyBreak {
         ],
     );
     let place = rng.below(size.max(1));
-    let place = if rng.below(3) == 0 { BreakOffset::After(place / 4) } else { BreakOffset::At(place) };
+    let place = if rng.below(3) == 0 { BodyBreakOffset::After(place / 4) } else { BodyBreakOffset::At(place) };
     BodyBreak { how, place, times: one_of(rng, &[Some(1), Some(1), Some(2), Some(5), None]) }
 }
 

@@ -8,11 +8,13 @@ use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
-use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, ContentChange, FaultPlan, FaultyOrigin, WrongContentRange};
+use testkit::faulty::{
+    BodyBreak, BodyBreakOffset, BreakKind, ContentChange, FaultPlan, FaultyOrigin, WrongContentRange,
+};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
 fn after(bytes: u64) -> BodyBreak {
-    BodyBreak { how: BreakKind::Close, place: BreakOffset::After(bytes), times: None }
+    BodyBreak { how: BreakKind::Close, place: BodyBreakOffset::After(bytes), times: None }
 }
 
 fn once(origin: &FaultyOrigin, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) {

@@ -21,7 +21,7 @@ use route::{RequiredProxyAuth, RouteKind, SessionRoute};
 use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
 use seeds::{each, one_of};
 use testkit::byte_pattern::{self, BytePattern};
-use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, FaultPlan, FaultyOrigin};
+use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, FaultPlan, FaultyOrigin};
 use testkit::origin::Origin;
 use testkit::rng::Rng;
 
@@ -293,7 +293,7 @@ fn try_http2(seed: u64) {
             &[BreakKind::Rst, BreakKind::Close, BreakKind::Reset, BreakKind::GoAway, BreakKind::GoAwayCut],
         );
         let breaks = if rng.below(8) == 0 {
-            vec![BodyBreak { how, place: BreakOffset::At(rng.below(size.max(1))), times: Some(1) }]
+            vec![BodyBreak { how, place: BodyBreakOffset::At(rng.below(size.max(1))), times: Some(1) }]
         } else {
             Vec::new()
         };

@@ -40,4 +40,4 @@ mod url;
 pub use environment::ProxyEnvironment;
 pub use no_proxy::NoProxy;
 pub use route::{ProxyFields, ProxyMode, absolute_form, connect_authority, connect_fields, forward_fields};
-pub use url::{Proxy, ProxyError, ProxyKind};
+pub use url::{Proxy, ProxyKind, ProxyParseError};

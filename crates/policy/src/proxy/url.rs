@@ -85,7 +85,7 @@ pub struct Proxy {
 impl Proxy {
     /// Parses `[scheme://][user:password@]host[:port]`; user and password are percent-decoded. The
     /// default scheme is `http`; a path is ignored.
-    pub fn parse(text: &str) -> Result<Proxy, ProxyError> {
+    pub fn parse(text: &str) -> Result<Proxy, ProxyParseError> {
         Proxy::parse_with(text, ProxyKind::Http)
     }
 
@@ -93,15 +93,15 @@ impl Proxy {
     /// HOST`.
     ///
     /// As in curl, a SOCKS proxy on `localhost` with a path is the Unix socket of that path.
-    pub fn parse_with(text: &str, default_kind: ProxyKind) -> Result<Proxy, ProxyError> {
+    pub fn parse_with(text: &str, default_kind: ProxyKind) -> Result<Proxy, ProxyParseError> {
         let (kind, rest) = match text.split_once("://") {
-            Some((scheme, rest)) => (ProxyKind::parse(scheme).ok_or(ProxyError::Scheme)?, rest),
+            Some((scheme, rest)) => (ProxyKind::parse(scheme).ok_or(ProxyParseError::Scheme)?, rest),
             None => (default_kind, text),
         };
         // A proxy's authority is parsed like a URL's, with all its refusals. The scheme decides the
         // default port.
         let target =
-            Target::parse_with(&format!("http://{rest}"), Scheme::Http, true).map_err(ProxyError::Malformed)?;
+            Target::parse_with(&format!("http://{rest}"), Scheme::Http, true).map_err(ProxyParseError::Malformed)?;
         // Without a name and a password there are no credentials.
         let userinfo = target.userinfo_bytes().filter(|(user, password)| !(user.is_empty() && password.is_empty()));
         let credentials = userinfo.map(|(user, password)| Credentials::new(user, password)).transpose();
@@ -112,7 +112,7 @@ impl Proxy {
             host: target.host().clone(),
             host_text: target.host_text().into(),
             port: target.explicit_port().unwrap_or(kind.default_port()),
-            credentials: credentials.map_err(|_| ProxyError::Credentials)?,
+            credentials: credentials.map_err(|_| ProxyParseError::Credentials)?,
             socket_path: has_socket.then(|| target.path().into()),
         })
     }
@@ -172,7 +172,7 @@ impl fmt::Debug for Proxy {
 /// a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ProxyError {
+pub enum ProxyParseError {
     /// The URL has a scheme that proxies do not have.
     Scheme,
     /// The URL does not name exactly one host.
@@ -181,24 +181,24 @@ pub enum ProxyError {
     Credentials,
 }
 
-impl ProxyError {
+impl ProxyParseError {
     /// Returns curl's exit code: 7 or 5.
     pub fn exit_code(&self) -> u8 {
         match self {
-            ProxyError::Scheme => 7,
-            ProxyError::Malformed(_) | ProxyError::Credentials => 5,
+            ProxyParseError::Scheme => 7,
+            ProxyParseError::Malformed(_) | ProxyParseError::Credentials => 5,
         }
     }
 }
 
-impl fmt::Display for ProxyError {
+impl fmt::Display for ProxyParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ProxyError::Scheme => f.write_str("unsupported proxy scheme"),
-            ProxyError::Malformed(error) => write!(f, "proxy: {error}"),
-            ProxyError::Credentials => f.write_str("proxy: a control byte in the user name or password"),
+            ProxyParseError::Scheme => f.write_str("unsupported proxy scheme"),
+            ProxyParseError::Malformed(error) => write!(f, "proxy: {error}"),
+            ProxyParseError::Credentials => f.write_str("proxy: a control byte in the user name or password"),
         }
     }
 }
 
-impl core::error::Error for ProxyError {}
+impl core::error::Error for ProxyParseError {}

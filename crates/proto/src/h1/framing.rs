@@ -38,7 +38,7 @@ pub(crate) fn of_response(
     let H1Config { deviations, is_proxy, .. } = *config;
     let mut length = None;
     let mut coding = None;
-    let mut connection = ConnectionTokens::default();
+    let mut connection = ConnectionFieldTokens::default();
     let bodiless = response_to == ResponseFramingContext::Head || matches!(head.status(), 204 | 304);
     // The length of a name excludes nearly all others before any letter is compared.
     for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 16 | 17)) {
@@ -61,8 +61,8 @@ pub(crate) fn of_response(
     }
     let old = head.version() == ProtocolVersion::Http10;
     let kept = match connection {
-        ConnectionTokens { close: true, .. } => Some(CloseReason::ServerClose),
-        ConnectionTokens { keep_alive: false, .. } if old => Some(CloseReason::Http10),
+        ConnectionFieldTokens { close: true, .. } => Some(CloseReason::ServerClose),
+        ConnectionFieldTokens { keep_alive: false, .. } if old => Some(CloseReason::Http10),
         _ => None,
     };
     let is_loose = coding.is_some_and(|codings: TransferCodings| codings.has_identity);
@@ -132,12 +132,12 @@ impl TransferCodings {
 
 /// The tokens of a Connection field that decide whether the connection stays open.
 #[derive(Copy, Clone, Default)]
-pub(crate) struct ConnectionTokens {
+pub(crate) struct ConnectionFieldTokens {
     pub(crate) close: bool,
     pub(crate) keep_alive: bool,
 }
 
-impl ConnectionTokens {
+impl ConnectionFieldTokens {
     pub(crate) fn read(&mut self, value: &[u8]) {
         // The most common values.
         if value == b"keep-alive" {

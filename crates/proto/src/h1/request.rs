@@ -3,7 +3,7 @@
 //! Fields keep the spelling and order that the caller gave. The only fields added are
 //! Content-Length, Transfer-Encoding and Expect.
 
-use super::framing::ConnectionTokens;
+use super::framing::ConnectionFieldTokens;
 use crate::framing::ResponseFramingContext;
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, has_any, push_decimal};
 use crate::syntax::{decimal, is_token, list, trim_ows};
@@ -47,7 +47,7 @@ pub(crate) fn check(request: &RequestHead<'_>) -> Result<RequestProperties, Requ
         BodyLength::Known(length) => missing.length = Some(length),
         BodyLength::Chunked => missing.chunked = true,
     }
-    let (mut upgrade, mut connection, mut framed) = (false, ConnectionTokens::default(), false);
+    let (mut upgrade, mut connection, mut framed) = (false, ConnectionFieldTokens::default(), false);
     let mut asks_coding = false;
     for (index, (name, value)) in request.fields.iter().enumerate() {
         if name.eq_ignore_ascii_case("connection") {

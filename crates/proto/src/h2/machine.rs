@@ -13,7 +13,7 @@ use super::flow_control::ReceiveWindow;
 use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
 use super::receive::H2FrameReader;
 use super::request;
-use super::streams::{OpenStreams, RequestStream, ResponsePhase, UploadState};
+use super::streams::{OpenStreams, RequestStreamState, ResponsePhase, UploadState};
 use super::{
     BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
     ResetReason,
@@ -182,7 +182,7 @@ impl H2Machine {
         frame::wrap_block(place, id, upload == UploadState::Finished, self.peer.max_frame, out);
         self.streams.insert(
             id,
-            RequestStream {
+            RequestStreamState {
                 response_to: facts.response_to,
                 upload,
                 hold_until: hold.then(|| now + self.config.expect_timeout),
@@ -267,7 +267,7 @@ impl H2Machine {
 
     /// Removes a stream, and returns it if it was open. A `code` means that the request may be
     /// incomplete: RST_STREAM is sent with it, and frames of the stream may still arrive.
-    pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStream> {
+    pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStreamState> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
         if let Some(code) = code {

@@ -39,7 +39,7 @@ pub(crate) enum ResponsePhase {
 }
 
 #[derive(Debug)]
-pub(crate) struct RequestStream {
+pub(crate) struct RequestStreamState {
     pub(crate) response_to: ResponseFramingContext,
     pub(crate) upload: UploadState,
     /// The time at which the wait for `100 Continue` ends; `None` if the body does not wait.
@@ -60,7 +60,7 @@ pub(crate) struct RequestStream {
     pub(crate) start: u64,
 }
 
-impl RequestStream {
+impl RequestStreamState {
     /// Returns the number of body bytes still to come; `None` if unknown.
     pub(crate) fn left(&self) -> Option<u64> {
         match self.phase {
@@ -72,7 +72,7 @@ impl RequestStream {
 
 #[derive(Default, Debug)]
 pub(crate) struct OpenStreams {
-    slots: Vec<Option<RequestStream>>,
+    slots: Vec<Option<RequestStreamState>>,
     free: Vec<u32>,
     /// The stream numbers in rising order, each with its index in `slots`.
     index: Vec<(u32, u32)>,
@@ -80,7 +80,7 @@ pub(crate) struct OpenStreams {
 
 impl OpenStreams {
     /// Inserts a stream; `id` must be above all others.
-    pub(crate) fn insert(&mut self, id: u32, stream: RequestStream) {
+    pub(crate) fn insert(&mut self, id: u32, stream: RequestStreamState) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
@@ -89,17 +89,17 @@ impl OpenStreams {
         self.index.push((id, slot));
     }
 
-    pub(crate) fn get(&self, id: u32) -> Option<&RequestStream> {
+    pub(crate) fn get(&self, id: u32) -> Option<&RequestStreamState> {
         let (_, slot) = self.index[self.place(id)?];
         self.slots[slot as usize].as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut RequestStream> {
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut RequestStreamState> {
         let (_, slot) = self.index[self.place(id)?];
         self.slots[slot as usize].as_mut()
     }
 
-    pub(crate) fn remove(&mut self, id: u32) -> Option<RequestStream> {
+    pub(crate) fn remove(&mut self, id: u32) -> Option<RequestStreamState> {
         let (_, slot) = self.index.remove(self.place(id)?);
         self.free.push(slot);
         self.slots[slot as usize].take()
@@ -122,11 +122,11 @@ impl OpenStreams {
         self.index.iter().map(|&(id, _)| id)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &RequestStream> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RequestStreamState> {
         self.slots.iter().flatten()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut RequestStream> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut RequestStreamState> {
         self.slots.iter_mut().flatten()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
+use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 use testkit::rng::Rng;
 
 /// A fault and its acceptable results.
@@ -128,7 +128,7 @@ pub(crate) const FAULTS: &[FaultCase] = &[
         p.breaks.push(BodyBreak::reset_at(c.offset));
     }),
     fault("reset-each", "every body is reset after some bytes", BROKEN, |c, p| {
-        let place = BreakOffset::After(p.size / 4 + c.offset / 2);
+        let place = BodyBreakOffset::After(p.size / 4 + c.offset / 2);
         p.breaks.push(BodyBreak { place, ..BodyBreak::reset_at(0) });
     }),
     fault("close-once", "one early close at the offset", MUST, |c, p| c.cut(p)),
@@ -139,7 +139,7 @@ pub(crate) const FAULTS: &[FaultCase] = &[
         p.breaks.push(BodyBreak::close_at(c.offset));
     }),
     fault("close-each", "every body is closed after some bytes", BROKEN, |c, p| {
-        let place = BreakOffset::After(p.size / 4 + c.offset / 2);
+        let place = BodyBreakOffset::After(p.size / 4 + c.offset / 2);
         p.breaks.push(BodyBreak { place, ..BodyBreak::close_at(0) });
     }),
     fault("stall-short", "200 ms of nothing at the offset", MUST, |c, p| {

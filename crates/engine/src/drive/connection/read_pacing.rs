@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::drive::rcvlowat::LowWaterMark;
-use crate::drive::zero_copy::{self, SideDescriptor, ZeroCopyWaitResult};
+use crate::drive::zero_copy::{self, ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::stream::ConnectionStream;
 
 /// The state that decides how long to wait before the next read of a connection.
@@ -34,7 +34,7 @@ impl ReadPacing {
         &mut self,
         socket: BorrowedFd<'_>,
         sends: bool,
-        beside: Option<SideDescriptor<'_>>,
+        beside: Option<ExtraPollDescriptor<'_>>,
         deadline: Option<Instant>,
     ) -> io::Result<ZeroCopyWaitResult> {
         let began = Instant::now();

@@ -136,8 +136,8 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
         .is_some_and(|slot| matches!(&slot.state, ConnectionState::Open(connection) if connection.depth() > 0))
 }
 
-/// Waits until the socket has input. The worker does not know about it, since it has not slept and
-/// so has handled no event.
+/// Waits until the slot's socket has input. The worker does not notice that input, since it handles
+/// events only when it sleeps.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
     while peek_idle(connection.stream().socket()) == IdleSocketState::Silent {

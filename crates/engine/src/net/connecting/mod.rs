@@ -59,12 +59,12 @@ pub(crate) struct Connecting {
 
 enum ConnectPhase {
     Resolving,
-    Racing { race: Box<ConnectRace>, stages: ConnectionStages },
-    Staging { wire: Box<ConnectStageIo>, stages: ConnectionStages },
+    Racing { race: Box<ConnectRace>, stages: RemainingStages },
+    Staging { wire: Box<ConnectStageIo>, stages: RemainingStages },
     Over,
 }
 
-type ConnectionStages = VecDeque<Box<dyn ConnectionStage>>;
+type RemainingStages = VecDeque<Box<dyn ConnectionStage>>;
 
 /// The result of [`Connecting::step`]: how far the connection has come.
 pub(crate) enum ConnectProgress {
@@ -218,7 +218,7 @@ impl Connecting {
     fn race(
         &mut self,
         mut race: Box<ConnectRace>,
-        stages: ConnectionStages,
+        stages: RemainingStages,
         context: &mut ConnectContext<'_>,
     ) -> Result<ConnectProgress> {
         let mut failed = None;
@@ -249,7 +249,7 @@ impl Connecting {
     fn stage(
         &mut self,
         mut wire: Box<ConnectStageIo>,
-        mut stages: ConnectionStages,
+        mut stages: RemainingStages,
         context: &mut ConnectContext<'_>,
     ) -> Result<ConnectProgress> {
         while let Some(stage) = stages.front_mut() {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haul_policy::proxy::{Proxy, ProxyError, ProxyFields, ProxyKind, ProxyMode, absolute_form, forward_fields};
+use haul_policy::proxy::{Proxy, ProxyFields, ProxyKind, ProxyMode, ProxyParseError, absolute_form, forward_fields};
 use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
@@ -130,7 +130,7 @@ fn proxy_tls_options(given: &ProxyOptions) -> TlsOptions {
     tls
 }
 
-fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyError> {
+fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyParseError> {
     let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
     let proxy = match &given.proxy {
         Some(_) if no_proxy.matches(target) => None,

@@ -16,7 +16,7 @@ use super::{
     public_key_pin::PinMismatch,
     record_key::TlsRecordKey,
     record_layer::{OpenedTlsRecord, RecordLayer, record_len},
-    verify::CertificateExaminer,
+    verify::CertificateFaultFinder,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -32,7 +32,7 @@ pub struct TlsConnection {
     /// because a handshake message continues in the next record.
     held: usize,
     agreed: Option<NegotiatedSession>,
-    examiner: Option<(CertificateExaminer, ServerName<'static>)>,
+    examiner: Option<(CertificateFaultFinder, ServerName<'static>)>,
     keeps_certificates: bool,
     /// The server's name, if rustls does not accept it because of its hyphens.
     odd_name: Option<Arc<HyphenHostName>>,

@@ -21,7 +21,7 @@ use super::client_identity::{ClientIdentity, Passphrase, Pem};
 use super::hyphen_host_stand_in::{self, HyphenNameCheck};
 use super::public_key_pin::{PinCheck, PublicKeyPin};
 use super::trust::TrustSource;
-use super::verify::CertificateExaminer;
+use super::verify::CertificateFaultFinder;
 use super::watched_files::{self, FileBacked, FileStamps};
 use crate::ignore_poison::IgnorePoison;
 use crate::net::connect::ConnectOptions;
@@ -144,7 +144,7 @@ pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
     tickets: Mutex<HashMap<SessionKey, Arc<ClientSessionMemoryCache>>>,
     resumes: bool,
-    pub(super) examiner: Option<CertificateExaminer>,
+    pub(super) examiner: Option<CertificateFaultFinder>,
     pub(super) keeps_certificates: bool,
 }
 
@@ -270,7 +270,7 @@ impl ContextCache {
         let (mut check, mut stamps) = self.check(options, &provider)?;
         let examiner = (options.examine && !options.verify).then(|| {
             let strict = TlsOptions { verify: true, ..options.clone() };
-            CertificateExaminer::new(self.check(&strict, &provider).ok().map(|(strict, _)| strict))
+            CertificateFaultFinder::new(self.check(&strict, &provider).ok().map(|(strict, _)| strict))
         });
         if options.verify {
             check = Arc::new(HyphenNameCheck { inner: check });

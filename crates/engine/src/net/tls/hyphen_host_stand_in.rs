@@ -65,7 +65,7 @@ impl HyphenHostName {
         is_odd.then(|| Self { real: host.to_owned(), stand_in })
     }
 
-    /// Returns the stand-in (the name that rustls gets instead) as a server name for rustls.
+    /// Returns the stand-in, the name that rustls gets in place of a host name that it would refuse.
     pub(super) fn stand_in(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.stand_in.clone()).ok()
     }

@@ -205,12 +205,12 @@ pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
 
 /// An examiner that finds the fault of a certificate which is accepted without verification.
 #[derive(Clone, Debug)]
-pub(super) struct CertificateExaminer {
+pub(super) struct CertificateFaultFinder {
     /// The check of the issuer and the validity; `None` if no certificate is trusted.
     check: Option<Arc<dyn CertificateCheck>>,
 }
 
-impl CertificateExaminer {
+impl CertificateFaultFinder {
     pub(super) fn new(check: Option<Arc<dyn CertificateCheck>>) -> Self {
         Self { check }
     }

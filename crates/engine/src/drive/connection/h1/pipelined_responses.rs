@@ -98,8 +98,9 @@ impl PipelinedResponses {
         Some(self.held.remove(place).0)
     }
 
-    /// Returns the host slots (permits for one transfer to a host each) of kept responses, so that
-    /// other transfers can use them. Each slot is returned once.
+    /// Takes the host slots (permits for one transfer to a host each) out of the complete responses
+    /// that are held back, so that other transfers can use the slots. A later call does not return
+    /// the same slots again.
     pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use super::super::{ConnectionWaker, FinishedTransfers, PipeWriteMode, ReceiveStatus};
 use super::H1Connection;
-use crate::drive::zero_copy::{self, SideDescriptor, ZeroCopyMethod, ZeroCopyMover, ZeroCopyStop, ZeroCopyWaitResult};
+use crate::drive::zero_copy::{
+    self, ExtraPollDescriptor, ZeroCopyMethod, ZeroCopyMover, ZeroCopyStop, ZeroCopyWaitResult,
+};
 use crate::transfer::ReceiveCredit;
 
 /// The decision whether the kernel moves the rest of the body in progress to its sink.
@@ -71,7 +73,7 @@ impl H1Connection {
             }
             _ => None,
         };
-        let beside = self.content.source().map(SideDescriptor::Source).or(pipe.map(SideDescriptor::Sink));
+        let beside = self.content.source().map(ExtraPollDescriptor::Source).or(pipe.map(ExtraPollDescriptor::Sink));
         self.pacing.wait(socket, sends, beside, deadline)
     }
 

@@ -34,7 +34,7 @@ use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
 use crate::clock;
 use crate::drive::rcvlowat;
-use crate::drive::zero_copy::{SideDescriptor, ZeroCopyWaitResult};
+use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
@@ -418,7 +418,7 @@ impl H2Connection {
         let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();
         let upload =
             only_stream(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
-        let beside = upload.and_then(|upload| upload.source()).map(SideDescriptor::Source);
+        let beside = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
         match self.pacing.wait(self.stream.as_fd(), sends, beside, until) {
             Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
                 Ok(ZeroCopyWaitResult::Ready)
