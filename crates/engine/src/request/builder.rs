@@ -40,14 +40,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// Makes a request from its parts without copying them. Useful for programs that prepare
-    /// options once for many requests.
+    /// Makes a request from its parts without copying them. Programs that prepare their options
+    /// once, and then send many requests with them, use this.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, own: RequestOverrides) -> Self {
         Self { target, options, own }
     }
 
-    /// Returns the time limit of each attempt; `None` if there is none.
+    /// Returns the time limit of each attempt to send the request; `None` if attempts are not
+    /// limited.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.own.max_time.or(self.options.max_time)
     }
@@ -104,8 +105,8 @@ pub struct RequestBuilder {
     query: String,
     options: Arc<RequestOptions>,
     own: RequestOverrides,
-    /// The media type of the content. It becomes the `Content-Type` unless the program adds that
-    /// field itself.
+    /// The media type of the content; `None` if no method has set one. It becomes the
+    /// `Content-Type` unless the program adds that field itself.
     content_type: Option<String>,
     error: Option<Error>,
 }
@@ -165,8 +166,8 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// Adds a field. Several fields of the same name are all sent. They replace the fields of that
-    /// name that the client's options or the engine would send.
+    /// Adds a header field to the request. Several fields of the same name are all sent. They
+    /// replace the fields of that name that the client's options or the engine would send.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {
@@ -176,7 +177,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Adds several fields, each like [`header`](Self::header).
+    /// Adds several header fields, each like [`header`](Self::header).
     pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
         fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }
@@ -187,8 +188,8 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the content. It is bytes or text, or a [`RequestBody`] made of files, readers and
-    /// pieces.
+    /// Sets the content of the request. It is bytes or text, or a [`RequestBody`] made of files,
+    /// readers and pieces.
     pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         self.own.body = Some(body.into());
         self
@@ -234,7 +235,8 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets trailer fields. They are produced after the content has been sent; see [`Trailers`].
+    /// Sets the trailer fields of the request. They are produced after the content has been sent;
+    /// see [`Trailers`].
     pub fn trailers(mut self, trailers: Trailers) -> Self {
         self.own.trailers = Some(trailers);
         self
@@ -278,7 +280,8 @@ impl RequestBuilder {
         self.typed("application/json").body(text.into())
     }
 
-    /// Sets the `Content-Type`, unless the program adds that field itself.
+    /// Sets the media type that becomes the `Content-Type`, unless the program adds that field
+    /// itself.
     fn typed(mut self, content_type: &str) -> Self {
         self.content_type = Some(content_type.to_owned());
         self
@@ -334,8 +337,8 @@ impl RequestBuilder {
         self.options(|options| options.jar = Some(jar))
     }
 
-    /// Changes any of the request's options. They are copied for this request. For many requests
-    /// with the same options, build a client with them.
+    /// Changes any of the request's options by calling `change`. The options are copied for this
+    /// request. For many requests with the same options, build a client with them.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(Arc::make_mut(&mut self.options));
         self
@@ -393,8 +396,8 @@ fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Targe
     parsed.map_err(|error| not_usable(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
-/// Returns an error if the field cannot be sent. Called before a connection is made, since a server
-/// that serves one connection at a time would wait for a request that never comes.
+/// Returns an error if this header field cannot be sent. It is called before a connection is made,
+/// since a server that serves one connection at a time would wait for a request that never comes.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",
@@ -425,7 +428,7 @@ fn with_query(url: &str, query: &str) -> String {
     whole
 }
 
-/// Returns the value of `Authorization` for the Basic scheme (RFC 7617).
+/// Returns the value of `Authorization` for this user and password in the Basic scheme (RFC 7617).
 #[must_use]
 pub fn basic_authorization(user: &[u8], password: &[u8]) -> Vec<u8> {
     let pair = [user, b":", password].concat();

@@ -1,5 +1,6 @@
-//! The connection that a request needs: its pool key, its route through proxies, and its look-up in
-//! the pool. These methods are not in `net`, because `net` does not depend on requests.
+//! The connection that a request needs: its key in the connection pool, its route through proxies,
+//! and the search for it in the pool. These methods are not in `net`, because `net` does not depend
+//! on requests.
 
 use std::os::fd::AsFd;
 use std::time::Instant;
@@ -24,7 +25,7 @@ impl ProxyRoute {
 }
 
 impl ConnectionKey {
-    /// Makes the key of the connection for a request to this target with these options.
+    /// Makes the pool key of the connection for a request to this target with these options.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
         let via = ProxyRoute::of(target, options);
@@ -70,8 +71,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if a request to this target with these options may use a connection with this
-    /// key. In most cases, no other key is allocated for the comparison.
+    /// Returns true if a request to this target with these options may use the connection that has
+    /// this pool key. In most cases, this needs no allocation.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
         if options.alt_svc.is_some() || self.alternative.is_some() {
@@ -106,8 +107,8 @@ impl ConnectionKey {
 }
 
 impl<C: AsFd> ConnectionPool<C> {
-    /// Takes a connection for a request to this target with these options out of the pool, if there
-    /// is one. In most cases, no key is allocated.
+    /// Takes a connection for a request to this target with these options out of the pool. Returns
+    /// `None` if the pool has none. In most cases, this needs no allocation.
     pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
         if options.proxy.is_some() {
             return self.take(&ConnectionKey::new(target, options), now);
@@ -136,7 +137,8 @@ fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> O
         .filter(|other| (other.host.as_str(), other.port) != (target.host_text(), target.port()))
 }
 
-/// Returns the IPv6 zone of the target's address, if the connection is made to that address.
+/// Returns the IPv6 zone in the target's host, such as `eth0`. Returns `None` if the host has no
+/// zone, or if the connection is made to another address (`dial`).
 fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     match target.host() {
         Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),

@@ -1,4 +1,4 @@
-//! Behaviour of curl that a program would not expect.
+//! Behaviours of curl that a program would not expect, and that can be turned on one by one.
 
 /// Behaviour of curl that a program would not expect. Each field turns on one such behaviour.
 /// Default: none.
@@ -18,32 +18,34 @@ pub struct CurlCompat {
     /// True to send no `Content-Length` in a request without content. If not set, POST, PUT and
     /// PATCH requests without content have `Content-Length: 0` (RFC 9110 section 8.6).
     pub omits_empty: bool,
-    /// With [`decode`](super::RequestOptions::decode): true to request compressed content even with
-    /// ranges, and fail on content that cannot be decoded
-    /// ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)).
+    /// True to request compressed content even with ranges, and to fail on content that cannot be
+    /// decoded ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)). It has an effect
+    /// only with [`decode`](super::RequestOptions::decode).
     pub decodes_all: bool,
-    /// With [`include_head`](super::RequestOptions::include_head): true to include the heads of
-    /// proxies' responses to CONNECT.
+    /// True to deliver the heads of proxies' responses to CONNECT, too. It has an effect only with
+    /// [`include_head`](super::RequestOptions::include_head).
     pub connect_heads: bool,
     /// True to make each retry start again from the first URL and method, and to deliver the
     /// responses of all attempts: a file contains the last one, any other output all of them. If
     /// not set, only the failed request is sent again, and only the last response is delivered.
     pub retries_whole: bool,
-    /// True to send the first request without content if the credentials depend on the server's
+    /// True to send the first request without its content if the credentials depend on the server's
     /// challenge. If not set, the content is sent at once, unless it can be read only once.
     pub probes: bool,
     /// True to send `Expect` (RFC 9110 section 10.1.1) before content that can be read once, even
     /// if it is short, so that a redirect or a challenge does not use it up. If not set, only
     /// content above 1 MiB or of unknown length has `Expect`.
     pub spares_once: bool,
-    /// True to accept some responses that are not reliable. With
-    /// [`resume_from`](super::RequestOptions::resume_from), an offset after the end means that the
-    /// file is complete, even if no Content-Range contains the length. A 206 that was not requested
-    /// is delivered as it is, and so is a 401 whose challenge cannot be answered.
+    /// True to accept some responses that are not reliable:
+    /// - With [`resume_from`](super::RequestOptions::resume_from), an offset after the end means
+    ///   that the file is complete, even if no Content-Range contains the length.
+    /// - A 206 that was not requested is delivered as it is.
+    /// - A 401 whose challenge cannot be answered is delivered as it is.
     pub trusts_end: bool,
-    /// With [`fail`](super::RequestOptions::fail): true to report a proxy that refuses a tunnel
-    /// with a status of 400 or above as [`ErrorKind::Status`](crate::ErrorKind::Status), not as
-    /// [`ErrorKind::Connect`](crate::ErrorKind::Connect).
+    /// True to report a proxy that refuses a tunnel with a status of 400 or above as
+    /// [`ErrorKind::Status`](crate::ErrorKind::Status). If not set, it is
+    /// [`ErrorKind::Connect`](crate::ErrorKind::Connect). It has an effect only with
+    /// [`fail`](super::RequestOptions::fail).
     pub fails_tunnels: bool,
     /// True to send the caller's fields that may contain credentials, such as X-Api-Key, even after
     /// a redirect to another origin. `Authorization`, `Cookie` and `Proxy-Authorization` are never

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{MultipartForm, RequestOptions, RequestOverrides};
 use crate::body::upload::{BodyPiece, RequestBody};
 
-/// Prints only the number of bytes of a secret.
+/// A secret in `Debug` output: only the number of its bytes is printed.
 struct HiddenBytes(usize);
 
 impl HiddenBytes {
@@ -21,7 +21,7 @@ impl fmt::Debug for HiddenBytes {
     }
 }
 
-/// Prints only the names of fields, since their values may be secret.
+/// Header fields in `Debug` output: only their names are printed, since their values may be secret.
 struct FieldsWithoutValues<'a>(&'a [(String, Vec<u8>)]);
 
 impl fmt::Debug for FieldsWithoutValues<'_> {

@@ -37,12 +37,14 @@ impl MultipartForm {
         self
     }
 
-    /// Adds bytes as a file with this name. The content type is guessed from the file name.
+    /// Adds a part with these bytes as a file named `filename`. The content type is guessed from
+    /// the file name.
     pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
         self.source(name, filename, BodyPiece::Bytes(bytes.into().into()))
     }
 
-    /// Adds a file, with the last segment of its path as the file name.
+    /// Adds a part with the content of the file at `path`. The file name of the part is the last
+    /// segment of the path.
     ///
     /// # Errors
     /// [`ErrorKind::Read`] if the file does not exist or cannot be read.
@@ -54,8 +56,8 @@ impl MultipartForm {
         Ok(self.source(name, filename, piece))
     }
 
-    /// Adds the whole output of a reader as a file with this name. The form can then be sent only
-    /// once, and is sent in chunks.
+    /// Adds a part with the whole output of a reader, as a file with this name. The form can then
+    /// be sent only once, and is sent in chunks.
     pub fn reader(
         self,
         name: impl AsRef<[u8]>,
@@ -84,7 +86,7 @@ impl MultipartForm {
         self.piece(FormPart::file(name, filename, FormPartContent::Bytes(Vec::new())), piece)
     }
 
-    /// Returns the value of `Content-Type` and the content of the request.
+    /// Returns the value of `Content-Type` and the content of a request that sends the form.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a part cannot be represented in a form.
@@ -98,7 +100,8 @@ impl MultipartForm {
     }
 }
 
-/// Returns random bytes for the boundary, so that nobody can choose content that contains it.
+/// Returns random bytes for the boundary between the parts. Nobody can then choose content that
+/// contains the boundary.
 fn entropy() -> [u8; 16] {
     let half = || RandomState::new().build_hasher().finish().to_be_bytes();
     let mut both = [0; 16];

@@ -66,10 +66,10 @@ pub trait RetryObserver: Send + Sync {
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
-    /// The fields to send. A field replaces the one of the same name that the engine would send.
-    /// Default: none.
+    /// The header fields to send, as names and values. A field replaces the one of the same name
+    /// that the engine would send. Default: none.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The names of fields that haul must not add. Default: none.
+    /// The names of header fields that haul must not add. Default: none.
     pub without: Vec<String>,
     /// The value of `User-Agent`; `None` sends none. Default: `haul/VERSION`.
     pub user_agent: Option<Vec<u8>>,
@@ -79,8 +79,8 @@ pub struct RequestOptions {
     /// The credentials and the authentication settings. Default: the user and password of the
     /// target, sent by Basic.
     pub auth: AuthOptions,
-    /// Cookies to send after those of the jar, as in a `Cookie` field. They are sent only to the
-    /// origin of the first target. Default: none.
+    /// Cookies to send in the `Cookie` field after those of the jar, such as `a=1; b=2`. They are
+    /// sent only to the origin of the first target. Default: none.
     pub cookie: Option<Vec<u8>>,
     /// The cookie jar, in which cookies are stored and from which they are sent. Default: none.
     pub jar: Option<SharedCookieJar>,
@@ -96,7 +96,7 @@ pub struct RequestOptions {
     /// none.
     pub range: Option<String>,
     /// The content to send. If its length is known, it is sent with `Content-Length`, and otherwise
-    /// in chunks. A redirect that changes the method drops it. Default: none.
+    /// in chunks. A redirect that changes the method drops the content. Default: none.
     pub body: Option<RequestBody>,
     /// The `Content-Type` of the content. It is sent only if there is content. Default: none.
     pub content_type: Option<String>,
@@ -119,33 +119,36 @@ pub struct RequestOptions {
     /// True to deliver the heads of redirects and of the response before its body. Of the
     /// redirects' heads, only the first MiB is delivered. Default: false.
     pub include_head: bool,
-    /// With [`include_head`](Self::include_head): true to replace control characters and
-    /// bidirectional formatting characters in the heads by `?`, for terminals. Default: false.
+    /// True to replace control characters and bidirectional formatting characters in delivered
+    /// heads by `?`, for terminals. It has an effect only with
+    /// [`include_head`](Self::include_head). Default: false.
     pub escape_head: bool,
-    /// True to receive only the head, regardless of the method: the body is neither delivered nor
-    /// read. Default: false. Not needed with HEAD.
+    /// True to receive only the head of the response, regardless of the method: the body is neither
+    /// delivered nor read. HEAD requests do not need it. Default: false.
     pub head_only: bool,
     /// True to fail if the status is 400 or above, and deliver no body. Default: false.
     pub fail: bool,
-    /// With [`fail`](Self::fail): true to deliver the body before failing. Default: false.
+    /// True to deliver the body of a response with a status of 400 or above before the request
+    /// fails. It has an effect only with [`fail`](Self::fail). Default: false.
     pub fail_with_body: bool,
     /// The rules for following redirects. Default: none are followed.
     pub redirects: RedirectRules,
     /// The rules for retries. Default: no retries.
     pub retry: RetryRules,
-    /// True to continue at the byte where the last attempt broke off when a transfer is retried, by
-    /// a range request. If not set, a retry starts over. Default: true.
+    /// True to make a retry continue at the byte where the last attempt broke off, by a range
+    /// request. If not set, a retry starts from the beginning. Default: true.
     pub resume: bool,
     /// The request-target to send instead of the target's path and query (RFC 9112 section 3.2),
     /// such as `*` for OPTIONS. A proxy that forwards the request receives it unchanged. Default:
     /// none.
     pub request_target: Option<String>,
-    /// The unexpected behaviour of curl to copy. Default: none.
+    /// The behaviours of curl that a program would not expect, and that are to be copied. Default:
+    /// none.
     pub curl_compat: CurlCompat,
-    /// The permitted deviations from HTTP/1.1. A connection carries only requests that permit the
-    /// same deviations. Default: none.
+    /// The deviations from HTTP/1.1 that are permitted in requests and responses. A connection
+    /// carries only requests that permit the same deviations. Default: none.
     pub deviations: H1Deviations,
-    /// The time limit for each attempt. Default: none.
+    /// The time limit for each attempt, including its body. Default: none.
     pub max_time: Option<Duration>,
     /// The time limit for the whole transfer: name lookups, redirects, retries and the pauses
     /// between them. A retry that cannot begin in time is not made. Default: none.
@@ -155,15 +158,15 @@ pub struct RequestOptions {
     /// Default: none.
     pub read_timeout: Option<Duration>,
     /// The maximum size of a body in bytes. It applies to the announced and to the received size.
-    /// Default: none.
+    /// Default: no limit.
     pub max_size: Option<u64>,
     /// The offset of the first byte of the content to deliver (curl's `-C OFFSET`). The server must
     /// support ranges. Default: all of the content.
     pub resume_from: Option<u64>,
-    /// The part of the content to deliver. Default: all of the content.
+    /// The part of the content to deliver; `None`, the default, stands for all of the content.
     pub span: Option<ContentSpan>,
-    /// The maximum number of content bytes a second. It applies to receiving over all connections
-    /// of a transfer together, and to sending. Default: none.
+    /// The maximum speed of a transfer, in bytes of content a second. It applies to receiving, over
+    /// all connections of the transfer together, and to sending. Default: no limit.
     pub limit_rate: Option<u64>,
     /// The minimum speed of a transfer. Default: none.
     pub speed_limit: Option<SpeedLimit>,
@@ -175,8 +178,8 @@ pub struct RequestOptions {
     pub family: AddressFamily,
     /// The settings for making connections. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
-    /// The rules that replace the host and port to connect to. The first rule that matches applies.
-    /// Default: none.
+    /// The rules that replace the host and port to which a connection is made. The first rule that
+    /// matches the target applies. Default: none.
     pub connect_to: Vec<ConnectToRule>,
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
@@ -192,9 +195,9 @@ pub struct RequestOptions {
     /// is not delivered, as if the server had answered 304. This is for servers that ignore
     /// conditional requests. Default: all content is wanted.
     pub wants: Option<Arc<dyn ResponseHeadPredicate>>,
-    /// An observer of the pauses before retries. Default: none.
+    /// An observer that is informed of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
-    /// An observer of what the transfer sends and receives. Default: none.
+    /// An observer that is informed of what the transfer sends and receives. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
     pub interrupt: Option<InterruptCallback>,
@@ -215,8 +218,8 @@ pub struct RequestOptions {
 pub struct RequestOverrides {
     /// The method of the request; `None` uses [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,
-    /// Fields to send in addition to [`RequestOptions::fields`]. They replace the shared fields of
-    /// the same name.
+    /// Header fields to send in addition to [`RequestOptions::fields`]. They replace the shared
+    /// fields of the same name.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The content of the request; `None` uses [`RequestOptions::body`].
     pub body: Option<RequestBody>,
@@ -227,14 +230,14 @@ pub struct RequestOverrides {
 }
 
 impl RequestOverrides {
-    /// Returns the content of the request: the own one, or that of the shared options if there is
-    /// none.
+    /// Returns the content of this request, or the content in the shared `options` if this request
+    /// has none of its own. Returns `None` if neither has content.
     pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a RequestBody> {
         self.body.as_ref().or(options.body.as_ref())
     }
 }
 
-/// Returns a method's name. Needs no allocation for the methods of RFC 9110 and RFC 5789.
+/// Returns the name of a method as text. Methods of RFC 9110 and RFC 5789 need no allocation.
 #[must_use]
 pub fn method(name: &str) -> Cow<'static, str> {
     const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
@@ -248,13 +251,14 @@ pub fn method(name: &str) -> Cow<'static, str> {
 /// `--speed-limit` and `--speed-time`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpeedLimit {
-    /// The minimum number of bytes that must arrive in a second.
+    /// The minimum number of bytes that must arrive in a second, on average.
     pub bytes_per_second: u64,
     /// The time for which the transfer may be slower before it fails.
     pub time: Duration,
 }
 
-/// The part of the target's content to deliver, with a GET and without a `Range` field.
+/// The part of the target's content to deliver. It applies only to a GET request without a `Range`
+/// field.
 ///
 /// ```
 /// use haul::request::ContentSpan;
@@ -265,8 +269,8 @@ pub struct SpeedLimit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentSpan {
-    /// At most this many bytes from the beginning, at least 1. The whole content is delivered
-    /// instead if the server does not support ranges, or if it has no strong validator
+    /// At most this many bytes from the beginning of the content, at least 1. The whole content is
+    /// delivered if the server does not support ranges, or if the content has no strong validator
     /// ([`BodyInfo::validator`](crate::sink::BodyInfo::validator)), by which the rest could be
     /// requested later. [`BodyInfo::total`](crate::sink::BodyInfo::total) is the full length.
     Opening(u64),
@@ -279,9 +283,9 @@ pub enum ContentSpan {
         from: u64,
         /// The offset after the last byte of the range. `None` stands for the end of the content.
         to: Option<u64>,
-        /// The length of the whole content.
+        /// The length of the whole content in bytes.
         total: u64,
-        /// The strong validator of the content.
+        /// The strong validator of the content, which the server must confirm.
         validator: Validator,
     },
 }
@@ -291,8 +295,8 @@ pub enum ContentSpan {
 pub struct SplitDownloadOptions {
     /// The maximum number of connections; with 1, a body is never split. Default 1.
     pub connections: usize,
-    /// The maximum number of bytes of parts that are buffered before they can be output in order.
-    /// It does not apply to files. Default 16 MiB.
+    /// The maximum number of bytes of parts that are buffered until they can be output in order.
+    /// Parts that are written to a file are not buffered. Default 16 MiB.
     pub memory: u64,
 }
 
@@ -305,13 +309,13 @@ impl Default for SplitDownloadOptions {
 /// A rule that replaces the host and port to connect to, and nothing else (curl's `--connect-to`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectToRule {
-    /// The host to which the rule applies; `None` for any.
+    /// The host of the target to which the rule applies; `None` for any.
     pub host: Option<String>,
-    /// The port to which the rule applies; `None` for any.
+    /// The port of the target to which the rule applies; `None` for any.
     pub port: Option<u16>,
-    /// The host to connect to; `None` for the target's.
+    /// The host to connect to; `None` for the host of the target.
     pub to_host: Option<String>,
-    /// The port to connect to; `None` for the target's.
+    /// The port to connect to; `None` for the port of the target.
     pub to_port: Option<u16>,
 }
 

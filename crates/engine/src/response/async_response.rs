@@ -1,8 +1,8 @@
 //! Responses for programs that must not block: futures and streams for any runtime.
 //!
-//! A thread of the client runs the exchange, and wakes the task when bytes have arrived. If the
-//! program does not read the body, the client buffers at most 256 KiB of it and then stops
-//! receiving.
+//! A thread of the client sends the request and receives the response, and wakes the program's task
+//! when bytes have arrived. If the program does not read the body, the client buffers at most 256
+//! KiB of it and then stops receiving.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -40,8 +40,9 @@ use crate::body::{BodyDecoder, DecodeLimits};
 use crate::request::Request;
 use crate::{Client, Error, Result};
 
-/// The future that resolves to a response. It sends its request when it is first polled. Dropping
-/// it before the response has arrived cancels the request.
+/// The future of [`Client::send_async`](crate::Client::send_async), which resolves to a response.
+/// It sends its request when it is first polled. Dropping it before the response has arrived
+/// cancels the request.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct ResponseFuture {
     client: Client,
@@ -51,24 +52,27 @@ pub struct ResponseFuture {
 enum ResponseFutureState {
     /// The request was not submitted to the client's thread yet.
     New(Result<Request>),
-    /// The request was submitted to the client's thread. The head of its response has not arrived.
+    /// The request was submitted to the client's thread, but the head of its response has not
+    /// arrived.
     Waiting(RunningExchange, DecodeLimits),
-    /// The response was returned to the program.
+    /// The future has given the response, or an error, to the program.
     Over,
 }
 
-/// An exchange on a thread of the client. Dropping it cancels the exchange.
+/// A request and its response in progress on a thread of the client. Dropping it cancels the
+/// request.
 struct RunningExchange {
     executor: Arc<RequestExecutor>,
     id: u64,
     outlet: BodyBufferReader,
     is_over: bool,
-    /// The feeders, which pass on content from the streams that the request sends.
+    /// The feeders of the request's content. Each polls a stream that is a piece of the content.
     feeders: Vec<ContentFeeder>,
 }
 
 impl RunningExchange {
-    /// Polls the streams that supply the request's content, so that it can be sent.
+    /// Polls the streams that are pieces of the request's content, so that the client's thread can
+    /// send their bytes.
     fn feed(&mut self, context: &mut Context<'_>) {
         self.feeders.retain_mut(|feeder| !feeder.feed(context));
     }
@@ -145,12 +149,13 @@ pub struct AsyncResponse {
     about: ResponseInfo,
     under_way: RunningExchange,
     unpacker: ContentDecoder,
-    /// The error that ended the body. Every further read reports it again.
+    /// The error that ended the body; `None` if there was none. Every further read reports it
+    /// again.
     broken: Option<Error>,
 }
 
 impl AsyncResponse {
-    /// Returns the response, unless its status is 400 or above.
+    /// Returns this response if its status is below 400.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] if the status is 400 or above.
@@ -175,8 +180,8 @@ impl AsyncResponse {
         })
     }
 
-    /// Polls for bytes like [`poll_fill`](Self::poll_fill), but does not store an error for further
-    /// calls.
+    /// Polls for bytes of the body like [`poll_fill`](Self::poll_fill), but does not store an error
+    /// for further calls.
     fn poll_fill_once(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         self.under_way.feed(context);
         loop {
@@ -199,7 +204,7 @@ impl AsyncResponse {
         }
     }
 
-    /// Returns the buffered bytes that are not consumed yet.
+    /// Returns the buffered bytes of the body that the program has not consumed yet.
     #[must_use]
     pub fn ready(&self) -> &[u8] {
         self.unpacker.ready()
@@ -210,8 +215,8 @@ impl AsyncResponse {
         self.unpacker.consume(amount);
     }
 
-    /// Polls for bytes of the body, and copies as many as are available to `buffer`. Returns 0 at
-    /// the end.
+    /// Polls for bytes of the body, copies as many as are available to `buffer`, and returns their
+    /// number; 0 means the end.
     ///
     /// # Errors
     /// The errors of [`poll_fill`](Self::poll_fill).

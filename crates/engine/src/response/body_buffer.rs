@@ -1,9 +1,9 @@
 //! The buffer of a [`Response`](super::Response)'s body between the driver, which fills it, and the
 //! program, which reads it.
 //!
-//! The driver's side is a sink ([`BodyBufferSink`]); the program's is a [`BodyBufferReader`]. Coded
-//! content is buffered as received and decoded when the program reads it, since 100 KiB may decode
-//! to 100 MiB.
+//! The driver's side is a sink ([`BodyBufferSink`]); the program's side is a [`BodyBufferReader`].
+//! Coded content is buffered as received and decoded when the program reads it, since 100 KiB may
+//! decode to 100 MiB.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,11 +19,12 @@ use crate::sink::{BodyInfo, Sink, TransferWaker};
 use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes in the buffer: enough for two receive calls of the driver.
+/// The maximum number of bytes in the buffer of one body: enough for two receive calls of the
+/// driver.
 pub(crate) const ROOM: u64 = 256 << 10;
 
-/// The maximum announced length, in bytes, for which the memory of a whole body is allocated at
-/// once. A longer announcement is not trusted.
+/// The maximum announced length, in bytes, of a body for which all memory is allocated at once. The
+/// memory for a longer body grows as the body arrives.
 const TRUSTED: u64 = 4 << 20;
 
 #[derive(Default)]
@@ -31,17 +32,18 @@ struct BodyBufferState {
     pieces: VecDeque<Chunk>,
     bytes: u64,
     has_begun: bool,
-    /// True if the program has seen the response, so that it cannot be discarded for a retry.
+    /// True if the program has got the response, so that a retry cannot discard it any more.
     is_shown: bool,
     coding: Vec<u8>,
     length: Option<u64>,
-    /// The whole body in one buffer, if the program requested it.
+    /// The rest of the body in one buffer; `None` unless the program requested it in one piece.
     whole: Option<Vec<u8>>,
-    /// True if the program does not want the rest of the body.
+    /// True if the program does not want the rest of the body, so that the driver stops receiving.
     is_given_up: bool,
-    /// The waker and token of a driver that waits for room in the buffer.
+    /// The waker and token of the driver that fills the buffer; `None` unless the driver waits for
+    /// room.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// The waker of a reader that waits for bytes.
+    /// The waker of the program's task that reads the body; `None` unless it waits for bytes.
     reader: Option<Waker>,
     /// True if the driver runs on another thread than the program. The program then gets the
     /// response's metadata from this state.
@@ -54,19 +56,19 @@ struct BodyBufferState {
 pub(crate) enum NextChunk {
     /// The next bytes of the body.
     Piece(Chunk),
-    /// The exchange is over, with this outcome.
+    /// The transfer has ended with this outcome, and all bytes of the body were read.
     End(Box<TransferOutcome>),
     /// No bytes yet. The reader's waker is woken when there are some.
     Later,
 }
 
-/// The driver's side of the buffer: the sink of the body.
+/// The driver's side of the body's buffer: the sink that puts the body's bytes into the buffer.
 pub(crate) struct BodyBufferSink(Arc<Mutex<BodyBufferState>>);
 
-/// The program's side of the buffer, from which it reads the body.
+/// The program's side of the body's buffer, from which the program reads the body.
 pub(crate) struct BodyBufferReader(Arc<Mutex<BodyBufferState>>);
 
-/// Makes the two sides of an empty buffer.
+/// Makes an empty body buffer, and returns its two sides.
 pub(crate) fn pair() -> (BodyBufferSink, BodyBufferReader) {
     let held = Arc::new(Mutex::new(BodyBufferState::default()));
     (BodyBufferSink(Arc::clone(&held)), BodyBufferReader(held))
@@ -76,8 +78,8 @@ fn lock(held: &Mutex<BodyBufferState>) -> MutexGuard<'_, BodyBufferState> {
     held.lock().ignore_poison()
 }
 
-/// Wakes the reader that waits for bytes. The lock is released first, since waking may run the
-/// program's code.
+/// Wakes the program's task if it waits for bytes. The lock is released first, since waking may run
+/// the program's code.
 fn wake(mut held: MutexGuard<'_, BodyBufferState>) {
     let reader = held.reader.take();
     drop(held);
@@ -149,8 +151,8 @@ impl Sink for BodyBufferSink {
 }
 
 impl BodyBufferReader {
-    /// Returns the function that a driver on another thread must call with the outcome at the end
-    /// of the transfer.
+    /// Returns a function that stores the outcome of the transfer and wakes the reader. A driver on
+    /// another thread must call it at the end of the transfer.
     pub(crate) fn on_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);
@@ -162,7 +164,7 @@ impl BodyBufferReader {
     }
 
     /// Returns the response once its head has arrived, or the outcome if the transfer failed.
-    /// Before that, returns `None`, and wakes `waker` later.
+    /// Returns `None` before that, and `waker` is woken later.
     pub(crate) fn poll_begun(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
@@ -177,8 +179,8 @@ impl BodyBufferReader {
         None
     }
 
-    /// Returns the next bytes or the end of the body. If there are none yet, returns
-    /// [`NextChunk::Later`], and wakes `waker` later.
+    /// Returns the next bytes or the end of the body. If no bytes have arrived yet, returns
+    /// [`NextChunk::Later`], and `waker` is woken later.
     pub(crate) fn poll_next(&self, waker: &Waker) -> NextChunk {
         if let Some(piece) = self.take() {
             return NextChunk::Piece(piece);
@@ -195,17 +197,18 @@ impl BodyBufferReader {
         NextChunk::Later
     }
 
-    /// Records that the program does not want the rest of the body.
+    /// Records that the program does not want the rest of the body. The driver then stops
+    /// receiving.
     pub(crate) fn give_up(&self) {
         lock(&self.0).is_given_up = true;
     }
 
-    /// Returns true if the response's head has arrived.
+    /// Returns true if the head of the response has arrived.
     pub(crate) fn has_begun(&self) -> bool {
         lock(&self.0).has_begun
     }
 
-    /// Records that the program has seen the response, so that it cannot be discarded for a retry.
+    /// Records that the program has got the response, so that a retry cannot discard it any more.
     /// Returns the value of the response's `Content-Encoding`.
     pub(crate) fn show(&self) -> Vec<u8> {
         let mut held = lock(&self.0);
@@ -218,7 +221,8 @@ impl BodyBufferReader {
         !lock(&self.0).pieces.is_empty()
     }
 
-    /// Removes the next piece of the body from the buffer, and returns it.
+    /// Removes the next piece of the body from the buffer, and returns it. Returns `None` if the
+    /// buffer is empty.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let mut held = lock(&self.0);
         let piece = held.pieces.pop_front()?;
@@ -231,7 +235,8 @@ impl BodyBufferReader {
         Some(piece)
     }
 
-    /// Makes the buffer collect the rest of the body in one piece, after the bytes of `first`.
+    /// Makes the buffer collect the rest of the body in one piece. The bytes `first`, which were
+    /// taken out before, become the beginning of that piece.
     pub(crate) fn gather(&self, first: &[u8]) {
         let mut held = lock(&self.0);
         let there = first.len() as u64 + held.bytes;

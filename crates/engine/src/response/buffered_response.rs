@@ -37,7 +37,7 @@ pub struct BufferedResponse {
     pub head: ResponseHead,
     /// The target of the final response, after redirects.
     pub target: Target,
-    /// The sizes, times and addresses of the transfer.
+    /// The sizes, times and addresses of the transfer of this response.
     pub facts: Box<TransferFacts>,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
@@ -55,7 +55,7 @@ impl BufferedResponse {
         self.head.status()
     }
 
-    /// Returns the response, unless its status is 400 or above.
+    /// Returns this response if its status is below 400.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] if the status is 400 or above.
@@ -96,7 +96,8 @@ pub(crate) fn call(client: &Client, request: Request) -> Result<BufferedResponse
     BufferedResponse::of(outcome, memory.into_bytes())
 }
 
-/// Sends a request, and receives the body into the sink. Returns the outcome and the sink.
+/// Sends a request, and receives the body of its response into `sink`. Returns the outcome and the
+/// sink.
 pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (TransferOutcome, S) {
     let Request { target, options, own } = request;
     let path = BodyDelivery::new(Box::new(sink));

@@ -30,8 +30,8 @@ pub fn charset(content_type: &[u8]) -> Option<String> {
     None
 }
 
-/// Parses a token or a quoted string at the beginning of `text`. Returns its value and the text
-/// after it.
+/// Parses the value of a parameter at the beginning of `text`: a token or a quoted string. Returns
+/// the value and the text after it.
 fn value(text: &str) -> (String, &str) {
     let text = text.trim_start();
     let Some(quoted) = text.strip_prefix('"') else {
@@ -50,8 +50,8 @@ fn value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// Decodes text. The encoding is that of its byte order mark, or otherwise `charset`, or otherwise
-/// UTF-8. Invalid bytes become U+FFFD.
+/// Decodes `bytes` as text. The encoding is that of the byte order mark, otherwise `charset`,
+/// otherwise UTF-8. Invalid bytes become U+FFFD.
 pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
     let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(&bytes);

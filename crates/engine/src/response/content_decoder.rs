@@ -1,25 +1,26 @@
-//! Decoding of content as the program reads it.
+//! Decoding of a response's content, little by little, as the program reads it.
 
 use crate::Result;
 use crate::body::BodyDecoder;
 use crate::buffer_pool::Chunk;
 
-/// The number of received bytes that the first step decodes. The size of later steps depends on the
-/// content's ratio of decoded to received bytes.
+/// The number of received bytes that the first decoding step decodes. The size of later steps
+/// depends on the content's ratio of decoded to received bytes.
 const FIRST: usize = 4 << 10;
 const LEAST: usize = 256;
 const MOST: usize = 64 << 10;
-/// The number of decoded bytes that one step should not exceed, since they are kept in memory.
+/// The number of decoded bytes that one decoding step should not exceed, since they are kept in
+/// memory.
 const WANTED: usize = 128 << 10;
 
-/// The current piece of a body, and the decoder of its content coding.
+/// The decoder of a response's body, and the received piece of the body that is being decoded.
 pub(super) struct ContentDecoder {
     decoder: Option<BodyDecoder>,
     piece: Option<Chunk>,
-    /// The number of bytes of the piece that were consumed or decoded.
+    /// The number of bytes of `piece` that were consumed or decoded.
     at: usize,
     plain: Vec<u8>,
-    /// The number of decoded bytes that were consumed.
+    /// The number of bytes of `plain`, the decoded bytes, that the program has consumed.
     taken: usize,
     step: usize,
 }
@@ -35,7 +36,7 @@ impl ContentDecoder {
         self.decoder.is_none()
     }
 
-    /// Returns the decoded bytes that are not consumed yet.
+    /// Returns the decoded bytes of the body that the program has not consumed yet.
     pub(super) fn ready(&self) -> &[u8] {
         match (&self.decoder, &self.piece) {
             (None, Some(piece)) => &piece.bytes()[self.at..],
@@ -50,8 +51,8 @@ impl ContentDecoder {
         *at += n;
     }
 
-    /// Decodes more of the current piece. Returns false if the piece is used up, or yields no more
-    /// bytes.
+    /// Decodes more of the current piece until there are bytes to consume. Returns false if the
+    /// piece is used up, so that the next piece of the body is needed.
     ///
     /// # Errors
     /// The error of the decoder.
@@ -76,7 +77,7 @@ impl ContentDecoder {
         Ok(true)
     }
 
-    /// Sets the next piece of the body, once the previous piece is used up.
+    /// Sets the next received piece of the body, once the previous piece is used up.
     pub(super) fn put(&mut self, piece: Chunk) {
         self.piece = Some(piece);
         self.at = 0;

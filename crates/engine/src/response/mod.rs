@@ -62,19 +62,21 @@ pub struct Response {
     outlet: BodyBufferReader,
     unpacker: ContentDecoder,
     source: RemainingBody,
-    /// The fork generation ([`fork`]) of the process that received the response.
+    /// The fork generation ([`fork`]) of the process that received the response. In a child
+    /// process, the current generation differs.
     generation: u32,
 }
 
-/// The source of the rest of the body.
+/// The source of the part of a response's body that was not read yet.
 enum RemainingBody {
-    /// A transfer that is not over. This thread drives it when the program reads.
+    /// A transfer that is not over. The program's thread receives the body whenever the program
+    /// reads.
     Here(Box<BlockingTransfer>),
     /// The transfer has ended with this result, which was not reported to the program yet.
     Over(Result<()>),
-    /// The end of the body was reported to the program.
+    /// The body has ended, and the end was reported to the program.
     Told,
-    /// The transfer failed; further reads return the same error.
+    /// The transfer failed with this error. Further reads of the body report the same error.
     Broken(Error),
 }
 
@@ -130,7 +132,7 @@ fn inherited() -> Error {
 }
 
 impl Response {
-    /// Returns the response, unless its status is 400 or above.
+    /// Returns this response if its status is below 400.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] if the status is 400 or above.
@@ -158,8 +160,8 @@ impl Response {
         Ok(all)
     }
 
-    /// Returns the rest of the body as text, decoded by its byte order mark, the charset of its
-    /// `Content-Type`, or as UTF-8. Invalid sequences become U+FFFD.
+    /// Returns the rest of the body as text. The encoding is that of the byte order mark, otherwise
+    /// that of the `Content-Type`, otherwise UTF-8. Invalid bytes become U+FFFD.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes).
@@ -179,7 +181,7 @@ impl Response {
         from_json(&self.bytes()?, url)
     }
 
-    /// Writes the rest of the body to `writer` as it arrives. Returns the number of bytes.
+    /// Writes the rest of the body to `writer` as it arrives. Returns the number of bytes written.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes), or [`ErrorKind::Write`] if the writer fails.
@@ -197,7 +199,7 @@ impl Response {
         Ok(copied)
     }
 
-    /// Receives until there are bytes to read. Returns false at the end of the body.
+    /// Receives until there are bytes of the body to read. Returns false at the end of the body.
     fn fill(&mut self) -> Result<bool> {
         match &self.source {
             RemainingBody::Broken(error) => Err(error.again()),
@@ -205,7 +207,8 @@ impl Response {
         }
     }
 
-    /// Ends the body with this error. Further reads return the same error.
+    /// Ends the body with this error, and gives the error back. Further reads of the body report
+    /// the same error.
     fn fail(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let RemainingBody::Here(exchanges) =
@@ -246,7 +249,7 @@ impl Response {
         }
     }
 
-    /// Receives the rest of the body into the buffer between the transfer and this response.
+    /// Receives the whole rest of the body into the response's body buffer.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
             return Err(self.fail(inherited()));
@@ -264,7 +267,8 @@ impl Response {
     }
 
     /// Returns true if this process was forked after the response arrived. Only the parent process
-    /// may read the body, since each would miss the bytes that the other reads.
+    /// may read the body, since each of the two processes would miss the bytes that the other one
+    /// reads.
     fn is_inherited(&self) -> bool {
         self.generation != fork::generation()
     }

@@ -39,15 +39,15 @@ impl ResponseInfo {
         self.head.version()
     }
 
-    /// Returns the head: the reason phrase, and all fields in their order and spelling, including
-    /// repeated ones.
+    /// Returns the head of the response: its reason phrase, and all its fields in their order and
+    /// spelling, including repeated ones.
     #[must_use]
     pub fn head(&self) -> &ResponseHead {
         &self.head
     }
 
-    /// Returns the first value of the field with this name (case-insensitive), if the value is text
-    /// (visible ASCII or UTF-8).
+    /// Returns the first value of the field with this name (case-insensitive). Returns `None` if
+    /// there is no such field, or if the value is not text (visible ASCII or UTF-8).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.head.get(name)?).ok()
@@ -79,14 +79,15 @@ impl ResponseInfo {
         &self.history
     }
 
-    /// Returns the trailer section (RFC 9110 section 6.5). `None` before the body has been read to
-    /// its end, and if the body has none.
+    /// Returns the trailer section of the response (RFC 9110 section 6.5). Returns `None` before
+    /// the body has been read to its end, and if the body has no trailers.
     #[must_use]
     pub fn trailers(&self) -> Option<&Fields> {
         self.trailers.as_ref()
     }
 
-    /// Returns the value of `Content-Length`: the length of the body before decoding.
+    /// Returns the value of `Content-Length`: the length of the body in bytes before decoding.
+    /// Returns `None` without a valid value.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
@@ -100,7 +101,8 @@ impl ResponseInfo {
         check_status(&self.head, &self.target)
     }
 
-    /// Stores the final facts at the end of the exchange. Returns the result of the transfer.
+    /// Stores the final facts of the transfer, such as sizes and times, once it has ended. Returns
+    /// the result of the transfer.
     pub(super) fn complete(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;

@@ -30,21 +30,21 @@ pub type AltSvcCache = SharedStore<policy::AltSvcStore>;
 file_store!(policy::AltSvcStore);
 
 impl AltSvcCache {
-    /// Stores the alternative services that an Alt-Svc field names. The field is that of a response
-    /// from `target` over HTTP/1.1.
+    /// Stores the alternative services that the Alt-Svc field `field` names. It is the field of a
+    /// response from `target` over HTTP/1.1.
     pub fn take(&self, target: &Target, field: &[u8]) {
         self.take_by(target, ProtocolVersion::Http11, field);
     }
 
-    /// Stores the alternative services that an Alt-Svc field names. The field is that of a response
-    /// from `target` over this HTTP version.
+    /// Stores the alternative services that the Alt-Svc field `field` names. It is the field of a
+    /// response from `target` over this HTTP version.
     pub fn take_by(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
         let source = if version == ProtocolVersion::Http2 { AlpnProtocol::H2 } else { AlpnProtocol::H1 };
         self.lock().on_field(target, source, field, clock::unix_now());
     }
 
-    /// Returns the alternative service to use for a request to `target`. Its protocol must be one
-    /// of `alpn` (ALPN names, RFC 7301). Returns `None` if there is none.
+    /// Returns the alternative service to use for a request to `target`, with one of the protocols
+    /// `alpn` (ALPN names, RFC 7301). Returns `None` if there is none.
     #[must_use]
     pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<AlternativeService> {
         let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);

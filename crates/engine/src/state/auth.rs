@@ -34,8 +34,7 @@ use haul_policy::target::{Origin, Target};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The maximum number of protection spaces in an [`AuthCache`]. If there are more, the oldest is
-/// removed.
+/// The maximum number of protection spaces in an [`AuthCache`]. One more replaces the oldest.
 pub const MAX_SPACES: usize = 256;
 
 /// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share the
@@ -47,8 +46,8 @@ pub struct AuthOptions {
     pub user: Option<Credentials>,
     /// A bearer token (`--oauth2-bearer`), for the origin of the caller's URL.
     pub bearer: Option<Arc<[u8]>>,
-    /// The schemes that may be used. Default: Basic. If only one is allowed, it is used in the
-    /// first request (except for Digest, which needs a challenge).
+    /// The authentication schemes that may be used. If only one is allowed, it is used in the first
+    /// request (except for Digest, which needs a challenge). Default: Basic.
     pub allowed: AllowedAuthSchemes,
     /// The settings for signing requests with the user's password as the key (`--aws-sigv4`). If
     /// they are set, no other scheme is used. Without credentials, nothing is signed. Default:
@@ -74,15 +73,16 @@ pub enum NetrcText {
     Required(Arc<[u8]>),
 }
 
-/// A cache of answered challenges and their answers; clones share it.
+/// A cache of the challenges that were answered, and of the answers. Clones share the contents.
 #[derive(Clone, Default)]
 pub struct AuthCache(Arc<Mutex<Vec<ProtectionSpace>>>);
 
-/// A protection space (RFC 9110 section 11.5), and the answer to its challenge for one user.
+/// A protection space (RFC 9110 section 11.5): the part of a server for which one user's answer to
+/// a challenge is valid.
 struct ProtectionSpace {
     origin: Origin,
     credentials: Credentials,
-    /// The target of the request whose challenge was answered.
+    /// The target of the request to which the server sent the challenge.
     asked: Target,
     answer: AuthAnswer,
 }
@@ -129,7 +129,8 @@ impl AuthOptions {
         Self { user: None, bearer: None, ..self.clone() }
     }
 
-    /// Returns the credentials with which a request to `target` may authenticate.
+    /// Returns the credentials with which a request to `target` may authenticate, from the URL's
+    /// `user`, the options and the netrc file.
     pub(crate) fn identity(
         &self,
         user: Option<&Credentials>,
@@ -146,7 +147,7 @@ impl AuthOptions {
         identity_for(&given, target, secrets, downgraded)
     }
 
-    /// Returns those allowed schemes for which the credentials are complete.
+    /// Returns the allowed authentication schemes for which `identity` has all needed credentials.
     pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
@@ -159,8 +160,8 @@ impl AuthOptions {
         }
     }
 
-    /// Returns the value of Authorization for a request before any challenge. Returns `None` if the
-    /// credentials can be sent only after a challenge.
+    /// Returns the value of Authorization for a request that is sent before any challenge. Returns
+    /// `None` if the credentials can be sent only after a challenge.
     pub(crate) fn preemptive_authorization(
         &self,
         identity: &RequestCredentials,
@@ -187,6 +188,7 @@ impl AuthOptions {
 
 impl AuthCache {
     /// Returns the Authorization value for a request whose protection space is in the cache.
+    /// Returns `None` if it is not.
     fn answer(
         &self,
         credentials: &Credentials,
@@ -215,7 +217,8 @@ impl AuthCache {
         }
     }
 
-    /// Stores how to answer the challenge that a request to `target` has received.
+    /// Stores the chosen answer to the challenge that a request to `target` has received. Further
+    /// requests to the same protection space then need no challenge.
     pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &ChosenAuthScheme) {
         let origin = target.origin();
         let mut spaces = self.lock();
@@ -243,8 +246,9 @@ impl AuthCache {
         spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
-    /// Returns true if a challenge to a request with credentials should be answered again, because
-    /// only the nonce was stale.
+    /// Returns true if a request with credentials that got the challenge `new` should be repeated
+    /// with a new answer. That is so if the credentials were not rejected, and only the nonce was
+    /// stale.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();
@@ -285,8 +289,8 @@ impl ProtectionSpace {
         }
     }
 
-    /// Returns true if a request to `target` is known to belong to this protection space, without
-    /// sending it to get a challenge.
+    /// Returns true if a request to `target` is known to belong to this protection space, so that
+    /// its answer can be sent without a challenge.
     fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target) -> bool {
         self.is_of(origin, credentials)
             && match &self.answer {

@@ -25,8 +25,8 @@ use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Result, clock};
 
-/// The maximum number of Set-Cookie fields that are read in one response, as in curl. Any further
-/// field is ignored.
+/// The maximum number of Set-Cookie fields that are stored from one response, as in curl. Further
+/// fields are ignored.
 pub const MAX_PER_REPLY: usize = 50;
 
 /// A cookie jar that requests share; clones are the same jar. The limits are those of
@@ -37,8 +37,8 @@ pub struct SharedCookieJar(Arc<JarInner>);
 #[derive(Default)]
 struct JarInner {
     cookies: RwLock<cookie::CookieStore>,
-    /// The lock that is held while the jar is saved. Without it, two saves could write the same
-    /// changes.
+    /// The lock that is held while the jar is saved to a file. Without it, two saves could write
+    /// the same changes.
     saving: Mutex<()>,
 }
 
@@ -49,14 +49,14 @@ impl SharedCookieJar {
         Self::default()
     }
 
-    /// Makes an empty jar. The files that it writes begin with the heading of this style.
+    /// Makes an empty jar. The cookie files that it writes begin with the heading of this style.
     #[must_use]
     pub fn of(style: CookieFileStyle) -> Self {
         Self(Arc::new(JarInner { cookies: RwLock::new(cookie::CookieStore::of(style)), saving: Mutex::default() }))
     }
 
-    /// Adds the cookies of a Netscape file (or of one with `Set-Cookie:` lines). Returns the number
-    /// of lines that are not valid cookies. A missing file counts as empty.
+    /// Adds the cookies of a Netscape cookie file (or of a file with `Set-Cookie:` lines). Returns
+    /// the number of lines that are not valid cookies. A missing file counts as empty.
     ///
     /// Use this for the file to which [`SharedCookieJar::save`] will write: its cookies count as
     /// saved already. For any other file, use [`SharedCookieJar::import`].
@@ -78,8 +78,8 @@ impl SharedCookieJar {
         Ok(self.import_text(&locked_file::read(path.as_ref())?))
     }
 
-    /// Adds the cookies of a file like [`SharedCookieJar::import`]. If `host` is given,
-    /// `Set-Cookie:` lines without a domain are for this host alone.
+    /// Adds the cookies of a file like [`SharedCookieJar::import`]. If `host` is given, the cookies
+    /// of `Set-Cookie:` lines without a domain are for this host alone.
     ///
     /// # Errors
     /// The errors of [`SharedCookieJar::load`].
@@ -104,10 +104,10 @@ impl SharedCookieJar {
         read.refused
     }
 
-    /// Saves the changes since [`SharedCookieJar::load`] or the last save to a Netscape file, with
-    /// mode 0600. Changes that other processes saved there meanwhile are kept; if two processes set
-    /// the same cookie, the later save counts. If `path` is not a regular file, such as
-    /// `/dev/stdout`, the changes are written there as a complete file.
+    /// Saves the changes since [`SharedCookieJar::load`] or the last save to a Netscape cookie
+    /// file, with mode 0600. Changes that other processes saved there meanwhile are kept; if two
+    /// processes set the same cookie, the later save counts. If `path` is not a regular file, such
+    /// as `/dev/stdout`, a complete file with only these changes is written to it.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written; it is unchanged
@@ -137,8 +137,8 @@ impl SharedCookieJar {
         Ok(())
     }
 
-    /// Replaces a Netscape file with all cookies of the jar, with mode 0600. Waits at most until
-    /// the deadline for a lock that another process holds on the file.
+    /// Replaces a Netscape cookie file with all cookies of the jar, with mode 0600. Waits at most
+    /// until the deadline for a lock that another process holds on the file.
     ///
     /// # Errors
     /// The errors of [`SharedCookieJar::save_by`].
@@ -150,7 +150,7 @@ impl SharedCookieJar {
         Ok(())
     }
 
-    /// Returns all cookies of the jar as the text of a Netscape file.
+    /// Returns all cookies of the jar as the text of a Netscape cookie file.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
         netscape::write(&self.read(), clock::unix_now())
@@ -173,7 +173,8 @@ impl SharedCookieJar {
         fields.filter(|field| jar.set(target, field, now).is_err()).count()
     }
 
-    /// Returns the value of the Cookie field of a request to `target`.
+    /// Returns the value of the Cookie field of a request to `target`. Returns `None` if the jar
+    /// has no cookie for it.
     #[must_use]
     pub fn cookie_for(&self, target: &Target) -> Option<Vec<u8>> {
         self.read().cookie_for(target, clock::unix_now())

@@ -29,8 +29,8 @@ impl HstsCache {
         self.lock().on_field(target, field, clock::unix_now());
     }
 
-    /// Returns the https target to use in place of `target`, if its host must be reached over TLS
-    /// and the scheme is http.
+    /// Returns the https target to use in place of `target`. Returns `None` if `target` is not
+    /// http, or if its host need not be reached over TLS.
     #[must_use]
     pub fn upgrade(&self, target: &Target) -> Option<Target> {
         self.lock().upgrade(target, clock::unix_now())

@@ -1,5 +1,5 @@
-//! Files that any number of processes read and write: no process overwrites changes of another, and
-//! no reader sees an incomplete file.
+//! Files of cookies, HSTS and Alt-Svc that any number of processes read and write: no process
+//! overwrites changes of another, and no reader sees an incomplete file.
 //!
 //! ```text
 //!  open ─▶ lock ─▶ is it still the file of that name? ─▶ read ─▶ change ─▶ write another, rename it over this ─▶ unlock
@@ -28,8 +28,8 @@ use rustix::io::Errno;
 use crate::sink::naming::prevents_replacement;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes that are read from such a file. The limits of the stores keep their
-/// files far smaller.
+/// The maximum number of bytes that are read from a file of cookies, HSTS or Alt-Svc. The limits of
+/// the stores keep these files far smaller.
 const MOST: u64 = 64 << 20;
 /// The maximum pause between two attempts to lock a file.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -44,9 +44,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Replaces a file with the result of `change` on its content. The new file is readable only for
-/// its owner. If `path` is not a regular file, the result of `change` on empty content is written
-/// to it.
+/// Replaces the content of the file at `path` by the result of `change` on the old content. The new
+/// file is readable only for its owner. If `path` is not a regular file, the result of `change` on
+/// empty content is written to it.
 ///
 /// Waits until the deadline for a lock that another process holds on the file.
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
@@ -64,8 +64,8 @@ fn cannot(kind: ErrorKind, what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(kind, format!("cannot {what} {}", path.display()), error)
 }
 
-/// Writes to a device or a FIFO. It is opened with `O_CREAT`, because only then does the kernel
-/// refuse FIFOs of other users in directories such as /tmp.
+/// Writes `text` to a device or a FIFO. It is opened with `O_CREAT`, because only then does the
+/// kernel refuse FIFOs of other users in directories such as /tmp.
 fn write_special(path: &Path, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?.write_all(text)
 }
@@ -84,8 +84,8 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
     }
 }
 
-/// Returns the path to replace: that of the opened file, after following symbolic links. Returns
-/// `None` if `path` now refers to another file.
+/// Returns the path of the opened file after following symbolic links. A new file can be renamed to
+/// that path. Returns `None` if `path` now refers to another file.
 fn replaceable(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
     let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);
@@ -134,7 +134,7 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     }
 }
 
-/// Waits for the lock. Returns true if it was acquired before the deadline.
+/// Waits for the lock on the file. Returns true if it was acquired, and false at the deadline.
 fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     let operation =
         if deadline.is_some() { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::LockExclusive };
@@ -156,7 +156,8 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     }
 }
 
-/// Returns the ID of the process that has locked a file, if the system reveals it.
+/// Returns the ID of the process that holds the lock on the file. Returns `None` if the system does
+/// not reveal it.
 fn holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));

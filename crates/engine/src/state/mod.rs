@@ -7,7 +7,7 @@
 //! | [`hsts`] | hosts that must be reached over TLS; curl's `--hsts` file |
 //! | [`alt_svc`] | where else origins are served; curl's `--alt-svc` file |
 //! | [`auth`] | credentials, and the challenges that they answer |
-//! | `locked_file` | a save that loses nothing |
+//! | `locked_file` | saving to a file that other processes write, too |
 //! | `shared_store` | the file and the lock of HSTS and Alt-Svc |
 //!
 //! The rules are in `httphaul-policy`. This module adds the locks, the clock and the files. The

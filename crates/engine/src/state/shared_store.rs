@@ -12,17 +12,18 @@ use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Result, clock};
 
-/// A store that can be loaded from a text file and saved to it.
+/// A store, such as that of HSTS, that can be loaded from a text file and saved to it.
 pub trait PersistentStore: Default {
     /// Makes an empty store. The files that it writes begin with the heading of this style.
     fn with_style(style: CookieFileStyle) -> Self;
-    /// Adds the entries in the text of a file. `now` is the Unix time.
+    /// Adds the entries in the text of the store's file. `now` is the Unix time in seconds.
     fn load(&mut self, text: &str, now: u64);
-    /// Applies the changes since the last save to `file`, the store that was read from the file.
+    /// Applies the changes of this store since the last save to `file`, a store that was just read
+    /// from the file.
     fn apply_to(&self, file: &mut Self);
-    /// Returns the content of the store as the text of a file. `now` is the Unix time.
+    /// Returns the entries of the store as the text of its file. `now` is the Unix time in seconds.
     fn write(&self, now: u64) -> String;
-    /// Records that the changes so far were written to the file.
+    /// Records that all changes so far were written to the file.
     fn saved(&mut self);
 }
 
@@ -97,7 +98,7 @@ impl<T: PersistentStore> SharedStore<T> {
     }
 }
 
-/// Implements [`PersistentStore`] for a store by its methods of the same names.
+/// Implements [`PersistentStore`] for a store type that has methods of the same names.
 macro_rules! file_store {
     ($store:ty) => {
         impl super::shared_store::PersistentStore for $store {
