@@ -1,4 +1,4 @@
-//! Generates the completions for bash, zsh and fish.
+//! Generates the files with which bash, zsh and fish complete haul's options.
 //!
 //! ```
 //! use haul_cli::completions;
@@ -17,7 +17,7 @@ fn is_file(spec: &FlagSpec) -> bool {
     matches!(spec.syntax, FlagSyntax::Value("file" | "dir" | "path" | "cert" | "key"))
 }
 
-/// Returns the bash completions (`source completions/haul.bash`).
+/// Returns the completion file for bash (`source completions/haul.bash`).
 pub fn bash() -> String {
     let names: Vec<String> = specs().flat_map(spelled).collect();
     let files: Vec<String> = specs().filter(|spec| is_file(spec)).flat_map(spelled).collect();
@@ -52,7 +52,7 @@ fn spelled(spec: &FlagSpec) -> Vec<String> {
     letter.into_iter().chain([format!("--{}", spec.long)]).collect()
 }
 
-/// Returns the zsh completions (`_haul` in a directory of `fpath`).
+/// Returns the completion file for zsh (`_haul` in a directory of `fpath`).
 pub fn zsh() -> String {
     let mut text = String::from("#compdef haul\n# Made from the table of flags: make generate.\n_arguments -s -S \\\n");
     for spec in specs() {
@@ -75,7 +75,7 @@ pub fn zsh() -> String {
     text
 }
 
-/// Returns the fish completions (for a directory of `fish_complete_path`).
+/// Returns the completion file for fish (for a directory of `fish_complete_path`).
 pub fn fish() -> String {
     let mut text = String::from("# Completion of haul for fish. Made from the table of flags: make generate.\n");
     for spec in specs() {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// Every installed shell accepts its completion file.
+    /// Every installed shell accepts its completion file without a syntax error.
     #[test]
     fn completions_are_valid_shell_syntax() {
         for (shell, text) in [("bash", bash()), ("zsh", zsh()), ("fish", fish())] {

@@ -22,37 +22,40 @@
 use std::fmt;
 use std::io::{self, Read};
 
-/// The length limit of a line, which is curl's. It also bounds the buffer of a reader.
+/// The length limit of a config file's line, 10 MiB, as in curl. It also bounds the buffer of a
+/// reader.
 pub const LINE_MAX: usize = 10 * 1024 * 1024;
 
-/// The greatest depth of nested config files, which is curl's limit.
+/// The greatest depth of config files that name each other with `-K`, as in curl.
 pub const DEPTH_MAX: usize = 5;
 
-/// The initial size of the buffer in bytes. The buffer doubles for a longer line.
+/// The initial size, in bytes, of the buffer of a config file's reader. The buffer doubles for a
+/// longer line.
 const BUFFER: usize = 64 * 1024;
 
 /// One option of a config file, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigFileEntry<'a> {
-    /// The option as written, with or without dashes.
+    /// The option as the line has it, with or without dashes.
     pub option: &'a [u8],
-    /// The value, without its quotes and with its escapes decoded; `None` if the line has no value.
+    /// The value of the option, without its quotes and with its escapes decoded; `None` if the line
+    /// has no value.
     pub value: Option<&'a [u8]>,
-    /// The line number, from 1.
+    /// The number of the line in the config file, from 1.
     pub line: u64,
-    /// The mistake in the line that deserves a warning; `None` if there is none.
+    /// The mistake in the line that the user is warned about; `None` if there is none.
     pub oddity: Option<ConfigLineWarning>,
 }
 
-/// A mistake in a line, which is accepted with a warning.
+/// A mistake in a line of a config file. The line is accepted with a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigLineWarning {
     /// An unquoted value contains a blank. The text after the blank is ignored.
     UnquotedBlank,
     /// A value in double quotes has no closing quote. The value ends with the line.
     UnclosedQuote,
-    /// The value begins with a single quote, which is part of the value because only double quotes
-    /// quote.
+    /// The value begins with a single quote. The quote is part of the value, because only double
+    /// quotes enclose a value.
     SingleQuote,
 }
 
@@ -86,7 +89,7 @@ pub enum ConfigFileError {
 pub struct ConfigFileReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The offset of the first unread byte in `buffer`.
+    /// The offset in `buffer` of the first byte that belongs to no returned entry.
     start: usize,
     end: usize,
     at_end: bool,
@@ -95,12 +98,12 @@ pub struct ConfigFileReader<R> {
 }
 
 impl<R: Read> ConfigFileReader<R> {
-    /// Creates a reader of a config file's bytes.
+    /// Creates a reader that parses the bytes of a config file from `source`.
     pub fn new(source: R) -> Self {
         ConfigFileReader { source, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 0, unquoted: Vec::new() }
     }
 
-    /// Returns the next option, or `None` at the end of the file.
+    /// Returns the next option of the config file, or `None` at the end of the file.
     pub fn next_entry(&mut self) -> Result<Option<ConfigFileEntry<'_>>, ConfigFileError> {
         // Empty lines are skipped on ranges, not slices: a slice would be borrowed over the loop.
         let (from, to) = loop {
@@ -120,7 +123,8 @@ impl<R: Read> ConfigFileReader<R> {
         Ok(Some(split(&self.buffer[from..to], self.line, &mut self.unquoted)))
     }
 
-    /// Returns the range of the next line in the buffer, without its newline.
+    /// Returns the range in the buffer of the next line, without its newline. Returns `None` at the
+    /// end of the config file.
     fn next_line(&mut self) -> Result<Option<(usize, usize)>, ConfigFileError> {
         let mut searched = 0;
         loop {
@@ -152,7 +156,8 @@ impl<R: Read> ConfigFileReader<R> {
         }
     }
 
-    /// Reads more bytes from the source. First moves the unread bytes to the front of the buffer.
+    /// Reads more bytes of the config file into the buffer. First moves the bytes that belong to no
+    /// returned entry to the front of the buffer.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -174,8 +179,8 @@ impl<R: Read> ConfigFileReader<R> {
     }
 }
 
-/// Splits a line into its option and value, as curl does. `unquoted` receives a value in double
-/// quotes, without quotes and escapes.
+/// Splits a line of a config file into its option and value, as curl does. If the value stands in
+/// double quotes, `unquoted` receives it without quotes and escapes.
 fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigFileEntry<'a> {
     let dashed = line.first() == Some(&b'-');
     let separates = |byte: &u8| is_blank(byte) || (!dashed && matches!(byte, b'=' | b':'));
@@ -197,8 +202,8 @@ fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigFi
     entry((!value.is_empty()).then_some(value), oddity)
 }
 
-/// Decodes a value up to its closing quote into `into`. Returns `false` if the quote is missing.
-/// Text after the quote is ignored, as in curl.
+/// Decodes a value of a config file, up to its closing quote, into `into`. Returns `false` if that
+/// quote is missing. Text after the quote is ignored, as in curl.
 fn unquote(quoted: &[u8], into: &mut Vec<u8>) -> bool {
     into.clear();
     let mut rest = quoted;
@@ -308,8 +313,8 @@ mod tests {
         assert_eq!(pairs(b"\n"), []);
     }
 
-    /// A reader that returns at most `step` bytes for each read, and fails with `EINTR` before each
-    /// of them.
+    /// A reader for tests that returns at most `step` bytes of `text` for each read, and fails with
+    /// `EINTR` before each of these reads.
     struct ShortReader<'a> {
         text: &'a [u8],
         step: usize,

@@ -21,7 +21,8 @@ use chrono::{NaiveDate, NaiveTime};
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-/// The first full year of the Gregorian calendar, and the first that curl accepts.
+/// The first year that a parsed date may have. It is the first full year of the Gregorian calendar,
+/// and the first that curl accepts.
 const FIRST_YEAR: i32 = 1583;
 
 /// The names of time zones with their offsets east of Greenwich, in minutes: those of RFC 5322
@@ -54,14 +55,14 @@ const ZONES: &[(&str, i64)] = &[
     ("adt", -180),
 ];
 
-/// Parses a date. Returns the seconds since 1970, or `None` if the text is not a date from 1970 to
-/// 9999.
+/// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, or `None` if the text is not a
+/// date from 1970 to 9999.
 pub fn parse(text: &str) -> Option<u64> {
     seconds(text)?.try_into().ok()
 }
 
-/// Parses a date. Returns the seconds since 1970, which are negative for earlier dates, or `None`
-/// if the text is not a date.
+/// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, which are negative for earlier
+/// dates. Returns `None` if the text is not a date.
 fn seconds(text: &str) -> Option<i64> {
     let mut date = ParsedDate::default();
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
@@ -69,12 +70,14 @@ fn seconds(text: &str) -> Option<i64> {
     date.seconds()
 }
 
-/// Formats a time, in seconds since 1970, as an HTTP date (RFC 9110 section 5.6.7).
+/// Formats a time, given in seconds since 1970-01-01 00:00 UTC, as an HTTP date (RFC 9110 section
+/// 5.6.7).
 pub fn http(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Parses an HTTP date, or a date in another notation that [`parse`] accepts.
+/// Parses an HTTP date, or a date in another notation that [`parse`] accepts. Returns `None` for
+/// any other text.
 pub fn of_http(date: &[u8]) -> Option<SystemTime> {
     let date = std::str::from_utf8(date).ok()?.trim();
     // Some servers get the day of the week wrong: curl does not look at it.
@@ -164,7 +167,8 @@ fn set(place: &mut Option<u64>, value: u64) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
-/// Parses `HH:MM` or `HH:MM:SS`. Returns the seconds since midnight.
+/// Parses a time of day, `HH:MM` or `HH:MM:SS`. Returns the seconds since midnight, or `None` for
+/// any other text.
 fn clock(word: &str) -> Option<u64> {
     let mut parts = word.split(':').map(|part| part.parse::<u64>().ok().filter(|_| part.len() <= 2));
     let (hours, minutes) = (parts.next()??, parts.next()??);

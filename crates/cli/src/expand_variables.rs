@@ -21,7 +21,8 @@ use crate::usage_error::UsageErrorReason;
 /// The maximum length of a variable's name plus one, in bytes, as in curl.
 const NAME_MAX: usize = 128;
 
-/// The variables and their values. If a name is set twice, the last value counts.
+/// The variables that `--variable` defines, with their values. If a name is defined twice, the last
+/// value counts.
 #[derive(Clone, Debug, Default)]
 pub struct OptionVariables {
     all: Vec<(String, Vec<u8>)>,
@@ -33,10 +34,10 @@ pub struct VariableAssignment<'a> {
     /// The variable's name.
     pub name: &'a str,
     /// The part of the value to use, as the offsets of its first and last byte, counted from 0.
-    /// `None` stands for the whole value.
+    /// `None` means the whole value.
     pub range: Option<(usize, usize)>,
-    /// True for `%NAME`: the value is that of the environment variable of this name. If it is not
-    /// set, the value comes from `source`.
+    /// True for `%NAME`: the value is that of the environment variable NAME. If that variable is
+    /// not set, the value comes from `source`.
     pub environment: bool,
     /// The source of the value; `None` if it comes only from the environment.
     pub source: Option<VariableSource<'a>>,
@@ -45,15 +46,16 @@ pub struct VariableAssignment<'a> {
 /// The source of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableSource<'a> {
-    /// The text on the command line itself, which is the value.
+    /// The text on the command line is the value itself.
     Text(&'a [u8]),
-    /// The file that contains the value; `-` is standard input.
+    /// The value is the content of this file; `-` is standard input.
     File(&'a str),
 }
 
 impl<'a> VariableAssignment<'a> {
-    /// Parses `name=text`, `name@file`, `%NAME`, `%NAME=default` or `%NAME@file`. `[first-last]`
-    /// may follow the name. Returns `None` for a text of any other form.
+    /// Parses the value of `--variable`: `name=text`, `name@file`, `%NAME`, `%NAME=default` or
+    /// `%NAME@file`. `[first-last]`, a range of bytes, may follow the name. Returns `None` for a
+    /// text of any other form.
     pub fn parse(text: &'a [u8]) -> Result<Option<Self>, UsageErrorReason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),
@@ -100,8 +102,9 @@ impl OptionVariables {
         self.all.push((name.to_owned(), value));
     }
 
-    /// Returns the text with each `{{name}}` replaced by the variable's value, which is empty if it
-    /// is not set. `\{{` becomes `{{`. Braces around a text that cannot be a name stay unchanged.
+    /// Returns the text with each `{{name}}` replaced by the value of the variable `name`, or by
+    /// nothing if the variable is not set. `\{{` becomes `{{`. Braces around a text that cannot be
+    /// a name stay unchanged.
     pub fn expand(&self, text: &[u8]) -> Result<Vec<u8>, UsageErrorReason> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
@@ -180,8 +183,8 @@ pub(crate) fn json(value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the bytes of the value in this range: the offsets of the first and last byte, counted
-/// from 0. `None` stands for the whole value.
+/// Returns the bytes of `value` in the range `range`, which gives the offsets of the first and the
+/// last byte, counted from 0. If `range` is `None`, returns the whole value.
 pub(crate) fn part(value: Vec<u8>, range: Option<(usize, usize)>) -> Vec<u8> {
     match range {
         None => value,

@@ -41,8 +41,8 @@ pub trait FileAccess {
         self.open(path)
     }
 
-    /// Returns the size in bytes of a file that is read later. Returns `None` for a file without a
-    /// reliable size, such as a pipe.
+    /// Returns the size in bytes of a file that an option names and that is read later. Returns
+    /// `None` for a file without a reliable size, such as a pipe.
     ///
     /// Only a regular file is opened. If a pipe were opened and closed here, its writer would lose
     /// its reader.
@@ -50,18 +50,19 @@ pub trait FileAccess {
         self.open(path).map(|_| None)
     }
 
-    /// Returns the time of a file's last modification, in seconds since 1970, or `None` if the file
-    /// does not exist. The default implementation always returns `None`.
+    /// Returns the time of a file's last modification, in seconds since 1970-01-01 00:00 UTC, or
+    /// `None` if the file does not exist. The default implementation always returns `None`.
     fn modified(&mut self, _path: &Path) -> Option<u64> {
         None
     }
 
-    /// Returns the value of an environment variable. The default implementation returns `None`.
+    /// Returns the value of an environment variable, or `None` if it is not set. The default
+    /// implementation always returns `None`.
     fn variable(&self, _name: &str) -> Option<OsString> {
         None
     }
 
-    /// Asks the user for a password on the terminal. The default implementation fails.
+    /// Asks the user for a password on the terminal. The default implementation always fails.
     fn password(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -75,15 +76,15 @@ pub trait FileAccess {
     }
 }
 
-/// True once a reader of [`io::stdin`] was created, whose buffer may then hold bytes of standard
-/// input.
+/// True once a reader of [`io::stdin`] was created. The buffer of that reader may then hold bytes
+/// of standard input.
 static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 
 /// Returns a reader of standard input, which shares the buffer of [`io::stdin`].
 ///
 /// # Errors
-/// The error if standard input is not open for reading. [`io::stdin`] itself would report an empty
-/// input instead.
+/// An error if standard input is not open for reading. [`io::stdin`] itself would report an empty
+/// input in that case.
 pub(crate) fn stdin() -> io::Result<StdIn> {
     let stdin = StdIn::new();
     match fcntl_getfl(&stdin.0)?.contains(OFlags::WRONLY) {
@@ -109,8 +110,8 @@ impl Read for StdIn {
     }
 }
 
-/// Calls `read` until it does not fail with `WouldBlock`. Waits before each further call until
-/// standard input is readable.
+/// Calls `read`, which reads standard input, until it does not fail with `WouldBlock`. Waits before
+/// each further call until standard input is readable.
 fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match read() {
@@ -144,8 +145,8 @@ impl Write for Stdout {
     }
 }
 
-/// Returns the unread rest of standard input as request content. Time limits also apply while the
-/// read waits for input, but not if part of the input has already been read into a buffer.
+/// Returns the unread rest of standard input as the content of a request. If no part of the input
+/// has been read into a buffer before, time limits also apply while the read waits for input.
 pub(crate) fn stdin_content() -> OneShotSource {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
@@ -169,7 +170,7 @@ impl Read for StdinLines {
     }
 }
 
-/// The [`FileAccess`] to the files, the environment and the terminal of the system.
+/// The [`FileAccess`] of the program: the real files, environment and terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFileAccess;
 
@@ -229,11 +230,11 @@ impl FileAccess for SystemFileAccess {
     }
 }
 
-/// The length limit of a password, in bytes.
+/// The length limit of a password that the user types, in bytes.
 const PASSWORD_MAX: u64 = 4096;
 
-/// Prints a prompt on a terminal and reads a line without echo. Restores the settings of the
-/// terminal, even after an error.
+/// Prints a prompt on the terminal and reads a line without echo. Restores the settings of the
+/// terminal afterwards, even after an error.
 fn ask(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
     let before = tcgetattr(&terminal)?;
     let mut silent = before.clone();

@@ -15,8 +15,8 @@ use std::time::Duration;
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::UsageErrorReason;
 
-/// The longest accepted time limit, in seconds. It is a century, which can be added to any time
-/// without overflow.
+/// The longest accepted time limit, in seconds. It is a century, so that adding it to the present
+/// time does not overflow.
 pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
 /// The value of a flag, as the parser passes it to the flag.
@@ -26,19 +26,19 @@ pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 pub enum FlagValue<'a> {
     /// A flag that takes no value: true for `--name`, false for `--no-name`.
     Switch(bool),
-    /// The text after a flag that takes a value.
+    /// The text that follows a flag which takes a value.
     Text(&'a [u8]),
-    /// A flag whose value is optional and missing.
+    /// A flag whose value is optional and not given.
     Absent,
 }
 
 impl<'a> FlagValue<'a> {
-    /// Returns true for [`FlagValue::Switch`] with the value true.
+    /// Returns false for a switch that was turned off by `--no-name`, and true for any other value.
     pub fn on(self) -> bool {
         !matches!(self, FlagValue::Switch(false))
     }
 
-    /// Returns the bytes of the text; empty if the flag has none.
+    /// Returns the bytes of the flag's text, which are empty if the flag has none.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             FlagValue::Text(bytes) => bytes,
@@ -46,12 +46,12 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the text, which must be UTF-8.
+    /// Returns the flag's text. It is an error if the text is not UTF-8.
     pub fn text(self) -> Result<&'a str, UsageErrorReason> {
         std::str::from_utf8(self.bytes()).map_err(|_| UsageErrorReason::NotUtf8)
     }
 
-    /// Returns the text, which must be UTF-8 and not empty.
+    /// Returns the flag's text. It is an error if the text is not UTF-8 or is empty.
     pub fn content(self) -> Result<&'a str, UsageErrorReason> {
         match self.text()? {
             "" => Err(UsageErrorReason::Blank),
@@ -59,7 +59,7 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the text as a file name, which must not be empty.
+    /// Returns the flag's text as a file name. It is an error if the text is empty.
     pub fn path(self) -> Result<PathBuf, UsageErrorReason> {
         match self.bytes() {
             b"" => Err(UsageErrorReason::Blank),
@@ -67,12 +67,13 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the value of a decimal whole number.
+    /// Returns the flag's text as a whole number, in decimal digits.
     pub fn number(self) -> Result<u64, UsageErrorReason> {
         digits(self.bytes())
     }
 
-    /// Returns the value of a decimal whole number, which must be from `least` to `most`.
+    /// Returns the flag's text as a whole number, in decimal digits. It is an error if the number
+    /// is not from `least` to `most`.
     pub fn number_in(self, least: u64, most: u64) -> Result<u64, UsageErrorReason> {
         match self.number()? {
             number if number > most => Err(UsageErrorReason::TooLarge),
@@ -81,8 +82,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the duration that a decimal number of seconds denotes. The curl persona ignores text
-    /// after the number, as curl does.
+    /// Returns the flag's text, a decimal number of seconds, as a duration. The curl persona
+    /// ignores text after the number, as curl does.
     pub fn seconds_for(self, persona: ProgramPersona) -> Result<Duration, UsageErrorReason> {
         let bytes = self.bytes();
         let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');
@@ -93,8 +94,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the duration that a decimal number of seconds denotes, truncated to milliseconds as
-    /// in curl. The text may end in `s`: `5s`.
+    /// Returns the flag's text, a decimal number of seconds, as a duration. The duration is
+    /// truncated to milliseconds, as in curl. The text may end in `s`: `5s`.
     pub fn seconds(self) -> Result<Duration, UsageErrorReason> {
         let bytes = self.bytes();
         let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);
@@ -114,7 +115,8 @@ impl<'a> FlagValue<'a> {
         Ok(Duration::from_millis(seconds * 1000 + millis))
     }
 
-    /// Returns the value of an octal number of permission bits, which must be at most `most`.
+    /// Returns the flag's text, an octal number of permission bits. It is an error if the number is
+    /// greater than `most`.
     pub fn octal(self, most: u32) -> Result<u32, UsageErrorReason> {
         let bytes = self.bytes();
         if let [b'-', ..] | [] = bytes {
@@ -129,9 +131,9 @@ impl<'a> FlagValue<'a> {
         })
     }
 
-    /// Returns the number of bytes that a text such as `1.5M` denotes. The number may have a
-    /// fraction, and be followed by a unit in upper or lower case: `B`, `K`, `M`, `G`, `T` or `P`,
-    /// each 1024 times the previous one. A fraction of a byte is dropped.
+    /// Returns the number of bytes that the flag's text, such as `1.5M`, means. The number may have
+    /// a fraction, and be followed by a unit in upper or lower case: `B`, `K`, `M`, `G`, `T` or
+    /// `P`, each 1024 times the previous one. A fraction of a byte is dropped.
     pub fn size(self) -> Result<u64, UsageErrorReason> {
         let bytes = self.bytes();
         let (number, shift) = match bytes.split_last() {
@@ -165,7 +167,7 @@ impl<'a> FlagValue<'a> {
     }
 }
 
-/// Splits a list of names that are separated by colons, commas or blanks.
+/// Splits a list of names, such as the value of a flag, at colons, commas and blanks.
 pub fn names(text: &str) -> Vec<String> {
     text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::flags::compat;
 use crate::{completions, man};
 
-/// Returns the path of each file in the repository, and its text.
+/// Returns the generated files: the path of each one in the repository, and its text.
 pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     [
         ("docs/curl-compat.md", compat::page as fn() -> String),
@@ -29,7 +29,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     .map(|(name, make)| (name, make()))
 }
 
-/// Writes all files to their paths below the directory `root`.
+/// Writes all generated files to their paths below the directory `root`.
 ///
 /// # Errors
 /// The error of the file system.
@@ -43,7 +43,7 @@ pub fn write(root: &Path) -> std::io::Result<()> {
     })
 }
 
-/// Panics if the content of the file differs from this text.
+/// Panics if the content of the generated file at `path` differs from `text`.
 #[cfg(test)]
 pub(crate) fn assert_is(path: &Path, text: &str) {
     let there = std::fs::read_to_string(path).unwrap_or_default();

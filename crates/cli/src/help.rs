@@ -25,7 +25,7 @@ const FEATURES: &str =
 /// The release date of the version of curl that the curl persona claims to be.
 const CURL_DATE: &str = "2026-09-02";
 
-/// The width in columns to which long help texts are wrapped.
+/// The width in columns to which the help texts of `--help OPTION` and `--manual` are wrapped.
 const WIDTH: usize = 78;
 
 /// Returns the text that `--help SUBJECT` prints.
@@ -106,13 +106,14 @@ pub fn version(persona: ProgramPersona) -> String {
     }
 }
 
-/// Returns true if the subject that the user gave equals this name. The curl persona ignores case.
+/// Returns true if `subject`, the user's argument of `--help`, equals `name`. The curl persona
+/// ignores case.
 fn is_called(persona: ProgramPersona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
-/// Returns the names of the categories with their titles. The curl persona also has curl's
-/// categories.
+/// Returns the names of the help categories of options, each with its title. The curl persona also
+/// has curl's categories.
 fn categories(persona: ProgramPersona) -> BTreeMap<&'static str, &'static str> {
     let ours = HelpCategory::ALL.iter().map(|category| (category.name(), category.about()));
     ours.chain(curl_help::categories().filter(|_| persona.is_curl())).collect()
@@ -145,8 +146,8 @@ fn list(text: &mut String, persona: ProgramPersona, shown: impl Fn(&FlagSpec) ->
     }
 }
 
-/// Returns the names and the short description of an option for a list of options. The curl persona
-/// lists an option that is on by default as `--no-NAME`, as curl does.
+/// Returns the names and the short description of an option, as `--help` lists them. The curl
+/// persona lists an option that is on by default as `--no-NAME`, as curl does.
 fn as_listed(persona: ProgramPersona, spec: &FlagSpec) -> (String, &'static str) {
     match curl_help::turned_off(spec.long) {
         _ if !persona.is_curl() => (names(spec), spec.help),

@@ -109,13 +109,13 @@ fn answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, Usag
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text on standard output. A reader that closes it early is no failure.
+/// Prints a text on standard output. Ignores errors: the reader may have closed the output early.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Runs the agent if the first argument is the one with which a caller starts it. Standard input is
-/// then the listening socket. Returns `None` for any other command line.
+/// Runs the agent if the first argument is `--agent-serve`, with which a caller starts the agent's
+/// process. Standard input is then the listening socket. Returns `None` for any other command line.
 fn agent() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != agent::spawn::SERVE {

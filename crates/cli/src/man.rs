@@ -8,7 +8,7 @@
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax};
 use crate::program_persona::VERSION;
 
-/// Returns the text of the man page in roff.
+/// Returns the text of haul's man page in roff.
 pub fn page() -> String {
     let mut text = format!(
         ".TH HAUL 1 \"\" \"haul {VERSION}\" \"haul\"\n.SH NAME\nhaul \\- move HTTP bodies, one or millions\n.SH SYNOPSIS\n\
@@ -28,7 +28,8 @@ pub fn page() -> String {
     text
 }
 
-/// The sections after the options: each has a heading, and entries with their descriptions.
+/// The sections of the man page after the options. Each has a heading, and entries with their
+/// descriptions.
 const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     (
         "FILES",
@@ -102,7 +103,8 @@ fn option(text: &mut String, spec: &FlagSpec) {
     text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", line(spec.example)));
 }
 
-/// Returns a text line in roff. Escapes a first character that would make the line a roff request.
+/// Returns a line of text in roff. Escapes a first character that would make the line a roff
+/// request.
 fn line(text: &str) -> String {
     let escaped = escaped(text);
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

@@ -27,39 +27,44 @@ use crate::secret_arguments::SecretArgumentPart;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageErrorReason};
 
-/// The maximum number of stored warnings. A config file could have millions of bad lines.
+/// The maximum number of warnings that are stored for the user. A config file could have millions
+/// of bad lines.
 const WARNINGS_MAX: usize = 100;
 
 /// A parsed command line: settings of the whole run, and groups of URLs and options.
 #[derive(Clone, Debug)]
 pub struct ParsedArgs {
-    /// The settings that apply to all groups.
+    /// The settings that apply to the whole run, not to one group.
     pub global: GlobalArgs,
-    /// The groups that `--next` separates. Never empty.
+    /// The groups of URLs and options, which `--next` separates. Never empty.
     pub groups: Vec<NextOptionGroup>,
-    /// The text to print instead of running transfers, as for `--help`; `None` to run them.
+    /// The option that prints a text, such as `--help`, after which no transfers run; `None` to run
+    /// the transfers.
     pub info: Option<InfoOption>,
-    /// The subjects of `--help` in config files, if the persona is curl. Their help texts are
-    /// printed before the transfers run.
+    /// The subjects of the `--help` options in config files, if the persona is curl; each may be
+    /// `None`. Their help texts are printed before the transfers run.
     pub help_first: Vec<Option<String>>,
-    /// `--agent-status` or `--agent-stop`, which is carried out instead of transfers.
+    /// `--agent-status` or `--agent-stop`, which is carried out without any transfer; `None` if
+    /// neither is given.
     pub agent_command: Option<crate::agent::control::AgentCommand>,
     /// The warnings for the user, which are printed before the first transfer.
     pub warnings: Vec<String>,
     /// The notes of the curl persona, which are printed only with `-v` or a trace.
     pub notes: Vec<String>,
-    /// The error that ended the reading of the default config file; `None` if there was none.
+    /// The error that ended the reading of the default config file (`.curlrc`); `None` if there was
+    /// none.
     pub curlrc_fault: Option<UsageError>,
-    /// The arguments that end in a secret, which is overwritten so that other users cannot see it
-    /// in the process list.
+    /// The arguments that end in a secret, such as a password. The secret is overwritten so that
+    /// other users cannot see it in the process list.
     pub secrets: Vec<SecretArgumentPart>,
-    /// The config file that the last flag named. The parser takes it out and reads it immediately.
+    /// The config file that the last `-K` named. The parser takes out the path and reads the file
+    /// immediately.
     pub(crate) config: Option<PathBuf>,
-    /// The value of the last `--variable`. The parser takes it out and sets the variable
+    /// The value of the last `--variable`. The parser takes out the value and sets the variable
     /// immediately.
     pub(crate) variable: Option<Vec<u8>>,
-    /// The list of URLs that curl's `--url @file` named. The parser takes it out and reads it
-    /// immediately.
+    /// The file of URLs that curl's `--url @FILE` named. The parser takes out the path and reads
+    /// the file immediately.
     pub(crate) list: Option<PathBuf>,
 }
 
@@ -74,7 +79,7 @@ pub enum InfoOption {
     Manual,
 }
 
-/// The options between one `--next` and the following one.
+/// The URLs and options between one `--next` and the following one.
 #[derive(Clone, Debug)]
 pub struct NextOptionGroup {
     /// The sources of URLs, in order.
@@ -108,15 +113,16 @@ pub struct NextOptionGroup {
     pub xattr: bool,
     /// `--create-file-mode`: the permission bits of new files.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: the expected digest of the body, or a list of digests.
+    /// `--checksum`: the expected digest of the body, or a checksum list (SHA256SUMS); `None` if it
+    /// is not given.
     pub checksum: Option<ChecksumArg>,
-    /// The stages that `--then` separates. Request options apply to the last one so far. Never
-    /// empty.
+    /// The stages of this group, which `--then` separates. Request options apply to the last stage
+    /// so far. Never empty.
     pub stages: Vec<ParsedStage>,
 }
 
 impl NextOptionGroup {
-    /// Returns a group without URLs, with the default options of the persona.
+    /// Returns a `--next` group without URLs, with the default options of the persona.
     pub fn of(persona: ProgramPersona) -> Self {
         NextOptionGroup {
             urls: UrlList::default(),
@@ -139,7 +145,8 @@ impl NextOptionGroup {
         }
     }
 
-    /// Returns the number of URLs, or that of outputs or uploads if there are more of these.
+    /// Returns the number of URLs of this group, or that of its `-o` and `-O` options or of its
+    /// `-T` options if one of these is greater.
     pub fn places(&self) -> usize {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }
@@ -157,8 +164,8 @@ impl NextOptionGroup {
 pub struct ParsedStage {
     /// The URL template after `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
-    /// The `-o` and `-O` options after `--then`. For the first stage this is empty, and
-    /// [`NextOptionGroup::outputs`] is used.
+    /// The `-o` and `-O` options after `--then`. Empty for the first stage, whose outputs are in
+    /// [`NextOptionGroup::outputs`].
     pub outputs: Vec<OutputArg>,
     /// The values of `--extract`, in order: regular expressions whose matches are printed or used
     /// by the next stage.
@@ -183,8 +190,8 @@ pub struct ParsedStage {
     pub write_out: Option<TextOrFile>,
 }
 
-/// The request settings of a stage. Their files have not been read yet. `Debug` omits what may be
-/// secret.
+/// The request settings of a stage. The files that they name have not been read yet. `Debug` omits
+/// what may be secret.
 #[derive(Clone, Default)]
 pub struct ParsedRequestOptions {
     /// `-X`: the request method.
@@ -217,7 +224,7 @@ pub struct ParsedRequestOptions {
     pub netrc_file: Option<PathBuf>,
     /// `-d` and similar options: the pieces of the request content, in order.
     pub data: Vec<ParsedDataOption>,
-    /// `-G`: appends the data to the query.
+    /// `-G`: appends the data of `-d` to the query of the URL.
     pub get: bool,
     /// `--url-query`: parts that are added to the query of the URL, in order.
     pub query: Vec<ParsedDataOption>,
@@ -225,9 +232,10 @@ pub struct ParsedRequestOptions {
     pub form: ParsedFormOptions,
     /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
-    /// `-z`: the date, or the file whose date is used, for a conditional request.
+    /// `-z`: a date for a conditional request, or the name of a file whose modification time is
+    /// used.
     pub time_cond: Option<String>,
-    /// `--etag-save`: the file in which the entity tag is stored.
+    /// `--etag-save`: the file in which the entity tag of the response is stored.
     pub etag_save: Option<PathBuf>,
     /// `--etag-compare`: the file with the entity tag for a conditional request.
     pub etag_compare: Option<PathBuf>,
@@ -260,11 +268,11 @@ impl std::fmt::Debug for ParsedRequestOptions {
     }
 }
 
-/// The proxy settings of a stage. Their files have not been read yet.
+/// The proxy settings of a stage. The files that they name have not been read yet.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedProxyOptions {
-    /// `-x` and similar options: the proxy. `Some(None)` stands for `-x ''`, no proxy; `None` if no
-    /// option is given.
+    /// `-x` and similar options: the proxy. `Some(None)` means `-x ''`, which turns off proxies;
+    /// `None` if no such option is given.
     pub proxy: Option<Option<Proxy>>,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
@@ -281,7 +289,7 @@ pub struct ParsedProxyOptions {
     pub http10: bool,
     /// `--suppress-connect-headers`: does not print the heads of responses to CONNECT.
     pub suppress_connect_headers: bool,
-    /// `--proxy-header`: fields that are sent only to the proxy, in order.
+    /// `--proxy-header`: header fields that are sent only to the proxy, in order.
     pub fields: Vec<ParsedHeaderOption>,
     /// `--noproxy`: the hosts that are reached without a proxy; `None` if the option is not given.
     pub no_proxy: Option<String>,
@@ -314,8 +322,8 @@ pub enum ParsedHeaderOption {
     File(PathBuf),
 }
 
-/// The value of one `-d`, of a similar option, or of `--url-query`. `Debug` shows only the kind,
-/// because the value may be a secret.
+/// The value of one `-d`, of a similar option such as `--json`, or of `--url-query`. `Debug` shows
+/// only the kind, because the value may be a secret.
 #[derive(Clone)]
 pub struct ParsedDataOption {
     /// The option to which the value belongs.
@@ -350,16 +358,16 @@ impl std::fmt::Debug for ParsedDataOption {
 /// The options that set request content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataOptionKind {
-    /// `-d`: a text, or a file from which CR, LF and NUL are removed.
+    /// `-d`: sends a text, or a file without its CR, LF and NUL characters.
     Data,
-    /// `--data-binary`: a text, or a file that is sent unchanged.
+    /// `--data-binary`: sends a text, or a file, unchanged.
     Binary,
-    /// `--data-raw`: a text, even if it begins with `@`.
+    /// `--data-raw`: sends a text unchanged, even if it begins with `@`.
     Raw,
     /// `--data-urlencode` and `--url-query`: the value is percent-encoded, and a blank becomes `+`.
     UrlEncode,
-    /// `--json`: as `--data-binary`, but several values are joined without `&`, and the media type
-    /// is `application/json`.
+    /// `--json`: sends a text, or a file, unchanged. Several values are joined without `&`, and the
+    /// media type is `application/json`.
     Json,
 }
 
@@ -376,17 +384,17 @@ impl DataOptionKind {
     }
 }
 
-/// A text, or a file that contains it (`@file`).
+/// The value of an option: a text, or the name of a file that contains the text (`@file`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextOrFile {
-    /// The text itself.
+    /// The text itself is the value.
     Text(Vec<u8>),
     /// The file that contains the text; `-` is standard input.
     File(PathBuf),
 }
 
 impl TextOrFile {
-    /// Parses `@file` as the name of a file, and any other value as the text itself.
+    /// Parses the value of an option. `@file` names a file, and any other value is the text itself.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageErrorReason> {
         Ok(match bytes.strip_prefix(b"@") {
             Some(b"") => return Err(UsageErrorReason::Blank),
@@ -403,8 +411,8 @@ impl Default for ParsedArgs {
 }
 
 impl ParsedArgs {
-    /// Returns the command line of a persona without options: one group without URLs, with the
-    /// defaults.
+    /// Returns the parsed form of an empty command line: one group without URLs, with the default
+    /// options of the persona.
     pub fn of(persona: ProgramPersona) -> Self {
         ParsedArgs {
             global: GlobalArgs::of(persona),
@@ -422,9 +430,9 @@ impl ParsedArgs {
         }
     }
 
-    /// Removes the last group if it has no URL and is not the only group. Returns true if it was
-    /// removed. curl reports such a group only after the other groups have run, for example if each
-    /// entry of a config file ends with `next`.
+    /// Removes the last `--next` group if it has no URL and is not the only group. Returns true if
+    /// it was removed. curl reports such a group only after the other groups have run, for example
+    /// if each entry of a config file ends with `next`.
     pub fn take_group_without_url(&mut self) -> bool {
         let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
         if is_one {
@@ -433,14 +441,14 @@ impl ParsedArgs {
         is_one
     }
 
-    /// Returns the last group, to which the next option of the command line applies.
+    /// Returns the last `--next` group, to which the next option of the command line applies.
     pub fn group(&mut self) -> &mut NextOptionGroup {
         let last = self.groups.len() - 1;
         &mut self.groups[last]
     }
 
-    /// Returns the last stage of the last group, to which the next option of the command line
-    /// applies.
+    /// Returns the last stage (`--then`) of the last group, to which the next option of the command
+    /// line applies.
     pub fn stage(&mut self) -> &mut ParsedStage {
         let stages = &mut self.group().stages;
         let last = stages.len() - 1;
@@ -486,7 +494,7 @@ impl ParsedArgs {
         }
     }
 
-    /// Begins a new group for `--next`. Fails if the current group has no URL.
+    /// Begins a new group of URLs and options for `--next`. Fails if the current group has no URL.
     pub(crate) fn next_group(&mut self) -> Result<(), UsageErrorReason> {
         if self.group().urls.is_empty() {
             return Err(UsageErrorReason::MissingUrlBeforeNext);

@@ -8,8 +8,8 @@ use crate::usage_error::UsageError;
 use std::path::Path;
 
 impl PlanBuilder<'_> {
-    /// Adds the field `If-None-Match` for `--etag-compare`. As in curl, it follows the fields of
-    /// `-H`.
+    /// Adds the header field `If-None-Match` for `--etag-compare` to `fields`. As in curl, it
+    /// follows the fields of `-H`.
     pub(super) fn conditions(
         &mut self,
         parsed: &mut ParsedRequestOptions,
@@ -30,8 +30,8 @@ impl PlanBuilder<'_> {
         Ok(())
     }
 
-    /// Parses the date of `-z`, and inserts its field before those of `-H`. An invalid date causes
-    /// a warning, and the condition is ignored.
+    /// Parses the date of `-z`, and inserts its header field before those of `-H`. An invalid date
+    /// causes a warning, and the request is then unconditional.
     pub(super) fn time_cond(
         &mut self,
         text: Option<String>,

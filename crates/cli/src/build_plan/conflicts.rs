@@ -1,5 +1,5 @@
-//! Refuses options of one group that contradict each other. If curl refuses them too, the message
-//! is curl's.
+//! Refuses options of one group (the options between two `--next`) that contradict each other. If
+//! curl refuses them too, the error message is curl's.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,8 @@ use crate::plan::{ContinueAt, OutputArg, UploadArg, UrlSource};
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 
-/// Refuses options that contradict each other, and warns about options without effect.
+/// Refuses options of one `--next` group that contradict each other, and warns about options
+/// without effect.
 pub(super) fn check(
     group: &NextOptionGroup,
     persona: ProgramPersona,
@@ -29,8 +30,8 @@ pub(super) fn check(
     check_checksum(group)
 }
 
-/// Returns the request method that the options imply, without `-X`. Fails with curl's message if
-/// two options imply different methods.
+/// Returns the request method that the options other than `-X` imply, such as `POST` for `-d`.
+/// Fails with curl's message if two options imply different methods.
 ///
 /// With the haul persona, `-G` may be combined with a form or an upload: the data of `-d` then go
 /// into the URL.
@@ -59,8 +60,8 @@ pub(super) fn method(
     }
 }
 
-/// Refuses `-C` together with options that contradict it, such as `--range`, `--no-clobber` or
-/// `--data`.
+/// Refuses `-C` (resume) together with options that contradict it, such as `--range`,
+/// `--no-clobber` or `--data`.
 fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: ProgramPersona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set
@@ -118,8 +119,8 @@ fn check_names(group: &NextOptionGroup, warnings: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// Refuses `-T` together with `--extract` or `--then`, because no values are extracted from the
-/// responses to uploads.
+/// Refuses `-T` (upload) together with `--extract` or `--then`, because no values are extracted
+/// from the responses to uploads.
 fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();
@@ -132,8 +133,8 @@ fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
     }
 }
 
-/// Refuses an output whose placeholder `#<name>` names a glob that neither the URL nor the upload
-/// contains.
+/// Refuses an `-o` value whose placeholder `#<name>` names a glob that neither the URL nor the
+/// upload contains.
 fn check_glob_names(group: &NextOptionGroup) -> Result<(), UsageError> {
     if group.globoff {
         return Ok(());

@@ -14,8 +14,9 @@ use crate::plan::{AuthArgs, HeaderArg, NetrcArg, ProxyArgs, ProxyChoice};
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
 impl PlanBuilder<'_> {
-    /// Moves the credentials for servers out of `parsed`, and asks for a missing password. Returns
-    /// none if `fields` sets or removes `Authorization`.
+    /// Moves the credentials for servers (`-u`, `--oauth2-bearer`) out of `parsed`, and asks the
+    /// user for a missing password. Returns empty credentials if `fields` sets or removes
+    /// `Authorization`.
     pub(super) fn auth(
         &mut self,
         parsed: &mut ParsedRequestOptions,
@@ -40,8 +41,9 @@ impl PlanBuilder<'_> {
         Ok(AuthArgs { user, allowed, bearer, signature: parsed.signature.take().map(Arc::new), netrc })
     }
 
-    /// Returns the user and password, and asks for a missing password. Returns `None` if both are
-    /// empty (`-u :`). `whose` is the word for the prompt, and `option` the option for messages.
+    /// Returns the user and the password of `-u` or `-U`, and asks the user for a missing password.
+    /// Returns `None` if both are empty (`-u :`). The prompt contains the word `whose`, and error
+    /// messages name `option`.
     fn credentials(
         &mut self,
         parsed: ParsedUserOption,
@@ -70,8 +72,8 @@ impl PlanBuilder<'_> {
         credentials.map(Some).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
     }
 
-    /// Reads the netrc file if an option asks for it. As in curl, a missing default file is ignored
-    /// if `-u` is given.
+    /// Reads the netrc file if `-n` or a similar option asks for it. As in curl, a missing default
+    /// file is ignored if `-u` is given.
     fn netrc(&mut self, parsed: &ParsedRequestOptions, has_user: bool) -> Result<NetrcArg, UsageError> {
         let is_required = parsed.netrc || (parsed.netrc_file.is_some() && !parsed.netrc_optional);
         if !is_required && !parsed.netrc_optional {
@@ -134,13 +136,14 @@ impl PlanBuilder<'_> {
     }
 }
 
-/// Converts the error of an invalid proxy to a usage error. Its exit code is 5 or 7 instead of 2,
-/// as in curl, which parses the proxy only when it connects.
+/// Converts the error of an invalid proxy argument to a usage error. Its exit code is 5 or 7.
+/// (Other usage errors have 2. curl parses the proxy only when it connects.)
 pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyParseError) -> UsageErrorReason {
     UsageErrorReason::Proxy { code: error.exit_code(), text: error.to_string() }
 }
 
-/// Returns a usage error about an option whose value was found to be invalid after parsing.
+/// Returns a usage error about `option`, whose value was found to be invalid after the command line
+/// had been parsed.
 pub(super) fn at(option: &str, reason: UsageErrorReason) -> UsageError {
     UsageError::new(ArgPosition::Option(option.to_owned()), reason)
 }

@@ -145,8 +145,9 @@ impl PlanBuilder<'_> {
         Ok(operation)
     }
 
-    /// Returns the output of a stage after `--then`: its last `-o` or `-O`, or standard output. A
-    /// stage that is not the last one (`is_last`) must not write to standard output.
+    /// Returns the output of a stage after `--then`: its last `-o` or `-O`, or standard output
+    /// without these. `is_last` is true for the last stage; any other stage must not write to
+    /// standard output.
     fn output(&mut self, mut outputs: Vec<OutputArg>, is_last: bool) -> Result<OutputArg, UsageError> {
         if outputs.len() > 1 {
             self.warnings.push("Only the last -o of a stage behind --then counts".to_owned());
@@ -285,8 +286,8 @@ impl PlanBuilder<'_> {
         })
     }
 
-    /// Adds curl's note about an unnecessary `-X`, whose method would be used without it, or curl's
-    /// warning about `-X HEAD`.
+    /// Adds curl's note about an unnecessary `-X` or curl's warning about `-X HEAD`. `own` is the
+    /// method that the request would have without `-X`; if `uploads` is true, that method is `PUT`.
     fn note_method(&mut self, parsed: &ParsedRequestOptions, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
         match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {
@@ -328,8 +329,8 @@ impl PlanBuilder<'_> {
         Ok(fields)
     }
 
-    /// Checks that the files of CA certificates, revocation lists and credentials exist, before
-    /// anything is sent.
+    /// Checks that the files of CA certificates, revocation lists and credentials that the options
+    /// name exist, before any request is sent.
     fn check_files_exist(&mut self, group: &NextOptionGroup) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
@@ -376,7 +377,8 @@ impl PlanBuilder<'_> {
 /// to standard output.
 const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
 
-/// Refuses `--sort` and `--unique` if the values of each response go to another file.
+/// Refuses `--sort` and `--unique` if the extracted values of each response are written to a file
+/// of their own.
 fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
     let Some(last) = operation.stages.last() else { return Ok(()) };
     let is_stdout = |source| operation.output_of(source).is_stdout();
@@ -393,7 +395,8 @@ fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Returns the names and values of the header fields whose values contain `{}`.
+/// Returns the names and values of the `-H` fields whose values contain `{}`, the placeholder of
+/// the extracted value.
 fn by_value(fields: &[ParsedHeaderOption]) -> Vec<(String, Vec<u8>)> {
     let set = fields.iter().filter_map(|field| match field {
         ParsedHeaderOption::Field(HeaderArg::Set { name, value }) => Some((name.clone(), value.clone())),
@@ -402,8 +405,8 @@ fn by_value(fields: &[ParsedHeaderOption]) -> Vec<(String, Vec<u8>)> {
     set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
 }
 
-/// Returns the encoding of extracted values in a body, which depends on the `Content-Type` in these
-/// fields.
+/// Returns the encoding in which extracted values are inserted into a request body. It depends on
+/// the `Content-Type` in `fields`; without one, it is that of a URL-encoded form.
 fn value_form(fields: &[HeaderArg]) -> PlaceholderEncoding {
     let is_type = |field: &&HeaderArg| field.name().eq_ignore_ascii_case("Content-Type");
     let Some(HeaderArg::Set { value, .. }) = fields.iter().find(is_type) else { return PlaceholderEncoding::Form };

@@ -1,4 +1,4 @@
-//! Resolves `-T`: assigns uploads to URLs, and checks their files.
+//! Resolves `-T`: assigns the files to upload to the URLs, and checks that the files exist.
 
 use std::path::Path;
 

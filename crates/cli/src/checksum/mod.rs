@@ -1,5 +1,5 @@
-//! The checksums of bodies: the value of `--checksum`, and lists of checksums as `sha256sum` writes
-//! them.
+//! The checksums of response bodies: the value of `--checksum`, and checksum lists as `sha256sum`
+//! writes them.
 //!
 //! This module only parses: it computes no digest and fetches no list.
 //!
@@ -21,17 +21,16 @@ pub use list::{ChecksumList, DigestLookupError, LIST_MAX};
 use std::fmt;
 use std::str::FromStr;
 
-/// The value of `--checksum`: a digest, or the place of a list of digests.
+/// The value of `--checksum`: a digest, or the URL or file name of a checksum list (SHA256SUMS).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChecksumArg {
-    /// `ALGORITHM:HEX`: the digest of the body itself.
+    /// `ALGORITHM:HEX`: the digest that the response body must have.
     Digest(ExpectedDigest),
-    /// The URL (http or https) or the file name of a list of checksums, which [`ChecksumList`]
-    /// parses.
+    /// The URL (http or https) or the file name of a checksum list, which [`ChecksumList`] parses.
     From(String),
 }
 
-/// The supported hash functions, the weakest first.
+/// The hash functions that `--checksum` supports, the weakest first.
 ///
 /// MD5 is not supported, because anyone can make two files with the same MD5 sum in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +60,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Returns the length of a digest in bytes.
+    /// Returns the length of this algorithm's digests in bytes.
     pub fn length(self) -> usize {
         match self {
             ChecksumAlgorithm::Sha1 => 20,
@@ -72,6 +71,7 @@ impl ChecksumAlgorithm {
     }
 
     /// Returns the algorithm with this name, ignoring case: `sha256`, `SHA-256`, `SHA2-256`.
+    /// Returns `None` for any other name.
     fn named(name: &str) -> Option<ChecksumAlgorithm> {
         let name = name.to_ascii_lowercase();
         let bare = match name.strip_prefix("sha") {
@@ -87,7 +87,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Returns the algorithm whose digests have this length in bytes.
+    /// Returns the algorithm whose digests have this length in bytes; `None` if there is none.
     fn of_length(length: usize) -> Option<ChecksumAlgorithm> {
         ChecksumAlgorithm::ALL.into_iter().find(|algorithm| algorithm.length() == length)
     }
@@ -99,7 +99,8 @@ impl fmt::Display for ChecksumAlgorithm {
     }
 }
 
-/// The digest that a body must have, with its algorithm. Its length is right for the algorithm.
+/// The digest that a response body must have, with its algorithm. Its length is right for the
+/// algorithm.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExpectedDigest {
     algorithm: ChecksumAlgorithm,
@@ -107,8 +108,8 @@ pub struct ExpectedDigest {
 }
 
 impl ExpectedDigest {
-    /// Parses hexadecimal digits in upper or lower case. Returns `None` if they are not a digest of
-    /// the algorithm.
+    /// Parses the hexadecimal digits of a digest, in upper or lower case. Returns `None` if they
+    /// are not a digest of the algorithm.
     pub fn from_hex(algorithm: ChecksumAlgorithm, hex: &[u8]) -> Option<ExpectedDigest> {
         if hex.len() != algorithm.length() * 2 {
             return None;
@@ -148,13 +149,14 @@ impl fmt::Debug for ExpectedDigest {
 /// may be a URL with a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksumArgError {
-    /// The algorithm is MD5.
+    /// The value names the algorithm MD5, which anyone can forge.
     Md5,
-    /// The text before the colon is neither the name of an algorithm nor the scheme of a URL.
+    /// The text before the colon of the value is neither the name of an algorithm nor the scheme of
+    /// a URL.
     UnknownAlgorithm,
-    /// The text after the colon is not a digest of the algorithm.
+    /// The text after the colon of the value is not a digest of this algorithm.
     BadDigest(ChecksumAlgorithm),
-    /// The scheme of the URL is neither http nor https.
+    /// The value is a URL whose scheme is neither http nor https.
     Scheme,
     /// The value is empty, or contains bytes that can be neither in a file name nor in a URL.
     NotAName,

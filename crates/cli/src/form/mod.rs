@@ -29,7 +29,7 @@ use crate::usage_error::UsageErrorReason;
 pub use part_encoder::FormPartEncoder;
 use value_scanner::FormValueScanner;
 
-/// The greatest depth of nested lists (`=(`), which bounds recursion.
+/// The greatest depth of nested lists (`=(`) in a form, which bounds recursion.
 const DEPTH_MAX: usize = 16;
 
 /// The form that the `-F` options describe, whose files have not been read yet. `Debug` shows only
@@ -40,7 +40,7 @@ pub struct ParsedFormOptions {
     /// percent-encoding.
     pub backslash: bool,
     parts: Vec<ParsedFormPart>,
-    /// The lists that `=(` has opened and `=)` has not closed yet, the outermost first.
+    /// The nested lists that `=(` has opened and `=)` has not closed yet, the outermost first.
     open: Vec<ParsedFormPart>,
 }
 
@@ -56,7 +56,7 @@ impl ParsedFormOptions {
         self.parts.is_empty() && self.open.is_empty()
     }
 
-    /// Adds the value of one `-F`: a part, or the beginning or end of a list.
+    /// Adds the value of one `-F` to the form: a part, or the beginning or end of a nested list.
     pub fn push(&mut self, item: ParsedFormOption) -> Result<(), UsageErrorReason> {
         match item {
             ParsedFormOption::Part(part) => self.list().push(part),
@@ -72,7 +72,7 @@ impl ParsedFormOptions {
         Ok(())
     }
 
-    /// Returns the parts. Lists that are still open end here, as in curl.
+    /// Returns the parts of the form. Nested lists that are still open end here, as in curl.
     pub fn into_parts(mut self) -> Vec<ParsedFormPart> {
         while let Some(part) = self.open.pop() {
             self.list().push(part);
@@ -99,25 +99,27 @@ pub enum ParsedFormOption {
     Close,
 }
 
-/// One part of a form. Its file has not been read yet.
+/// One part of a form. The file that it names has not been read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParsedFormPart {
-    /// The name of the field; `None` if it is empty.
+    /// The name of the form field; `None` if it is empty.
     pub name: Option<Vec<u8>>,
-    /// `;filename=`: the file name that is sent to the server.
+    /// `;filename=`: the file name of this part that is sent to the server; `None` if it is not
+    /// given.
     pub filename: Option<Vec<u8>>,
-    /// `;type=`: the media type.
+    /// `;type=`: the media type of this part; `None` if it is not given.
     pub content_type: Option<String>,
-    /// `;headers=`: further header lines, in order.
+    /// `;headers=`: further header lines of this part, in order.
     pub headers: Vec<ParsedPartHeaders>,
-    /// `;encoder=`: the transfer encoding. It is ignored for a list.
+    /// `;encoder=`: the transfer encoding of this part; `None` if it is not given. It is ignored
+    /// for a nested list.
     pub encoder: Option<FormPartEncoder>,
-    /// The content of the part.
+    /// The content of this part of the form.
     pub content: ParsedPartContent,
 }
 
 impl ParsedFormPart {
-    /// Returns the part for `--form-string NAME=VALUE`, whose value is sent as it is.
+    /// Returns the form part for `--form-string NAME=VALUE`. Its value is sent unchanged.
     pub fn literal(name: &[u8], value: &[u8]) -> Self {
         ParsedFormPart::new(name, ParsedPartContent::Bytes(value.to_vec()))
     }
@@ -128,7 +130,7 @@ impl ParsedFormPart {
     }
 }
 
-/// A value of `;headers=`: header lines that are added to a part.
+/// A value of `;headers=`: header lines that are added to a part of a form.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ParsedPartHeaders {
     /// The header line itself.
@@ -138,20 +140,20 @@ pub enum ParsedPartHeaders {
     File(PathBuf),
 }
 
-/// The content of a part of a form. Its files have not been read yet.
+/// The content of a part of a form. The files that it names have not been read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ParsedPartContent {
-    /// Bytes that are sent as they are.
+    /// Bytes that are sent unchanged.
     Bytes(Vec<u8>),
-    /// The content of a file.
+    /// The content of this file.
     File {
-        /// The file; `-` is standard input.
+        /// The path of the file; `-` is standard input.
         path: PathBuf,
         /// True for `@`, which also sends the file's name; false for `<`, which sends only its
         /// content.
         named: bool,
     },
-    /// A nested list of parts.
+    /// A nested list of parts, between `=(` and `=)`.
     List(Vec<ParsedFormPart>),
 }
 
@@ -163,7 +165,7 @@ pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageErrorReason> {
     }
 }
 
-/// Parses the value of one `-F`. Returns it together with warnings about ignored text.
+/// Parses the value of one `-F`. Returns the parsed value, and warnings about ignored text.
 pub fn parse(text: &[u8]) -> Result<(ParsedFormOption, Vec<String>), UsageErrorReason> {
     let (name, content) = split(text)?;
     let mut reader = FormOptionParser { words: FormValueScanner::new(content), warnings: Vec::new() };
@@ -214,8 +216,8 @@ struct FormOptionParser<'t> {
 }
 
 impl FormOptionParser<'_> {
-    /// Parses the file names after `@`, with their parameters. Several files become a list under
-    /// one field name.
+    /// Parses the file names after `@` in the value of `-F`, with their parameters such as
+    /// `;type=`. Several files become a nested list under one field name.
     fn files(&mut self, name: &[u8]) -> Result<ParsedFormPart, UsageErrorReason> {
         let mut files = Vec::new();
         loop {
@@ -234,8 +236,9 @@ impl FormOptionParser<'_> {
         }
     }
 
-    /// Parses one file name or content, and its parameters. If `listed` is true, a comma ends it.
-    /// Returns the word and a part with the parameters.
+    /// Parses one file name or content in the value of `-F`, and its parameters such as `;type=`.
+    /// If `listed` is true, a comma ends it. Returns the name or content, and a part with the
+    /// parameters.
     fn part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedFormPart), UsageErrorReason> {
         let content = self.words.word(listed, &mut self.warnings);
         let mut part = ParsedFormPart::new(b"", ParsedPartContent::Bytes(Vec::new()));
@@ -265,7 +268,8 @@ impl FormOptionParser<'_> {
         Ok((content, part))
     }
 
-    /// Parses a media type with its own parameters. It ends at the next parameter of `-F`.
+    /// Parses the media type after `;type=`, with its own parameters such as `;charset=`. It ends
+    /// at the next parameter of `-F`, such as `;filename=`.
     fn content_type(&mut self, listed: bool) -> Result<String, UsageErrorReason> {
         let text = self.words.media_type(listed);
         refuse_controls(text)?;

@@ -11,9 +11,9 @@ pub enum FormPartEncoder {
     EightBit,
     /// `7bit`: the content stays unchanged, but must be ASCII.
     SevenBit,
-    /// `base64`: lines of 76 characters.
+    /// `base64`: the content is encoded in Base64, in lines of 76 characters.
     Base64,
-    /// `quoted-printable`: characters beyond printable ASCII as `=XX`.
+    /// `quoted-printable`: characters beyond printable ASCII are encoded as `=XX`.
     QuotedPrintable,
 }
 
@@ -26,7 +26,7 @@ impl FormPartEncoder {
         FormPartEncoder::QuotedPrintable,
     ];
 
-    /// Returns the encoder with this name, ignoring case.
+    /// Returns the encoder with this name, ignoring case; `None` for any other name.
     pub fn of(name: &[u8]) -> Option<FormPartEncoder> {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }
@@ -47,8 +47,8 @@ impl FormPartEncoder {
         matches!(self, FormPartEncoder::Binary | FormPartEncoder::EightBit)
     }
 
-    /// Encodes the content. Returns `None` if the encoding is [`FormPartEncoder::SevenBit`] and the
-    /// content is not ASCII.
+    /// Encodes the content of a form part. Returns `None` if the encoding is
+    /// [`FormPartEncoder::SevenBit`] and the content is not ASCII.
     pub fn encode(self, content: Vec<u8>) -> Option<Vec<u8>> {
         match self {
             FormPartEncoder::Binary | FormPartEncoder::EightBit => Some(content),

@@ -1,6 +1,6 @@
-//! Splits the value of `-F` into words.
+//! Splits the value of `-F` into words, media types and parameters.
 
-/// Reads words from the unread rest of a `-F` value.
+/// A reader of the words in the value of `-F`. It keeps the part of the value that is still unread.
 pub(super) struct FormValueScanner<'t> {
     rest: &'t [u8],
 }
@@ -10,19 +10,20 @@ impl<'t> FormValueScanner<'t> {
         FormValueScanner { rest }
     }
 
-    /// Skips this byte if it is the next one. Returns true if it was skipped.
+    /// Skips this byte of the `-F` value if it is the next one. Returns true if it was skipped.
     pub(super) fn take(&mut self, byte: u8) -> bool {
         self.take_bytes(&[byte])
     }
 
-    /// Skips blanks, and then this prefix in any letter case. Returns true if the prefix was
-    /// skipped.
+    /// Skips blanks of the `-F` value, and then this prefix in any letter case. Returns true if the
+    /// prefix was there and was skipped.
     pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
         self.pass_blanks();
         self.take_bytes(prefix)
     }
 
-    /// Skips blanks, but no line ends, with which a content may begin.
+    /// Skips blanks of the `-F` value. Line ends are not skipped, because a content may begin with
+    /// one.
     fn pass_blanks(&mut self) {
         let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
         self.rest = &self.rest[blanks..];
@@ -38,8 +39,8 @@ impl<'t> FormValueScanner<'t> {
         }
     }
 
-    /// Reads a word and removes its quotes, or the blanks around it. A word without quotes ends at
-    /// `;`, and if `listed` is true also at `,`.
+    /// Reads a word of the `-F` value, and removes its quotes or the blanks around it. A word
+    /// without quotes ends at `;`. If `listed` is true, it also ends at `,`.
     pub(super) fn word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
         self.pass_blanks();
         match quoted(self.rest) {
@@ -54,8 +55,8 @@ impl<'t> FormValueScanner<'t> {
         }
     }
 
-    /// Reads a media type with its own parameters, up to the next parameter of `-F`, such as
-    /// `;filename=`.
+    /// Reads a media type of the `-F` value with its own parameters, such as `;charset=`. It ends
+    /// at the next parameter of `-F`, such as `;filename=`.
     pub(super) fn media_type(&mut self, listed: bool) -> &'t [u8] {
         self.pass_blanks();
         let text = self.rest;
@@ -67,7 +68,8 @@ impl<'t> FormValueScanner<'t> {
         text[..end].trim_ascii_end()
     }
 
-    /// Reads the text before the next `;`, or if `listed` is true also before the next `,`.
+    /// Reads the text of the `-F` value before the next `;`. If `listed` is true, a `,` also ends
+    /// it.
     fn bare(&mut self, listed: bool) -> &'t [u8] {
         let is_end = |byte: &u8| *byte == b';' || (listed && *byte == b',');
         let end = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
@@ -86,15 +88,16 @@ fn trim_blanks_end(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Returns true if the text begins with a parameter of `-F`, such as `filename=`. Other parameters
-/// belong to the media type.
+/// Returns true if the text begins with a parameter of `-F`, such as `filename=`. Any other
+/// parameter is one of the media type.
 fn is_parameter_of_option(text: &[u8]) -> bool {
     let mut words = FormValueScanner::new(text);
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
 }
 
-/// Splits a word in double quotes off the text. Returns `None` if a quote is missing: the other
-/// quote is then part of the text.
+/// Splits a word in double quotes off the beginning of the text, and returns the word and the rest.
+/// Returns `None` if one of the two quotes is missing: the word is then unquoted, and the other
+/// quote belongs to it.
 fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut word = Vec::new();

@@ -20,7 +20,7 @@ use crate::agent::{AgentArgs, IDLE};
 pub struct FtpArgs {
     /// The URLs to fetch, in order. Never empty.
     pub urls: Vec<String>,
-    /// `-o`: the destination of the content.
+    /// `-o`: the destination of the downloaded content.
     pub output: FtpOutput,
     /// `-C`: resumes the download of a partial file.
     pub goes_on: bool,
@@ -31,19 +31,20 @@ pub struct FtpArgs {
     pub meter: Option<bool>,
     /// `-N`: the program name that error messages begin with.
     pub name: Option<String>,
-    /// `-U`: the value of `User-Agent`.
+    /// `-U`: the value of the header field `User-Agent`.
     pub user_agent: Option<String>,
     /// `-w`: the time limit for connecting to a server.
     pub connect_timeout: Option<Duration>,
     /// `-c`: the file from which cookies are read.
     pub cookies: Option<PathBuf>,
-    /// `-T`, or `-m` of fetch(1): fetches only if the server's content is newer than the file.
+    /// `-T`, or `-m` of fetch(1): fetches only if the server's content is newer than the local
+    /// file.
     pub newer: bool,
-    /// `-u`, or `-n` of fetch(1): leaves the modification time of files as it is.
+    /// `-u`, or `-n` of fetch(1): does not set the modification time of the file to the server's.
     pub drops_date: bool,
-    /// `-4`, `-6`: the only IP version to use, 4 or 6.
+    /// `-4`, `-6`: the only IP version to use, 4 or 6; `None` allows both.
     pub family: Option<u8>,
-    /// `-s`: the local address of connections.
+    /// `-s`: the local address of connections; `None` leaves the choice to the system.
     pub source: Option<String>,
     /// `-S cafile=`: a file of trusted CA certificates.
     pub ca_file: Option<PathBuf>,
@@ -51,7 +52,8 @@ pub struct FtpArgs {
     pub ca_path: Option<PathBuf>,
     /// `-S dont`: does not verify certificates.
     pub insecure: bool,
-    /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`.
+    /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`; `None` if the agent
+    /// is not used.
     pub agent: Option<AgentArgs>,
     /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
     pub fetch: Option<FetchProgramArgs>,
@@ -60,19 +62,20 @@ pub struct FtpArgs {
 /// The arguments that fetch(1) has and ftp(1) has not ([`fetch_args`](super::fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgramArgs {
-    /// `-S`: the length in bytes that the content must have.
+    /// `-S`: the length in bytes that the content must have; `None` accepts any length.
     pub length: Option<u64>,
     /// `-A`: does not follow redirects.
     pub stays: bool,
     /// `-d`: uses no proxy.
     pub direct: bool,
-    /// `-T`: the longest time without any received byte.
+    /// `-T`: the longest time without any received byte; `None` if it is not given.
     pub timeout: Option<Duration>,
-    /// `-a`, `-w`: the time to wait before a failed transfer is retried. `None`: no retries.
+    /// `-a`, `-w`: the time to wait before a failed transfer is retried; `None` if it is not
+    /// retried.
     pub retry_after: Option<Duration>,
 }
 
-/// The destination of the downloaded content.
+/// The destination of the content that haul downloads as ftp(1) or fetch(1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FtpOutput {
     /// `-o -`: standard output.
@@ -84,14 +87,14 @@ pub enum FtpOutput {
     Named,
 }
 
-/// The letters of the options that take a value. `DkPrx` have no effect here: ports, control
-/// connections, titles, and the retries of ftp(1).
+/// The letters of ftp(1)'s options that take a value. `DkPrx` have no effect here: they set ports,
+/// control connections, titles, and the retries of ftp(1).
 const VALUED: &str = "oSNUwcsDkPrx";
-/// The letters of the options without a value that have no effect here.
+/// The letters of ftp(1)'s options without a value that have no effect here.
 const IGNORED: &str = "AadeEginpt";
 
 impl FtpArgs {
-    /// Parses a command line, given without the program's name.
+    /// Parses a command line of ftp(1), given without the program's name.
     ///
     /// # Errors
     /// The message about the invalid option or value.
@@ -144,7 +147,7 @@ impl FtpArgs {
         Ok(())
     }
 
-    /// Applies `-o`, which means the same in ftp(1) and fetch(1).
+    /// Applies `-o FILE`, which means the same in ftp(1) and fetch(1).
     pub(super) fn output_to(&mut self, value: String) {
         self.output = if value == "-" { FtpOutput::Stdout } else { FtpOutput::File(value.into()) };
     }
@@ -165,7 +168,7 @@ impl FtpArgs {
         Ok(())
     }
 
-    /// Parses one option of the comma-separated list after `-S`.
+    /// Parses one option of the comma-separated list after `-S` of ftp(1), such as `cafile=FILE`.
     fn tls(&mut self, option: &str) -> Result<(), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
@@ -186,11 +189,11 @@ impl FtpArgs {
 
 /// The option letters of ftp(1) or fetch(1), and the functions that apply them.
 pub(super) struct OptionLetters {
-    /// The letters that take a value.
+    /// The letters of the options that take a value.
     pub(super) valued: &'static str,
-    /// Applies a letter without a value.
+    /// Applies the option with this letter, which has no value.
     pub(super) set: fn(&mut FtpArgs, char) -> Result<(), String>,
-    /// Applies a letter with its value.
+    /// Applies the option with this letter and this value.
     pub(super) give: fn(&mut FtpArgs, char, String) -> Result<(), String>,
 }
 

@@ -20,7 +20,7 @@ pub(super) fn path(url: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("file:").then_some(path)
 }
 
-/// Copies a local file to the output. Returns its length in bytes.
+/// Copies the local file `from` to the output. Returns the length of the file in bytes.
 ///
 /// # Errors
 /// The message to print. It is `None` if the reader has closed the output, which is no failure to
@@ -52,8 +52,8 @@ fn name(path: &str) -> Option<PathBuf> {
     Path::new(path).file_name().filter(|_| !path.ends_with('/')).map(PathBuf::from)
 }
 
-/// Returns true if the path leads to the open file. The file must not be copied to itself, because
-/// opening it for writing would empty it.
+/// Returns true if `path` leads to `file`, the open file that is copied. A file must not be copied
+/// to itself, because opening it for writing would empty it.
 fn is_same(file: &File, path: &Path) -> bool {
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), path.metadata()) {

@@ -17,18 +17,18 @@ use std::time::Duration;
 
 use super::args::{self, FtpArgs, OptionLetters, seconds};
 
-/// The letters of the options that take a value. `B` (the size of a buffer) and `N` (a netrc file)
-/// have no effect here.
+/// The letters of fetch(1)'s options that take a value. `B` (the size of a buffer) and `N` (a netrc
+/// file) have no effect here.
 const VALUED: &str = "BNoSTw";
-/// The letters of the options without a value that have no effect here: passive FTP, links to local
-/// files, and the handling of partial files. (`-F` is always in effect: a partial file is resumed
-/// without a check, and the caller of fetch(1) checks the result.)
+/// The letters of fetch(1)'s options without a value that have no effect here. They concern passive
+/// FTP, links to local files, and partial files. (`-F` is always in effect: a partial file is
+/// resumed without a check, and the caller of fetch(1) checks the result.)
 const IGNORED: &str = "FHlPpRtU";
 
 /// The default time to wait before a failed transfer is retried, as in fetch(1).
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Parses a command line, given without the program's name.
+/// Parses a command line of fetch(1), given without the program's name.
 ///
 /// # Errors
 /// The message about the invalid option or value.

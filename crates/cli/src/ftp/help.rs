@@ -2,7 +2,7 @@
 
 use super::FtpProgram;
 
-/// Returns the help text for a program.
+/// Returns the text that `haul ftp --help` or `haul fetch --help` prints.
 pub(super) fn of(program: FtpProgram) -> &'static str {
     match program {
         FtpProgram::Ftp => FTP,
@@ -67,7 +67,7 @@ mod tests {
     use super::super::fetch_args;
     use super::*;
 
-    /// Returns the option letters that begin the lines of a help text.
+    /// Returns the option letters with which the lines of a help text begin.
     fn letters(help: &str) -> impl Iterator<Item = char> {
         let lines = help.lines().filter_map(|line| line.strip_prefix("  -"));
         let names = lines.filter(|line| !line.starts_with('-')).flat_map(|line| {

@@ -55,8 +55,8 @@ use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
 use args::{FetchProgramArgs, FtpArgs, FtpOutput};
 
-/// The longest `Retry-After` that is respected. A longer wait would surprise the user, who does not
-/// see the reason.
+/// The longest `Retry-After` of a response that is respected. A longer wait would surprise the
+/// user, who does not see the reason.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program in whose place haul was called.
@@ -69,7 +69,7 @@ pub enum FtpProgram {
 }
 
 impl FtpProgram {
-    /// Returns the name of the program, with which its messages begin.
+    /// Returns the name of the program (`ftp` or `fetch`), with which its messages begin.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -93,7 +93,8 @@ pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
     FtpProgram::of(words.get(1)?).map(|program| (program, words.split_off(2)))
 }
 
-/// Fetches the URLs of a command line. Returns the exit code: 0, or 1 if a URL failed.
+/// Fetches the URLs of a command line of ftp(1) or fetch(1). Returns the exit code of the process:
+/// 0, or 1 if a URL failed.
 #[must_use]
 pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
@@ -239,7 +240,8 @@ impl FtpClient {
         }
     }
 
-    /// Copies the file of a `file:PATH` URL to the output. Returns the exit code.
+    /// Copies the local file `from` of a `file:PATH` URL to the output. Returns the exit code of
+    /// the process: 0, or 1 after a failure.
     fn copy(&self, from: &str) -> u8 {
         let started = Instant::now();
         match copy_file::copy(from, &self.args.output) {
@@ -256,8 +258,8 @@ impl FtpClient {
         }
     }
 
-    /// Sets the modification time of a file to the server's `Last-Modified`, unless `-u` or `-n` is
-    /// given.
+    /// Sets the modification time of the downloaded file to the server's `Last-Modified`, unless
+    /// `-u` or `-n` is given.
     fn date(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
         if !self.args.drops_date
             && let Some(head) = &outcome.head
@@ -299,8 +301,8 @@ impl FtpClient {
         fetcher.fetch_to_file(url, &options, path, &FileOptions { in_place, ..FileOptions::default() })
     }
 
-    /// Checks that a fetched file has the length that fetch(1)'s `-S` requires, and sets its
-    /// modification time. Returns the exit code.
+    /// Checks that a downloaded file has the length that fetch(1)'s `-S` requires, and sets its
+    /// modification time. Returns the exit code of the process.
     fn check(&self, fetch: &FetchProgramArgs, url: &str, path: &Path, outcome: &TransferOutcome) -> Result<u8> {
         let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
         let actual = path.metadata().map_err(failed)?.len();
@@ -333,8 +335,9 @@ impl FtpClient {
         self.args.verbose.unwrap_or_else(|| io::stderr().is_terminal())
     }
 
-    /// Prints a message about a redirect to another origin and about a failure or, if verbose, the
-    /// rate. Returns the exit code.
+    /// Prints a message if the transfer was redirected to another origin, and another if it failed.
+    /// If it succeeded, prints its rate if messages are verbose. Returns the exit code of the
+    /// process.
     fn report(&self, target: &Target, outcome: &TransferOutcome) -> u8 {
         if self.args.verbose != Some(false) && outcome.facts.redirects > 0 && outcome.target.origin() != target.origin()
         {
@@ -367,15 +370,15 @@ impl FtpClient {
     }
 }
 
-/// Returns true if this process may create files in the path's directory, which is needed to rename
-/// a new file to the path.
+/// Returns true if this process may create files in the directory of `path`. This is needed to
+/// write a download to a new file and rename the file to `path`.
 fn may_rename_in(path: &Path) -> bool {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-/// Returns the proxies from the environment. https also uses `http_proxy`, as in ftp(1), if no
-/// variable for https is set: pkg_add does not set `https_proxy`.
+/// Returns the proxies that the environment variables name. For https URLs, `http_proxy` is used if
+/// no variable for https is set, as in ftp(1): pkg_add does not set `https_proxy`.
 fn proxies_of_ftp() -> ProxyOptions {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let environment = ProxyEnvironment::read(|name| {
@@ -388,13 +391,14 @@ fn proxies_of_ftp() -> ProxyOptions {
     proxies
 }
 
-/// Returns the message of ftp(1) for a URL without a file name, if `-o` does not name the file.
+/// Returns the error message of ftp(1) for a URL that ends without a file name, if `-o` does not
+/// name the file.
 fn unnamed(url: &str) -> String {
     format!("No filename after directory (use -o): {url}")
 }
 
-/// Returns the message of ftp(1) for a failed transfer. Returns `None` if the reader closed the
-/// output early.
+/// Returns the error message of ftp(1) for a failed transfer. Returns `None` if the reader closed
+/// the output early.
 fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
@@ -413,8 +417,8 @@ fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<
     })
 }
 
-/// Returns the message of fetch(1) for a failed transfer, which begins with the URL. Returns `None`
-/// if the reader closed the output early.
+/// Returns the error message of fetch(1) for a failed transfer, which begins with the URL. Returns
+/// `None` if the reader closed the output early.
 fn fetch_message(
     fetch: &FetchProgramArgs,
     target: &Target,
@@ -446,9 +450,9 @@ fn is_left(error: &Error) -> bool {
     error.io_source().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// Returns the reason phrase of the response, without control characters. If the response has none,
-/// as in HTTP/2, returns the standard phrase, because callers search for it (fw_update for "404 Not
-/// Found").
+/// Returns the reason phrase of the response's status line, without control characters. If the
+/// response has none, as in HTTP/2, returns the standard phrase for the status. Callers search for
+/// the phrase (fw_update for "404 Not Found").
 fn reason(outcome: &TransferOutcome) -> String {
     let head = outcome.head.as_ref();
     let given = head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default();

@@ -1,23 +1,24 @@
 //! The block sizes of signify(1), whose signatures of gzip files (`-z`) cover a package in blocks.
 //! The reader of a package checks each block as it arrives, and may stop after any of them.
 
-/// The number of bytes that one signed block covers.
+/// The number of bytes of a package that one signed block of signify(1) covers.
 const BLOCK: u64 = 64 << 10;
-/// The number of bytes that each block adds to the signature header.
+/// The number of bytes that each block of a package adds to its signature header: a line with the
+/// digest of the block.
 const BLOCK_LINE: u64 = 65;
-/// The number of bytes of the signature header before the lines of the blocks.
+/// The number of bytes in the signature header of a package before the lines of the blocks.
 const HEADER_LINES: u64 = 512;
 
 /// The number of bytes that a program like signify(1) reads before it notices that the next program
 /// in the pipeline has stopped.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
-/// The number of bytes to fetch first when the reader may stop early: two blocks, and the signature
-/// header of packages of up to 15 MB.
+/// The number of bytes of a package to fetch first when its reader may stop early. They contain two
+/// blocks, and the signature header of packages of up to 15 MB.
 pub(crate) const OPENING: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 
-/// Returns the number of bytes, of a package with this length, that the reader needs before it can
-/// stop: the signature header and two blocks.
+/// Returns the number of bytes of a package that its reader needs before it can stop: the signature
+/// header and two blocks. `length` is the length of the package.
 pub(crate) fn bytes_before_stop(length: u64) -> u64 {
     (BLOCKS_READ_AHEAD + HEADER_LINES + BLOCK_LINE * length.div_ceil(BLOCK)).min(length)
 }

@@ -35,7 +35,7 @@ use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
 mod stdin_config;
 
-/// Parses the arguments with the haul persona. They are given without the program's name.
+/// Parses the command line with the haul persona. The arguments do not include the program's name.
 pub fn parse<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -43,8 +43,8 @@ where
     parse_as(ProgramPersona::Haul, args, files)
 }
 
-/// Parses the default config file of the persona, and then the arguments, given without the
-/// program's name.
+/// Parses the default config file of the persona (`.curlrc` for curl), and then the command line.
+/// The arguments do not include the program's name.
 pub fn parse_as<I>(persona: ProgramPersona, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -91,8 +91,8 @@ where
     Ok(parser.args)
 }
 
-/// Returns true if the first argument disables the default config file. As in curl, it has no
-/// effect in any other position.
+/// Returns true if the first argument of the command line is `-q` or `--disable`, which disables
+/// the default config file. As in curl, these have no such effect in any other position.
 fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
@@ -108,22 +108,24 @@ fn is_session_option(word: &str) -> bool {
 struct CommandLineParser<'f> {
     args: ParsedArgs,
     files: &'f mut dyn FileAccess,
-    /// The number of open config files, which include each other.
+    /// The number of config files that are open at this moment, because each names the next with
+    /// `-K`.
     depth: usize,
     /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,
     variables: OptionVariables,
-    /// The length in bytes of the last value, if it is a secret that stands on the command line.
+    /// The length in bytes of the last option value, if the value is a secret that stands on the
+    /// command line; `None` if it is not.
     secret: Option<usize>,
 }
 
-/// An error in an option, which may be in a config file that the option names.
+/// An error in an option of the command line or of a config file.
 enum OptionError {
     Here {
         shown: Vec<u8>,
         reason: UsageErrorReason,
     },
-    /// An error in the config file that the option names.
+    /// An error inside the config file that the option names.
     Deeper(UsageError),
 }
 
@@ -154,8 +156,8 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    /// Reads a list of URLs as curl does: immediately, with one URL per line, in which brackets and
-    /// braces are literal.
+    /// Reads the file of URLs that curl's `--url @FILE` names. As in curl, it is read immediately
+    /// and has one URL per line, in which brackets and braces are literal.
     fn list(&mut self, path: &Path) -> Result<(), UsageErrorReason> {
         let unreadable = |error: &std::io::Error| UsageErrorReason::read(path, error);
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
@@ -169,8 +171,8 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    /// Applies one argument that begins with a dash. `next` is the following argument. Returns
-    /// `true` if it was used as the value.
+    /// Applies one argument of the command line that begins with a dash. `next` is the following
+    /// argument. Returns `true` if `next` was used as the value of the option.
     fn option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         match written.strip_prefix(b"--") {
             Some(long) => self.long(written, long, next),
@@ -178,8 +180,8 @@ impl CommandLineParser<'_> {
         }
     }
 
-    /// Applies a long option. `long` is `written` without its dashes. Messages show `written`.
-    /// Returns `true` if `next` was used as the value.
+    /// Applies a long option. `long` is `written` without its dashes; error messages show
+    /// `written`. Returns `true` if the following argument, `next`, was used as the value.
     fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
             Some(at) => (&long[..at], Some(&long[at + 1..])),
@@ -203,7 +205,7 @@ impl CommandLineParser<'_> {
         self.apply(flag, on, attached, next, shown)
     }
 
-    /// Sets the variable that the value of `--variable` defines.
+    /// Sets the variable that `text`, the value of `--variable`, defines.
     fn assign(&mut self, text: &[u8]) -> Result<(), UsageErrorReason> {
         let Some(assignment) = VariableAssignment::parse(text)? else {
             if !self.args.global.persona.is_curl() {
@@ -235,8 +237,9 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    /// Applies the letters after one dash. The first letter that takes a value uses the rest of the
-    /// argument, or `next` if nothing is left. Returns `true` if `next` was used.
+    /// Applies the option letters after one dash. The first letter that takes a value uses the rest
+    /// of the argument, or the following argument `next` if nothing is left. Returns `true` if
+    /// `next` was used.
     fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         // A lone dash is a letter that no option has.
         for at in 1..written.len().max(2) {
@@ -414,8 +417,8 @@ impl CommandLineParser<'_> {
     }
 }
 
-/// Returns the flag with this long name. The second value is false if the name begins with `no-`
-/// and turns the flag off.
+/// Returns the flag with this long name. The second value is false if `name` begins with `no-`,
+/// which turns the flag off, and true otherwise.
 fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageErrorReason> {
     if let Some(flag) = flags::find_long(name) {
         return Ok((flag, true));

@@ -5,8 +5,8 @@
 use crate::config_file::ConfigFileEntry;
 use crate::flags;
 
-/// Returns true if the option of this entry reads the rest of standard input as content. No more
-/// options can follow then.
+/// Returns true if the option of this config file line reads the rest of standard input as content.
+/// No more options can follow then.
 pub(super) fn is_taken_by(entry: &ConfigFileEntry<'_>) -> bool {
     let Some(value) = entry.value else { return false };
     // Nearly every line, and there may be millions.

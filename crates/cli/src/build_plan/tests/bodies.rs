@@ -13,8 +13,8 @@ fn form(args: &[&str]) -> FormArg {
     }
 }
 
-/// Resolves the form of these arguments. Returns the text of its layout, with `<INDEX>` for each
-/// source and `B` for the boundary.
+/// Resolves the `-F` options in `args`. Returns the multipart body as text, with `<INDEX>` in place
+/// of each source's content and `B` in place of the boundary.
 fn laid_out(args: &[&str]) -> String {
     let form = form(args);
     let layout =

@@ -15,8 +15,7 @@ fn transfer(args: &[&str]) -> TransferArgs {
     operation(&[args, &["u"]].concat()).stages.remove(0).transfer
 }
 
-/// Resolves these arguments, which must fail with an error about `option`. Returns the text of the
-/// error.
+/// Resolves a command line that must be refused because of `option`. Returns the text of the error.
 fn refusal(args: &[&str], option: &str) -> String {
     let error = read(args).expect_err("they contradict each other");
     assert_eq!(error.exit_code(), 2, "{args:?}");

@@ -1,4 +1,4 @@
-//! Parses lists of checksums, which sites publish next to files.
+//! Parses checksum lists (SHA256SUMS), which sites publish next to files.
 //!
 //! ```text
 //! HEX  name            sha256sum, shasum; `*name` is the same
@@ -7,8 +7,8 @@
 //! HEX                  a list with only one checksum; also `HEX  -`
 //! ```
 //!
-//! Other lines (comments, PGP armour, other algorithms) are ignored. A bare digest counts only if
-//! it is the only line, so that an error page is not mistaken for a list.
+//! Other lines (comments, PGP armour, other algorithms) are ignored. A digest without a file name
+//! counts only if it is the only line, so that an error page is not mistaken for a checksum list.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,20 +16,21 @@ use std::ops::Range;
 
 use super::{ChecksumAlgorithm, ExpectedDigest};
 
-/// The length limit of a list, in bytes. The largest lists that distributions publish have a tenth
-/// of this length.
+/// The length limit of a checksum list (SHA256SUMS), in bytes: 16 MiB. The largest lists that
+/// distributions publish have a tenth of this length.
 pub const LIST_MAX: usize = 16 << 20;
 
-/// The reason why a list gives no digest for a file.
+/// The reason why a checksum list (SHA256SUMS) gives no digest for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DigestLookupError {
-    /// The text contains no line with a checksum, so that it is no list.
+    /// The text contains no line with a checksum, so that it is no checksum list.
     NotAList,
-    /// The list contains only MD5 sums for this file.
+    /// The checksum list contains only MD5 sums for this file, which are not accepted.
     Md5Only,
-    /// The list does not contain the file.
+    /// The checksum list does not contain the file.
     NotListed,
-    /// The list contains several digests for the file, and nothing shows which one is meant.
+    /// The checksum list contains several digests for the file, and nothing shows which one is
+    /// meant.
     Ambiguous,
 }
 
@@ -48,24 +49,25 @@ impl fmt::Display for DigestLookupError {
 
 impl std::error::Error for DigestLookupError {}
 
-/// A parsed list of checksums, which can be searched for any number of files.
+/// A parsed checksum list (SHA256SUMS), which can be searched for any number of files.
 ///
-/// Parsing takes memory proportional to the text, and the time of sorting its lines. A lookup takes
+/// Parsing takes memory proportional to the text, and the time of sorting its lines. A search takes
 /// a few comparisons.
 #[derive(Debug)]
 pub struct ChecksumList {
-    /// The text of the list, followed by the names that contained escapes, in unescaped form.
+    /// The text of the checksum list. It is followed by the unescaped forms of those file names
+    /// that contain escapes.
     text: Vec<u8>,
-    /// The entries, sorted by the path components of their names from the last to the first, so
-    /// that names with the same end are neighbours.
+    /// The entries of the checksum list. They are sorted by the components of their file names,
+    /// compared from the last to the first, so that names with the same end are neighbours.
     entries: Vec<ChecksumListEntry>,
-    /// The digest of a list that consists of one line without a file name; `None` for any other
-    /// list.
+    /// The digest of a checksum list that consists of one line without a file name; `None` for any
+    /// other list.
     bare: Option<ListedChecksum>,
 }
 
 impl ChecksumList {
-    /// Parses the text of a list, which has at most [`LIST_MAX`] bytes.
+    /// Parses the text of a checksum list, which has at most [`LIST_MAX`] bytes.
     #[must_use]
     pub fn new(mut text: Vec<u8>) -> ChecksumList {
         let begins = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -104,12 +106,13 @@ impl ChecksumList {
         ChecksumList { text, entries, bare: bare.filter(|_| lines == 1) }
     }
 
-    /// Returns the digest of the file at this path, which may be a local path or the path of a URL.
+    /// Returns the digest that the checksum list has for the file at this path, which may be a
+    /// local path or the path of a URL.
     ///
     /// Names are compared component by component from the end, because the list may have been made
     /// in another directory. The entry with the most components in common with the path is used.
-    /// Among equal entries, one whose name has no further components is preferred, and then the
-    /// strongest algorithm.
+    /// Among entries with equally many, one whose name has no further components is preferred, and
+    /// then the strongest algorithm.
     ///
     /// # Errors
     /// [`DigestLookupError`] if the list has no digest for the file, or several digests that
@@ -143,8 +146,8 @@ impl ChecksumList {
         Err(found)
     }
 
-    /// Returns the greatest number of final components that an entry's name has in common with the
-    /// path.
+    /// Returns the greatest number of final path components that the file name of an entry has in
+    /// common with `path`.
     fn common(&self, path: &str) -> usize {
         let place = self.entries.partition_point(|entry| parts(self.name(entry)).lt(parts(path.as_bytes())));
         let neighbours = [place.checked_sub(1), Some(place)];
@@ -153,7 +156,8 @@ impl ChecksumList {
         entries.map(common).max().unwrap_or(0)
     }
 
-    /// Returns the entries whose last `common` components are those of the path.
+    /// Returns the entries of the checksum list whose file names end in the last `common`
+    /// components of `path`.
     fn ending_in(&self, path: &str, common: usize) -> &[ChecksumListEntry] {
         let end = || parts(path.as_bytes()).take(common);
         let from = self.entries.partition_point(|entry| parts(self.name(entry)).take(common).lt(end()));
@@ -178,8 +182,8 @@ struct ChecksumListEntry {
     sum: ListedChecksum,
 }
 
-/// Returns the strongest digest of these entries. Returns an error if two digests of one algorithm
-/// differ or all are MD5 sums, and `None` without entries.
+/// Returns the strongest digest of these entries, which are for one file. Returns an error if two
+/// digests of one algorithm differ or all are MD5 sums. Returns `None` without entries.
 fn digest_of(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest, DigestLookupError>> {
     let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
@@ -197,9 +201,9 @@ fn digest_of(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest, Dig
     strongest.map(|digest| Ok(digest.clone())).or(has_md5.then_some(Err(DigestLookupError::Md5Only)))
 }
 
-/// A parsed line of a list: a checksum, and the file that it is for.
+/// A parsed line of a checksum list: a checksum, and the name of the file that it is for.
 struct ChecksumLine<'a> {
-    /// The name of the file; `None` for standard input or a digest alone.
+    /// The name of the file; `None` for a checksum of standard input, or one without a name.
     name: Option<Cow<'a, [u8]>>,
     sum: ListedChecksum,
 }
@@ -211,7 +215,8 @@ enum ListedChecksum {
 }
 
 impl ListedChecksum {
-    /// Parses a digest whose algorithm follows from its length.
+    /// Parses the hexadecimal digits of a digest, whose algorithm follows from their number.
+    /// Returns `None` if they are no digest.
     fn from_hex(hex: &[u8]) -> Option<ListedChecksum> {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
             return Some(ListedChecksum::Md5);
@@ -225,7 +230,8 @@ fn entry(line: &[u8]) -> Option<ChecksumLine<'_>> {
     tagged(line).or_else(|| plain(line))
 }
 
-/// Parses a line of the form `SHA256 (name) = HEX`.
+/// Parses a line of a checksum list in the form `SHA256 (name) = HEX`. Returns `None` for any other
+/// form.
 fn tagged(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let open = line.iter().position(|&byte| byte == b'(')?;
@@ -246,7 +252,8 @@ fn tagged(line: &[u8]) -> Option<ChecksumLine<'_>> {
     Some(ChecksumLine { name: Some(name), sum })
 }
 
-/// Parses a line of the form `HEX  name`, `HEX *name` or `HEX`.
+/// Parses a line of a checksum list in the form `HEX  name`, `HEX *name` or `HEX`. Returns `None`
+/// for any other form.
 fn plain(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
@@ -262,8 +269,8 @@ fn plain(line: &[u8]) -> Option<ChecksumLine<'_>> {
     Some(ChecksumLine { name, sum })
 }
 
-/// Removes the backslash at the beginning of a line, with which sha256sum marks an escaped name.
-/// Returns true if there was one, and the rest of the line.
+/// Removes the backslash at the beginning of a line, with which sha256sum marks an escaped file
+/// name. Returns true if there was a backslash, and the rest of the line.
 fn escaped(line: &[u8]) -> (bool, &[u8]) {
     match line.strip_prefix(b"\\") {
         Some(rest) => (true, rest),

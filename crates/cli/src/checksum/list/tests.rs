@@ -8,7 +8,8 @@ fn sha256(byte: u8) -> String {
     hex(byte, ChecksumAlgorithm::Sha256)
 }
 
-/// Parses the list and picks the digest for this name. Returns its algorithm and its first byte.
+/// Parses a checksum list and looks up the file `name`. Returns the algorithm and the first byte of
+/// its digest.
 fn picked(text: &str, name: &str) -> Result<(ChecksumAlgorithm, u8), DigestLookupError> {
     pick(text.as_bytes(), name).map(|digest| (digest.algorithm(), digest.bytes()[0]))
 }
