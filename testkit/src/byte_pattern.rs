@@ -26,7 +26,7 @@ impl BytePattern {
         BytePattern { seed }
     }
 
-    /// Fills `out` with the bytes from `offset` on.
+    /// Fills `out` with the bytes of the sequence that begin at `offset`.
     pub fn fill(&self, offset: u64, out: &mut [u8]) {
         let skip = (offset % 8) as usize;
         let mut word = offset / 8;
@@ -46,7 +46,7 @@ impl BytePattern {
         tail.copy_from_slice(&last[..tail.len()]);
     }
 
-    /// Returns `len` bytes from `offset` on.
+    /// Returns the `len` bytes of the sequence that begin at `offset`.
     pub fn slice(&self, offset: u64, len: usize) -> Vec<u8> {
         let mut out = vec![0; len];
         self.fill(offset, &mut out);

@@ -1,14 +1,14 @@
 //! The Range field of a request (RFC 9110 §14).
 
-/// The part of a body that a Range selects (RFC 9110 §14.1.2).
+/// The part of a body that a request's Range field selects (RFC 9110 §14.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedPart {
-    /// All of the body. There is no Range, or it has several ranges or another unit, or is
-    /// malformed.
+    /// The whole body: the request has no Range field, or one that is malformed, has several
+    /// ranges, or has a unit other than bytes.
     Whole,
     /// The bytes from the first offset up to, but without, the second.
     Part(u64, u64),
-    /// A range that lies outside the body.
+    /// The range lies outside the body, so the reply is a 416.
     Unsatisfiable,
 }
 

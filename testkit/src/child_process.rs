@@ -23,7 +23,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use wait4::Wait4;
 
-/// The number of bytes at the end of standard error that are kept.
+/// The largest number of bytes of the child's standard error that are kept, counted from its end.
 const WORDS: usize = 600;
 
 /// The result of running a program.
@@ -33,16 +33,16 @@ pub struct ChildOutcome {
     pub code: Option<i32>,
     /// True if the run exceeded its time limit and was killed.
     pub hung: bool,
-    /// The peak of resident memory in bytes. The kernel starts a child's count at its parent's
-    /// peak, so this is at least the peak of the present program.
+    /// The peak resident memory of the program in bytes. The kernel starts a child's count at its
+    /// parent's peak, so this is at least the peak of the calling process.
     pub rss: u64,
-    /// The last bytes of the program's standard error, if that is a pipe, with lines joined by
-    /// ` | `.
+    /// The last bytes of the program's standard error, with lines joined by ` | `; empty if
+    /// standard error is not a pipe.
     pub said: String,
 }
 
-/// Runs a program to its end, or kills it at the limit. `take` receives its standard output if that
-/// is a pipe.
+/// Runs a program to its end, or kills it when `limit` has passed. If its standard output is a
+/// pipe, each piece read from the pipe is passed to `take`.
 ///
 /// # Errors
 /// If the program cannot be started or waited for.

@@ -60,7 +60,7 @@ impl ContentCoding {
         }
     }
 
-    /// Returns `plain`, encoded at a fast level.
+    /// Returns `plain`, compressed with this coding at a fast compression level.
     ///
     /// # Panics
     /// Never: writing to memory does not fail.
@@ -91,8 +91,9 @@ impl ContentCoding {
         }
     }
 
-    /// Returns the coding to use for an Accept-Encoding field: the first of zstd, br, gzip, deflate
-    /// that the field names with a weight above zero (RFC 9110 section 12.5.3).
+    /// Returns the coding with which a server answers a request that has this Accept-Encoding
+    /// field: the first of zstd, br, gzip, deflate that the field names with a weight above zero
+    /// (RFC 9110 section 12.5.3). `None` if it names none of them.
     pub fn negotiate(accept_encoding: &str) -> Option<ContentCoding> {
         let accepts = |token: &str| {
             accept_encoding.split(',').any(|item| {

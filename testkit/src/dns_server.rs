@@ -29,21 +29,21 @@ const RESPONSE: u16 = 0x8180;
 /// The flag TC: the response is truncated.
 const TRUNCATED: u16 = 0x0200;
 const TTL: u32 = 60;
-/// The size of the receive buffer, in bytes: room for thousands of queries.
+/// The size of the server's UDP receive buffer in bytes, enough for thousands of queries.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// A query as the server received it, and the constructors of its responses.
 #[derive(Clone, Debug)]
 pub struct ReceivedQuery {
-    /// The name, in the case of the query, without a dot at its end.
+    /// The queried name, spelt in upper and lower case as in the query, without a final dot.
     pub name: String,
-    /// The type: 1 for A, 28 for AAAA.
+    /// The queried record type: 1 for A, 28 for AAAA.
     pub record_type: u16,
-    /// True if the query was received over TCP.
+    /// True if the query came over TCP, false if over UDP.
     pub tcp: bool,
-    /// The identifier, which the response repeats.
+    /// The identifier of the query, which its response repeats.
     pub id: u16,
-    /// The address that the query came from.
+    /// The client's address, from which the query came.
     pub from: SocketAddr,
     question: Vec<u8>,
 }
@@ -53,12 +53,13 @@ pub struct ReceivedQuery {
 pub struct DnsReply {
     /// The encoded DNS message.
     pub message: Vec<u8>,
-    /// The time to wait before sending. It has no effect over TCP.
+    /// The time to wait before the message is sent over UDP. Over TCP, messages are sent without a
+    /// delay.
     pub delay: Duration,
 }
 
 impl DnsReply {
-    /// Returns the reply with this delay before it is sent.
+    /// Sets the time to wait before this reply is sent.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
@@ -85,7 +86,8 @@ impl ReceivedQuery {
         Some(Self { name, record_type, tcp, id, from, question: message.get(12..at + 4)?.to_vec() })
     }
 
-    /// Returns a response with those of the addresses that have the type of the query.
+    /// Returns a response with an address record for each of `addresses` whose family matches the
+    /// queried type: IPv4 for A, IPv6 for AAAA.
     #[must_use]
     pub fn addresses(&self, addresses: &[IpAddr]) -> DnsReply {
         let records: Vec<Vec<u8>> = addresses.iter().filter_map(|address| self.record(&self.name, address)).collect();
@@ -106,13 +108,14 @@ impl ReceivedQuery {
         self.reply(RESPONSE, &records)
     }
 
-    /// Returns a response with an error code: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED …
+    /// Returns a response with this DNS response code, such as 2 (SERVFAIL), 3 (NXDOMAIN) or 5
+    /// (REFUSED).
     #[must_use]
     pub fn error(&self, code: u8) -> DnsReply {
         self.reply(RESPONSE | u16::from(code), &[])
     }
 
-    /// Returns a response that says that it does not fit into a datagram (flag TC).
+    /// Returns an empty response with the flag TC, which tells the client to ask again over TCP.
     #[must_use]
     pub fn truncated(&self) -> DnsReply {
         self.reply(RESPONSE | TRUNCATED, &[])
@@ -158,7 +161,7 @@ fn record(owner: &str, record_type: u16, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The function that gives the replies to a query.
+/// The function of a test that returns the replies to a query.
 pub type DnsAnswerFunction = dyn Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync;
 
 struct DnsServerState {
@@ -184,19 +187,20 @@ pub struct DnsServer {
 }
 
 impl DnsServer {
-    /// Starts a server on 127.0.0.1. `answer` returns the replies to a query; with an empty list
-    /// the server stays silent.
+    /// Starts a DNS server on a free port of 127.0.0.1. `answer` returns the replies to a query; if
+    /// it returns none, the server stays silent.
     ///
     /// # Errors
-    /// The system's, if no port is free.
+    /// If no port is free.
     pub fn start(answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static) -> io::Result<Self> {
         Self::start_at((Ipv4Addr::LOCALHOST, 0).into(), answer)
     }
 
-    /// Starts a server on this address of the machine, like [`start`](DnsServer::start).
+    /// Starts a DNS server on a free port of `ip`, an address of this computer. `answer` returns
+    /// the replies to a query; if it returns none, the server stays silent.
     ///
     /// # Errors
-    /// The system's, if it has no such address or no port is free.
+    /// If the computer has no such address, or no port is free.
     pub fn start_on(
         ip: IpAddr,
         answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static,
@@ -204,10 +208,11 @@ impl DnsServer {
         Self::start_at((ip, 0).into(), answer)
     }
 
-    /// Starts a server on this address and port; 0 is any port.
+    /// Starts a DNS server on this address and port; port 0 means any free port. `answer` returns
+    /// the replies to a query; if it returns none, the server stays silent.
     ///
     /// # Errors
-    /// The system's, if it has no such address, or the port is not free or not allowed.
+    /// If the computer has no such address, or if the port is in use or not allowed.
     pub fn start_at(
         address: SocketAddr,
         answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static,
@@ -235,13 +240,13 @@ impl DnsServer {
         Ok(Self { address, shared, threads })
     }
 
-    /// Returns the address of the server, the same for UDP and TCP.
+    /// Returns the address and port on which the server listens over both UDP and TCP.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the queries received so far.
+    /// Returns the queries received so far, in order of arrival.
     ///
     /// # Panics
     /// If the function `answer` has panicked.
@@ -250,10 +255,10 @@ impl DnsServer {
         self.shared.queries.lock().expect("no panic").clone()
     }
 
-    /// Returns the queries so far, and forgets them.
+    /// Removes and returns the queries recorded since the last call of this function.
     ///
     /// # Panics
-    /// If the answering function has panicked.
+    /// If the function `answer` has panicked.
     #[must_use]
     pub fn take_queries(&self) -> Vec<ReceivedQuery> {
         mem::take(&mut self.shared.queries.lock().expect("no panic"))
@@ -272,7 +277,7 @@ impl Drop for DnsServer {
     }
 }
 
-/// Binds a UDP socket and a TCP listener to the same port.
+/// Binds a UDP socket and a TCP listener to one port number of this address.
 fn bind_both(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     let mut last = io::Error::other("no port");
     for _ in 0..20 {

@@ -33,24 +33,24 @@ use crate::test_certificates::TestCertificates;
 /// A step of a script, performed on one connection.
 #[derive(Clone, Debug)]
 pub enum ScriptStep {
-    /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are kept for the next
-    /// read.
+    /// Reads up to the end of a request head (`\r\n\r\n`). Bytes that were read beyond it stay for
+    /// the next reading step.
     ReadHead,
     /// Reads this many bytes.
     ReadBytes(usize),
-    /// Reads until the client closes its side.
+    /// Reads until the client closes its sending side.
     ReadToEnd,
     /// Sends these bytes in one write.
     Send(Vec<u8>),
     /// Sends these bytes one at a time, with a pause after each. Each byte is one write and one TCP
     /// segment.
     SendSlowly(Vec<u8>, Duration),
-    /// Sends these bytes repeatedly: at most this many times, or until a write fails.
+    /// Sends these bytes repeatedly: this many times, or until a write fails.
     SendRepeatedly(Vec<u8>, u64),
     /// Waits for this duration.
     Sleep(Duration),
-    /// Waits until [`RawPeer::release`] has been called this many times. The test thus decides the
-    /// order of events without a clock.
+    /// Waits until the test has called [`RawPeer::release`] this many times. The test thus decides
+    /// the order of events without a clock.
     Await(u64),
     /// Shuts down the peer's side of the connection (over TLS: close_notify first) and continues
     /// the script.
@@ -76,7 +76,7 @@ impl ScriptStep {
     }
 }
 
-/// The steps on one connection, in order.
+/// The steps that the peer performs on one connection, in order.
 pub type PeerScript = Vec<ScriptStep>;
 
 /// A running scripted peer. Dropping it stops it from accepting connections; running scripts
@@ -91,9 +91,9 @@ struct RawScriptState {
 }
 
 enum AfterLastScript {
-    /// Connections for which no script is left are closed at once.
+    /// A connection for which no script is left is closed at once.
     Close,
-    /// Connections for which no script is left get the last script again.
+    /// A connection for which no script is left gets the last script again.
     Repeat,
 }
 
@@ -107,7 +107,7 @@ impl RawPeer {
         RawPeer::run(scripts, AfterLastScript::Close, None)
     }
 
-    /// Starts a peer that plays this script on every connection.
+    /// Starts a peer that runs this script on every connection.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -115,8 +115,9 @@ impl RawPeer {
         RawPeer::run(vec![script], AfterLastScript::Repeat, None)
     }
 
-    /// Starts a peer like [`start`](RawPeer::start), but over TLS, with the identity's certificate
-    /// and these ALPN names.
+    /// Starts a peer over TLS, with the server certificate of `identity` and these ALPN names. The
+    /// first connection gets the first script, and so on. Connections for which no script is left
+    /// are closed at once.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -143,7 +144,7 @@ impl RawPeer {
         RawPeer(ScriptedPeer::start(accepted, play))
     }
 
-    /// Returns the address of the listener.
+    /// Returns the address on which the peer listens.
     pub fn addr(&self) -> SocketAddr {
         self.0.addr
     }
@@ -158,7 +159,8 @@ impl RawPeer {
         self.0.shared.lock().received.len()
     }
 
-    /// Returns the bytes read so far on the connection with this number, counted from 0.
+    /// Returns the bytes that the peer has read so far on the connection with this number, counted
+    /// from 0.
     pub fn received(&self, connection: usize) -> Vec<u8> {
         self.0.shared.lock().received.get(connection).cloned().unwrap_or_default()
     }
@@ -169,14 +171,14 @@ impl RawPeer {
     }
 
     /// Waits until the scripts of the first `connections` connections have ended. Returns `false`
-    /// if that takes longer than 30 seconds.
+    /// if they have not ended after 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
         let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
         self.0.shared.wait(done)
     }
 
-    /// Waits until the bytes read on the connection with this number contain `needle`. Returns
-    /// `false` if that takes longer than 30 seconds.
+    /// Waits until the bytes that the peer has read on the connection with this number contain
+    /// `needle`. Returns `false` if they do not after 30 seconds.
     pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
         self.0.shared.wait(|state| {
             let received = state.received.get(connection);
@@ -189,7 +191,7 @@ struct ScriptPlayer<'a> {
     wire: PeerStream,
     number: usize,
     shared: &'a ScriptedPeerState<RawScriptState>,
-    /// Bytes read from the socket and recorded, but not yet consumed by a step.
+    /// Bytes that were read from the client and recorded, but not yet used by a step of the script.
     ahead: Vec<u8>,
 }
 

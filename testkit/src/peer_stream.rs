@@ -18,7 +18,8 @@ pub(crate) enum PeerStream {
 }
 
 impl PeerStream {
-    /// Wraps an accepted socket. With `tls`, the handshake happens with the first read or write.
+    /// Wraps an accepted socket. If there is a TLS configuration, the first read or write performs
+    /// the handshake.
     pub(crate) fn over(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<PeerStream> {
         stream.set_nodelay(true)?;
         Ok(match tls {
@@ -49,8 +50,9 @@ impl PeerStream {
         self.cut()
     }
 
-    /// Closes the connection without close_notify. Unread bytes are read first: they would turn the
-    /// close into a reset, which may overtake the bytes that were sent.
+    /// Closes the connection without a TLS close_notify. Data that the client has sent is read
+    /// first, since unread data would turn the close into a reset, which can overtake bytes in
+    /// flight to the client.
     pub(crate) fn cut(self) -> io::Result<()> {
         let mut socket = self.socket();
         socket.shutdown(Shutdown::Write)?;
@@ -60,7 +62,7 @@ impl PeerStream {
         Ok(())
     }
 
-    /// Resets the connection. Bytes that the socket has not sent yet are lost, as on a real
+    /// Resets the TCP connection. Bytes still in the socket's send buffer are lost, as on a real
     /// network.
     pub(crate) fn reset(self) -> io::Result<()> {
         SockRef::from(self.socket()).set_linger(Some(Duration::ZERO))

@@ -1,9 +1,8 @@
 //! A relay on loopback that adds a round-trip time, jitter and a rate limit to connections.
 //!
-//! Every piece of data that arrives is timed and forwarded half a round trip later, so the delay
 //! The relay records when each piece of data arrives, and forwards it half a round trip later, so
-//! the delay costs no bandwidth. Jitter delays a piece further, and with it all later pieces in the
-//! same direction, so that nothing is reordered. The TCP handshake is not delayed unless requested.
+//! the delay costs no bandwidth. Jitter delays a piece further. All later pieces in that direction
+//! wait too, so that nothing is reordered. The TCP handshake is not delayed unless requested.
 //!
 //! ```
 //! use std::time::Duration;
@@ -37,15 +36,15 @@ use crate::lock::lock;
 use crate::rng::{Rng, mix};
 use timer::PieceTimer;
 
-/// The largest number of bytes that one direction of a connection may have in flight. A connection
-/// uses at most twice this memory.
+/// The largest number of bytes that one direction of a relayed connection may have in flight. A
+/// connection with its two directions uses at most twice this memory.
 const IN_FLIGHT: u32 = 16 << 20;
-/// The data that a link with a rate limit buffers in addition to its round trip, as a time at that
-/// rate. It is like the queue of a router, not a buffer for the whole body.
+/// The amount of data that a rate-limited direction buffers beyond its round trip, as the time to
+/// send it at the rate limit. It acts like the queue of a router.
 const QUEUE: Duration = Duration::from_millis(20);
-/// The largest piece in bytes that is read and forwarded at once.
+/// The largest number of bytes that the relay reads and forwards at once.
 const PIECE: usize = 64 << 10;
-/// The longest delay for which a rate-limited sender may catch up by sending faster.
+/// The longest lag that a rate-limited direction may make up for by sending faster than its limit.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].
@@ -78,33 +77,35 @@ impl RelayBuilder {
         self
     }
 
-    /// Sets the jitter. A random time up to this is added to the delay of each piece, without
-    /// changing the order. Default: zero.
+    /// Sets the largest jitter. A random time up to this is added to the delay of each piece of
+    /// data, without changing the order of pieces. Default: zero.
     pub fn jitter(mut self, most: Duration) -> RelayBuilder {
         self.link.jitter = most;
         self
     }
 
-    /// Sets the seed of the jitter. The same seed gives a connection the same delays. Default: 1.
+    /// Sets the seed of the jitter: connection N of two relays with one seed gets equal delays.
+    /// Default: 1.
     pub fn seed(mut self, seed: u64) -> RelayBuilder {
         self.link.seed = seed;
         self
     }
 
-    /// Sets whether the TCP handshake costs a round trip too. Default: no.
+    /// Sets whether the TCP handshake of a relayed connection also takes a round trip. Default: no.
     pub fn handshake(mut self, charged: bool) -> RelayBuilder {
         self.link.handshake = charged;
         self
     }
 
-    /// Sets the rate of each connection in each direction, in bytes a second. Default: unlimited.
+    /// Sets the rate limit of each connection in each direction, in bytes a second. Default:
+    /// unlimited.
     pub fn rate(mut self, bytes_a_second: u64) -> RelayBuilder {
         self.link.rate = Some(bytes_a_second.max(1));
         self
     }
 
-    /// Sets the rate of all connections together in each direction, in bytes a second. Default:
-    /// unlimited.
+    /// Sets the rate limit of all connections together in each direction, in bytes a second.
+    /// Default: unlimited.
     pub fn total_rate(mut self, bytes_a_second: u64) -> RelayBuilder {
         self.link.total_rate = Some(bytes_a_second.max(1));
         self
@@ -146,7 +147,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Returns the default settings of a relay that connects to this address.
+    /// Returns the default settings of a relay whose connections lead to the server at `to`.
     pub fn to(to: SocketAddr) -> RelayBuilder {
         let link = LinkSettings {
             rtt: Duration::ZERO,
@@ -244,8 +245,8 @@ impl RelayForwarder {
         tokio::join!(up, down);
     }
 
-    /// Relays one direction of a connection up to its end or the first error. An error closes only
-    /// the side to which this direction writes; the other direction ends by itself.
+    /// Relays one direction of a connection up to its end or the first error. Then it shuts down
+    /// `to`; the opposite direction ends by itself.
     async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &LinkRatePace, charge: Duration, seed: u64) {
         let room = Semaphore::new(self.link.room() as usize);
         let (sender, receiver) = channel::unbounded_channel();
@@ -303,7 +304,7 @@ impl LinkSettings {
     }
 }
 
-/// Computes the times at which the pieces of one direction are forwarded.
+/// Computes the time at which the relay forwards each piece of data of one direction.
 struct PieceDelays {
     link: LinkSettings,
     rng: Rng,
@@ -311,8 +312,8 @@ struct PieceDelays {
 }
 
 impl PieceDelays {
-    /// Returns the time at which a piece that arrives now is forwarded; `None` for a link without
-    /// delay.
+    /// Returns the time at which a piece of data that arrives now is to be forwarded; `None` if the
+    /// direction has no delay.
     fn due(&mut self) -> Option<Instant> {
         let LinkSettings { rtt, jitter, .. } = self.link;
         if rtt.is_zero() && jitter.is_zero() {

@@ -30,8 +30,8 @@ impl Rng {
         finish(self.0)
     }
 
-    /// Returns a number below `bound` (by multiplication; the bias is below 2⁻³² for the small
-    /// bounds used here).
+    /// Returns a random number below `bound`. It is computed by multiplication, whose bias is below
+    /// 2⁻³² for the small bounds used here.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
@@ -51,7 +51,7 @@ fn finish(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Returns a hash of two numbers. Swapping them changes the hash.
+/// Returns a hash of two numbers. The order of the two matters.
 #[inline]
 pub fn mix(a: u64, b: u64) -> u64 {
     finish(finish(a.wrapping_add(GAMMA)) ^ b.wrapping_mul(GAMMA))

@@ -9,16 +9,18 @@ use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// The time for which a read waits for a silent client. The script then ends with an error.
+/// The time for which a read of a scripted peer waits for a silent client. The peer's script then
+/// ends with an error.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The listener of a peer and the state that its connections change.
+/// A listener on loopback, and the state that its connections change. A test can wait for a change
+/// of the state.
 pub(crate) struct ScriptedPeer<T> {
     pub(crate) addr: SocketAddr,
     pub(crate) shared: Arc<ScriptedPeerState<T>>,
 }
 
-/// The state shared by the threads of a peer.
+/// The state that the threads of a scripted peer share.
 pub(crate) struct ScriptedPeerState<T> {
     state: Mutex<T>,
     changed: Condvar,
@@ -26,8 +28,9 @@ pub(crate) struct ScriptedPeerState<T> {
 }
 
 impl<T: Default + Send + 'static> ScriptedPeer<T> {
-    /// Listens on loopback, and calls `play` for each connection on a separate thread. `accepted`
-    /// is called before that thread starts. Connections are numbered from 0.
+    /// Listens on loopback, and calls `play` for each connection on its own thread, with the
+    /// connection's number, counted from 0. `accepted` is called with the state before that thread
+    /// starts.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -74,13 +77,14 @@ impl<T> ScriptedPeerState<T> {
         lock(&self.state)
     }
 
-    /// Changes the state with `change`, and wakes the threads that wait for a change.
+    /// Changes the state by calling `change`, and wakes the threads that wait for a change of the
+    /// state.
     pub(crate) fn change(&self, change: impl FnOnce(&mut T)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    /// Waits until `done` returns true for the state. Returns `false` if that takes longer than 30
+    /// Waits until `done` returns true for the state. Returns `false` if it does not within 30
     /// seconds.
     pub(crate) fn wait(&self, done: impl Fn(&T) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;

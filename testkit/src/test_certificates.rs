@@ -17,7 +17,7 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// The names for which the server certificate is valid.
+/// The names for which the server certificate of [`TestCertificates::generate`] is valid.
 pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// A CA, and a server certificate that it has signed.
@@ -52,7 +52,7 @@ impl Clone for TestCertificates {
 }
 
 impl TestCertificates {
-    /// Generates an identity with new keys, for [`NAMES`].
+    /// Generates a CA and a server certificate for [`NAMES`], with new keys.
     ///
     /// # Panics
     /// If the system has no entropy.
@@ -60,7 +60,8 @@ impl TestCertificates {
         TestCertificates::for_names(&NAMES)
     }
 
-    /// Generates an identity for other names, to test that a client refuses it.
+    /// Generates a CA and a server certificate for `names`, with new keys. A test uses it to check
+    /// that a client refuses a certificate for another host.
     ///
     /// # Panics
     /// If a name is neither a DNS name nor an address, or the system has no entropy.
@@ -68,8 +69,8 @@ impl TestCertificates {
         TestCertificates::issue(names, "haul testkit origin")
     }
 
-    /// Generates an identity whose only name is the common name of the subject, as in certificates
-    /// that people make by hand.
+    /// Generates a CA and a server certificate that has no subject alternative name: `name` is only
+    /// the common name of its subject, as in many certificates made by hand.
     ///
     /// # Panics
     /// If the system has no entropy.
@@ -105,13 +106,13 @@ impl TestCertificates {
         }
     }
 
-    /// Returns the server's public key as in its certificate: a `SubjectPublicKeyInfo` in DER.
+    /// Returns the public key of the server certificate: a `SubjectPublicKeyInfo` in DER.
     pub fn public_key(&self) -> &[u8] {
         &self.public_key
     }
 
-    /// Returns the CA's certificate revocation list. It contains the server's certificate if
-    /// `is_revoked`, else it is empty.
+    /// Returns the CA's certificate revocation list in PEM. The list contains the server
+    /// certificate if `is_revoked` is true, else it is empty.
     ///
     /// # Panics
     /// Never: the CA may sign revocation lists.
@@ -148,7 +149,8 @@ impl TestCertificates {
         self.key_pem.clone()
     }
 
-    /// Returns a server's TLS configuration (1.2 and 1.3) with the given ALPN names.
+    /// Returns the TLS configuration (1.2 and 1.3) of a server with this certificate and the given
+    /// ALPN names.
     ///
     /// # Panics
     /// Never: the key fits the certificate.

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The headings of table columns that name tests.
+/// The headings of those table columns in the design documents that name tests.
 const HEADINGS: [&str; 3] = ["test", "tests", "run by"];
-/// Abbreviations of directories in `docs/design/faults.md`.
+/// Abbreviations of directories in the tables of `docs/design/faults.md`, each with its directory.
 const DIRECTORIES: [(&str, &str); 5] = [
     ("E/", "crates/engine/tests/"),
     ("C/", "crates/cli/tests/"),
@@ -17,7 +17,7 @@ const DIRECTORIES: [(&str, &str); 5] = [
     ("H/", "crates/proto/tests/"),
     ("Y/", "bindings/python/tests/"),
 ];
-/// Abbreviations of files in `docs/design/trust.md`.
+/// Abbreviations of test files in the tables of `docs/design/trust.md`, each with its file.
 const FILES: [(&str, &str); 3] = [
     ("P", "crates/policy/tests/advisories.rs"),
     ("E", "crates/engine/tests/suite/advisories.rs"),
@@ -28,8 +28,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Returns the rows of the tables that name tests: the subject of each row, and its cell of test
-/// names.
+/// Returns the rows of those tables in a document that name tests. Each row is given as its first
+/// cell (the subject) and its cell of test names.
 fn table_rows(document: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let (mut found, mut names_tests, mut in_table) = (Vec::new(), false, false);
@@ -47,13 +47,15 @@ fn table_rows(document: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Returns the path of a test file in a directory, or in its `suite` directory.
+/// Returns the path of the test file `name` in `directory`, or in the subdirectory `suite` if it is
+/// there.
 fn in_test_directory(directory: &str, name: &str) -> PathBuf {
     let joined = root().join(directory).join("suite").join(name);
     if joined.exists() { joined } else { root().join(directory).join(name) }
 }
 
-/// Returns the path of the file that a word names; `None` if it names no file.
+/// Returns the path of the test file that a word in a table names, abbreviated or not; `None` if
+/// the word names no file.
 fn named_file(word: &str) -> Option<PathBuf> {
     if !word.ends_with(".rs") && !word.ends_with(".py") {
         return None;
@@ -71,7 +73,8 @@ fn is_test_name(word: &str) -> bool {
         || word.chars().all(|c| c.is_ascii_lowercase())
 }
 
-/// Returns the names of the rows that `faults` can run.
+/// Returns the names of the rows of the fault table (one row per fault) that the program `faults`
+/// can run.
 fn fault_rows() -> BTreeSet<String> {
     let listed = Command::new(env!("CARGO_BIN_EXE_faults")).arg("--list").output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -85,7 +88,7 @@ fn is_fault_row(word: &str, rows: &BTreeSet<String>) -> bool {
     }
 }
 
-/// Checks the tables of a document. Returns the number of tests that they name.
+/// Checks that every test named in a document's tables exists. Returns the number of named tests.
 fn check_named_tests(document: &str) -> usize {
     let (rows, mut named, mut current) = (fault_rows(), 0, None::<(PathBuf, String)>);
     let mut missing = Vec::new();
@@ -138,7 +141,7 @@ fn trust_tables_name_existing_tests() {
     assert!(check_named_tests("docs/design/trust.md") > 40);
 }
 
-/// Returns the Markdown files of the repository, relative to its root.
+/// Returns the paths of the Markdown files in the repository, relative to its root.
 fn documents() -> Vec<String> {
     let listed = Command::new("git").args(["ls-files", "*.md"]).current_dir(root()).output();
     // An unpacked archive has no index: the directories with documents are listed instead.
@@ -171,7 +174,7 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-/// Returns the anchors that GitHub generates for the headings of a Markdown text.
+/// Returns the link anchors that GitHub generates for the headings of a Markdown text.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
     headings
@@ -200,15 +203,16 @@ fn relative_links_lead_to_files_and_headings() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Returns the alternatives of a path with braces: `src/{a,b}.rs` stands for two paths.
+/// Returns the paths that a path with braces stands for: `src/{a,b}.rs` gives `src/a.rs` and
+/// `src/b.rs`.
 fn expand_braces(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let Some((choices, after)) = rest.split_once('}') else { return vec![path.to_owned()] };
     choices.split(',').flat_map(|choice| expand_braces(&format!("{before}{choice}{after}"))).collect()
 }
 
-/// Returns the paths between backquotes in a text that begin at the root of the repository. Paths
-/// with a placeholder for the reader (`*`, `DATE`) are skipped.
+/// Returns the paths in a Markdown text that are in backquotes and relative to the root of the
+/// repository. Paths with a placeholder for the reader (`*`, `DATE`) are skipped.
 fn repository_paths(text: &str) -> Vec<String> {
     let is_path = |word: &&str| {
         let roots = ["crates/", "bindings/", "testkit/", "bench/src/", "scripts/", "docs/"];
@@ -234,7 +238,8 @@ fn paths_in_pages_exist() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// Returns the rows of the tour: the number of each, and the file and the function that it names.
+/// Returns the rows of the table in `docs/design/tour.md`: the number of each row, and the file and
+/// the function that the row names.
 fn hops() -> Vec<(usize, String, String)> {
     let text = fs::read_to_string(root().join("docs/design/tour.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));

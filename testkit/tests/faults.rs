@@ -7,16 +7,17 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-/// The beginning of every test program (a shell script): `$out` is the file after `-o`, empty for a
-/// pipe.
+/// The beginning of every fake download program, a shell script. It sets `$out` to the file name
+/// after `-o`, or to an empty text for a pipe.
 const OPTIONS: &str = r#"#!/bin/sh
 case "$1" in --version) echo "made up 1"; exit ;; --help) echo "  --split N"; exit ;; esac
 out=
 while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
 "#;
 
-/// Locked while a program is written, and while a process is started. A process that inherits the
-/// open file of another program would make that program's start fail with ETXTBSY.
+/// Locked while a fake program is written, and while a process is started. Without it, a new
+/// process could inherit the file that is still open for writing, and starting the fake program
+/// would fail with ETXTBSY.
 static STARTING: Mutex<()> = Mutex::new(());
 
 fn program(dir: &Path, body: &str) -> PathBuf {
@@ -27,8 +28,8 @@ fn program(dir: &Path, body: &str) -> PathBuf {
     program
 }
 
-/// Runs one row of the table on a shell script with this body. Returns the figures of the rows, and
-/// whether the runner found no fault.
+/// Runs `faults` with one row of the fault table on a fake download program, a shell script with
+/// this body. Returns the results of the row, and true if `faults` found nothing wrong.
 fn run(body: &str, row: &str) -> (Vec<Value>, bool) {
     let dir = tempfile::tempdir().unwrap();
     let program = program(dir.path(), body);

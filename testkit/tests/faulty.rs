@@ -22,8 +22,8 @@ fn small(plan: FaultPlan) -> FaultPlan {
     FaultPlan { size: SIZE, ..plan }
 }
 
-/// Returns `len` bytes of the source from `start` on. `version` is 0 before the change of the
-/// content, 1 after it.
+/// Returns `len` bytes of the body that the fault origin serves, from the offset `start` on.
+/// `version` is 0 for the content before its change, 1 after it.
 fn source(start: u64, len: u64, version: u64) -> Vec<u8> {
     BytePattern::new(1 + version).slice(start, len as usize)
 }
@@ -32,7 +32,8 @@ fn range(origin: &FaultyOrigin, path: &str, range: &str) -> PlainReply {
     get(origin.http_addr(), path, &format!("Range: bytes={range}\r\n"))
 }
 
-/// Returns all bytes up to the end of the connection, and whether it ended with a reset.
+/// Sends a GET for `path` with these extra request fields. Returns all bytes up to the end of the
+/// connection, and true if the connection ended with a reset.
 fn raw(origin: &FaultyOrigin, path: &str, fields: &str) -> (Vec<u8>, bool) {
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").unwrap();
@@ -278,7 +279,7 @@ fn planned_reset_resets_the_connection() {
     assert_eq!(get(origin.http_addr(), &path, "").body.len() as u64, SIZE);
 }
 
-/// Returns the bytes after the head of a reply, which may be truncated.
+/// Returns the bytes after the head of a response. The response may be truncated.
 fn body_of(bytes: &[u8]) -> &[u8] {
     bytes.windows(4).position(|w| w == b"\r\n\r\n").map_or(&[], |at| &bytes[at + 4..])
 }

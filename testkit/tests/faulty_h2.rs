@@ -16,13 +16,13 @@ struct H2Response {
     length: Option<u64>,
     range: Option<String>,
     body: Vec<u8>,
-    /// The reason for an early end: a code from the peer, or `Some(None)` if the connection just
-    /// closed.
+    /// The reason for an early end of the response: `Some(Some(code))` is an error code from the
+    /// server, `Some(None)` a closed connection. `None` if the response is complete.
     error: Option<Option<Reason>>,
 }
 
-/// Sends requests for `path` on one connection, one after the other. `ranges` contains the Range
-/// field of each, or `None`.
+/// Sends requests for `path` on one HTTP/2 connection, one after the other: one for each item of
+/// `ranges`, which is the value of its Range field, or `None` for no such field.
 fn get(origin: &FaultyOrigin, path: &str, ranges: &[Option<&str>]) -> Vec<H2Response> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Parses the command line; returns `None` if help was requested.
+/// Parses the command line of `origin`; returns `None` if `--help` was given.
 fn parse() -> Result<Option<OriginOptions>, lexopt::Error> {
     let mut options = OriginOptions {
         port: 0,

@@ -18,16 +18,17 @@ use super::serve::FaultyOriginState;
 use crate::frames::{self, Frame};
 use crate::peer_stream::PeerStream;
 
-/// The first line of the client's preface and the empty line after it. [`PREFACE_END`] is the rest.
+/// The first line of an HTTP/2 client's preface and the empty line after it. [`PREFACE_END`] is the
+/// rest of the preface.
 pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
 const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
-/// The longest payload of a frame that a client accepts unless it announces more.
+/// The longest frame payload in bytes that a client accepts without announcing a larger one.
 const MOST: usize = 16 << 10;
-/// The initial size of flow-control windows in bytes.
+/// The initial size of HTTP/2 flow-control windows in bytes.
 const WINDOW: i64 = 65_535;
-/// The time for which a connection with nothing to send waits for frames, before it checks whether
-/// the origin is stopping.
+/// The longest time for which an idle connection waits for frames, before it checks whether the
+/// origin is stopping.
 const GLANCE: Duration = Duration::from_millis(20);
 
 const NO_ERROR: u32 = 0;
@@ -38,7 +39,8 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 /// The flag PRIORITY of HEADERS frames.
 const PRIORITY: u8 = 32;
 
-/// Serves a connection to its end, after [`PREFACE`] has been read.
+/// Serves an HTTP/2 connection to its end. The caller has read [`PREFACE`] already; `ahead` are the
+/// bytes read beyond it.
 pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &FaultyOriginState) -> io::Result<()> {
     let mut session = FaultySession {
         wire,
@@ -62,7 +64,7 @@ pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &Faul
     }
 }
 
-/// The way in which a connection ends.
+/// The way in which a connection of the fault origin ends.
 enum FaultyConnectionEnd {
     InOrder,
     Reset,
@@ -70,7 +72,7 @@ enum FaultyConnectionEnd {
 
 struct FaultySession<'a> {
     wire: PeerStream,
-    /// Received bytes that are not a complete frame yet.
+    /// Bytes received from the client that are not a complete frame yet.
     ahead: Vec<u8>,
     number: u64,
     shared: &'a FaultyOriginState,
@@ -79,20 +81,20 @@ struct FaultySession<'a> {
     initial: i64,
     streams: BTreeMap<u32, FaultyStream>,
     highest: u32,
-    /// True until a GOAWAY is sent: new streams are accepted.
+    /// True as long as new streams are accepted, i.e. until a GOAWAY is sent.
     takes_more: bool,
 }
 
-/// A response whose body is being sent.
+/// The HTTP/2 stream of a response whose body is being sent.
 struct FaultyStream {
     resource: Arc<FaultyResource>,
     sending: BodySender,
     window: i64,
-    /// Encoded bytes of the body that may be sent from the time `from` on.
+    /// The next bytes of the body in encoded form. They may not be sent before the time `from`.
     ready: Vec<u8>,
     from: Instant,
-    /// The end of a stall; the outer `None` means that the body is not stalled, the inner one that
-    /// the stall never ends.
+    /// The state of a stall. `None`: the body is not stalled. `Some(None)`: the stall never ends.
+    /// `Some(Some(time))`: the stall ends at this time.
     stalled: Option<Option<Instant>>,
     /// True if `ready` contains the last bytes of the body.
     last: bool,
@@ -123,8 +125,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Reads the bytes that have arrived, or waits for some, at most for `wait`. Returns `false` if
-    /// the client has closed.
+    /// Reads the bytes that have arrived; if there are none, waits at most `wait` for some. Returns
+    /// `false` if the client has closed.
     fn read(&mut self, wait: Option<Duration>) -> io::Result<bool> {
         // A time-out of zero would mean none.
         let at_once = wait == Some(Duration::ZERO);
@@ -143,8 +145,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Returns the time until a body can be sent, at most [`GLANCE`]. Bodies whose window is used
-    /// up are not considered.
+    /// Returns the time until a body can be sent next, at most [`GLANCE`]. Bodies whose
+    /// flow-control window is used up are ignored.
     fn patience(&self) -> Duration {
         let now = Instant::now();
         let next = self.streams.values().filter_map(|stream| match stream.stalled {
@@ -155,7 +157,8 @@ impl FaultySession<'_> {
         next.min().map_or(GLANCE, |next| next.saturating_duration_since(now).min(GLANCE))
     }
 
-    /// Removes and returns the first frame in the received bytes; `None` if no frame is complete.
+    /// Removes the first complete frame from the received bytes and returns it; `None` if no frame
+    /// is complete.
     fn frame(&mut self) -> Option<Frame> {
         let head = self.ahead.first_chunk::<9>()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -268,8 +271,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Sends one piece of each body that may be sent. Returns how the connection ends, if a break
-    /// ends it.
+    /// Sends one piece of each body that may be sent now. Returns how the connection ends if a
+    /// planned break ends it, else `None`.
     fn send(&mut self) -> io::Result<Option<FaultyConnectionEnd>> {
         let now = Instant::now();
         let ids: Vec<u32> = self.streams.keys().copied().collect();
@@ -347,8 +350,8 @@ impl FaultySession<'_> {
     }
 }
 
-/// Returns a HEADERS frame with the fields of an HTTP/1 head. Framing fields are left out, since
-/// HTTP/2 has its own framing.
+/// Converts an HTTP/1 response head to a HEADERS frame. Transfer-Encoding is left out, since HTTP/2
+/// has its own framing.
 fn head_frame(id: u32, ends: bool, head: &str) -> Vec<u8> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("500").to_owned();

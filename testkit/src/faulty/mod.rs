@@ -121,12 +121,12 @@ impl FaultyOrigin {
         FaultyOriginBuilder::default()
     }
 
-    /// Returns the address for plain HTTP.
+    /// Returns the address and port for plain HTTP.
     pub fn http_addr(&self) -> SocketAddr {
         self.http_addr
     }
 
-    /// Returns the address for TLS.
+    /// Returns the address and port for HTTP over TLS.
     pub fn https_addr(&self) -> SocketAddr {
         self.https_addr
     }
@@ -141,25 +141,27 @@ impl FaultyOrigin {
         format!("https://localhost:{}{path}", self.https_addr.port())
     }
 
-    /// Returns the certificate of the CA that signed the server's, for `--cacert`.
+    /// Returns the certificate of the CA that signed the origin's certificate, in PEM, for
+    /// `--cacert`.
     pub fn ca_pem(&self) -> &str {
         self.identity.ca_pem()
     }
 
-    /// Stores a plan under a name, resets the name's state, and returns the path, `/f/NAME`. The
-    /// query of a URL with this name is ignored from then on.
+    /// Stores a fault plan under a name, resets the state of that name, and returns its path,
+    /// `/f/NAME`. From then on the origin ignores the query in URLs with this name.
     pub fn serve(&self, name: &str, plan: FaultPlan) -> String {
         self.shared.put(name, plan);
         format!("/f/{name}")
     }
 
-    /// Returns the requests and bodies recorded under a name so far; empty if the name was never
-    /// requested.
+    /// Returns a copy of the requests and bodies that the origin has recorded for a name so far;
+    /// empty if the name was never requested.
     pub fn seen(&self, name: &str) -> FaultyRequestLog {
         self.shared.seen(name)
     }
 
-    /// Drops the plan and the state of a name. Bodies that are being sent continue.
+    /// Removes the fault plan and the recorded state of a name. Bodies that are being sent
+    /// continue.
     pub fn forget(&self, name: &str) {
         self.shared.forget(name);
     }

@@ -27,25 +27,27 @@ pub struct FaultPlan {
     pub seed: u64,
     /// The kind of ETag. Query: `etag=strong|weak|none`.
     pub etag: EtagKind,
-    /// True to answer every request with the whole body. Query: `ignore-range`.
+    /// True to ignore Range fields and answer every request with the whole body. Query:
+    /// `ignore-range`.
     pub ignore_range: bool,
-    /// True to treat every If-Range as matching. Query: `ignore-if-range`.
+    /// True to send the part even if the request's If-Range does not match the ETag. Query:
+    /// `ignore-if-range`.
     pub ignore_if_range: bool,
-    /// The fault in the Content-Range of parts; `None` if it is right. Query: `range-start=±K`,
-    /// `range-end=±K`, `range-total=±K`, `range-unit`, `range-missing`.
+    /// The fault in the Content-Range field of parts; `None` for a right field. Query:
+    /// `range-start=±K`, `range-end=±K`, `range-total=±K`, `range-unit`, `range-missing`.
     pub content_range: Option<WrongContentRange>,
-    /// The number of bytes that are left out at the end of a part. The connection then ends. Query:
-    /// `short`.
+    /// The number of bytes missing at the end of each part. The connection is closed after the last
+    /// byte sent. Query: `short`.
     pub short: u64,
-    /// The error in the Content-Length of parts. If it is negative, the body is cut to the
-    /// announced length. If it is positive, the connection ends before the announced length. Query:
-    /// `part-length=±K`.
+    /// The difference between the Content-Length of a part and its true length. If negative, the
+    /// body is cut to the announced length. If positive, the connection ends before the announced
+    /// length. Query: `part-length=±K`.
     pub part_length: i64,
-    /// The error in the Content-Length of whole bodies. The body is sent in full, then the
-    /// connection ends. Query: `whole-length=±K`.
+    /// The difference between the Content-Length of a whole body and its true length. The body is
+    /// sent in full, then the connection ends. Query: `whole-length=±K`.
     pub whole_length: i64,
-    /// The offset from which a request without Range is answered with a 206. Default: such a
-    /// request is answered with a 200. Query: `unasked-206`.
+    /// If set, a request without Range is answered with a 206 whose content starts at this offset.
+    /// `None`: with a 200, as it should be. Query: `unasked-206`.
     pub unasked_206: Option<u64>,
     /// True to send parts chunked. Query: `chunked`.
     pub chunked: bool,
@@ -54,33 +56,39 @@ pub struct FaultPlan {
     pub gzip: bool,
     /// The number of unrelated bytes sent after each body. Query: `garbage`.
     pub garbage: u64,
-    /// The event at which ETag, Last-Modified and content change; default: they never change. A
+    /// The event at which ETag, Last-Modified and content change; `None` if they never change. A
     /// body that is being sent stays unchanged. Query: `change-after-bytes`,
     /// `change-after-requests`, `change-after-ms`.
     pub change: Option<ContentChange>,
-    /// The size after the change in `change`; default: the same. Query: `new-size`.
+    /// The size of the body in bytes after the change of [`change`](FaultPlan::change); `None` for
+    /// an unchanged size. Query: `new-size`.
     pub new_size: Option<u64>,
-    /// The offsets at which bodies break, and how. Query: see [`BodyBreak`].
+    /// The breaks: at which offset a body ends or stalls early, and in which way. Query: see
+    /// [`BodyBreak`].
     pub breaks: Vec<BodyBreak>,
-    /// The duration of a stall; default: until the client closes the connection. Query: `stall-ms`.
+    /// The duration of a stall; `None` for a stall that lasts until the client closes the
+    /// connection. Query: `stall-ms`.
     pub stall: Option<Duration>,
-    /// The rate of each body in bytes a second; default: unlimited. Query: `rate`.
+    /// The rate of each body in bytes a second; `None` for no limit. Query: `rate`.
     pub rate: Option<u64>,
-    /// The rate of each part in bytes a second; default: `rate`. Query: `range-rate`.
+    /// The rate of each part in bytes a second; `None` for the limit in `rate`. Query:
+    /// `range-rate`.
     pub range_rate: Option<u64>,
     /// The number of requests with Range that are answered with a 503, beginning with the first.
     /// Query: `unavailable`.
     pub unavailable: u64,
-    /// The Retry-After of these 503s, in seconds; default: none is sent. Query: `retry-after`.
+    /// The value of Retry-After in the 503 responses of `unavailable`, in seconds; `None` to send
+    /// no such field. Query: `retry-after`.
     pub retry_after: Option<u64>,
     /// The number of satisfiable requests with Range that are answered with a 416, beginning with
     /// the first. Query: `refuse-416`.
     pub refuse_416: u64,
-    /// The largest number of concurrent requests; default: no limit. The connection of a further
-    /// one is reset; over HTTP/2 the stream is refused (REFUSED_STREAM). Query: `connections`.
+    /// The largest number of requests that are answered at once; `None` for no limit. For a further
+    /// request, the connection is reset, or over HTTP/2 the stream refused (REFUSED_STREAM). Query:
+    /// `connections`.
     pub connections: Option<u64>,
-    /// The number of requests whose connection is reset, beginning with the first; over HTTP/2 the
-    /// stream is refused. Query: `refuse`.
+    /// The number of requests that are refused, beginning with the first: over HTTP/1 the
+    /// connection is reset, over HTTP/2 the stream refused. Query: `refuse`.
     pub refuse: u64,
 }
 
@@ -115,44 +123,46 @@ impl Default for FaultPlan {
     }
 }
 
-/// The kind of entity tag (RFC 9110 §8.8.3).
+/// The kind of entity tag that the fault origin sends (RFC 9110 §8.8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EtagKind {
-    /// A strong tag, different for each content.
+    /// A strong tag, different before and after a change of the content.
     Strong,
-    /// A tag that is marked weak, and so not valid for ranges.
+    /// A weak tag (`W/"…"`), which a client may not use to combine ranges.
     Weak,
     /// No tag. Last-Modified is still sent.
     None,
 }
 
-/// A fault in Content-Range (RFC 9110 §14.4), while the body is right.
+/// A fault in the Content-Range field of a part (RFC 9110 §14.4) whose body is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongContentRange {
-    /// This number is added to the first position.
+    /// This number is added to the first position in the field.
     Start(i64),
-    /// This number is added to the last position.
+    /// This number is added to the last position in the field.
     End(i64),
-    /// This number is added to the complete length.
+    /// This number is added to the complete length in the field.
     Total(i64),
-    /// The unit is another one than `bytes`.
+    /// The field has a unit other than `bytes`.
     Unit,
     /// Content-Range is missing.
     Missing,
 }
 
-/// The event at which the content changes. It is checked when a request arrives.
+/// The event at which the content under a name changes. It is checked when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChange {
-    /// The change happens after this many body bytes in all replies together.
+    /// The change happens after the origin has sent this many body bytes under the name, in all
+    /// replies together.
     Bytes(u64),
-    /// The change happens after this many answered requests.
+    /// The change happens after the origin has answered this many requests for the name.
     Requests(u64),
-    /// The change happens this long after the first request.
+    /// The change happens this long after the first request for the name.
     Time(Duration),
 }
 
-/// An offset at which bodies break. Affects each body whose range includes it.
+/// A break: an offset at which the origin stops or stalls a body. It affects each body whose range
+/// includes the offset.
 ///
 /// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N`
 /// count from the start of the source; `reset-after=N` and so on from the start of each body. An
@@ -163,7 +173,7 @@ pub struct BodyBreak {
     pub how: BreakKind,
     /// The offset at which the body breaks.
     pub place: BodyBreakOffset,
-    /// The number of bodies that break, beginning with the first; `None` for all.
+    /// The number of bodies that the break affects, beginning with the first; `None` for all.
     pub times: Option<u64>,
 }
 
@@ -176,26 +186,27 @@ pub enum BreakKind {
     /// The connection is closed properly, over TLS with close_notify. Only the length shows that
     /// the body is incomplete.
     Close,
-    /// The server sends nothing for [`FaultPlan::stall`], then the rest. Other streams of an HTTP/2
-    /// connection continue.
+    /// The server pauses for [`FaultPlan::stall`], then sends the rest of the body. Other streams
+    /// of an HTTP/2 connection continue.
     Stall,
-    /// The server sends RST_STREAM with INTERNAL_ERROR, after all bytes before the break. Over
-    /// HTTP/1, this kind and the two GOAWAY kinds close the connection properly.
+    /// Over HTTP/2, the server sends RST_STREAM with INTERNAL_ERROR after all bytes before the
+    /// break. Over HTTP/1, it closes the connection properly.
     Rst,
-    /// The server sends GOAWAY with NO_ERROR that names the last stream. Open streams continue, and
-    /// no new ones are accepted.
+    /// Over HTTP/2, the server sends GOAWAY with NO_ERROR, finishes the open streams, and accepts
+    /// no new ones. Over HTTP/1, it closes the connection properly.
     GoAway,
-    /// The server sends GOAWAY with INTERNAL_ERROR that names the last stream, then closes the
-    /// connection.
+    /// Over HTTP/2, the server sends GOAWAY with INTERNAL_ERROR that names the last stream, then
+    /// closes the connection. Over HTTP/1, it closes the connection properly.
     GoAwayCut,
 }
 
-/// The offset at which a body breaks, counted from the start of the source or of the body.
+/// The offset at which a body breaks, counted from the start of the source (the whole body) or of
+/// the sent part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyBreakOffset {
     /// The break is at this offset of the source.
     At(u64),
-    /// The break is after this many bytes of each body.
+    /// The break is after this many bytes of each sent body, wherever its range starts.
     After(u64),
 }
 
@@ -220,14 +231,14 @@ impl BodyBreak {
         BodyBreak { how: BreakKind::Rst, place: BodyBreakOffset::At(offset), times: None }
     }
 
-    /// Returns the break limited to the first `times` bodies.
+    /// Limits the break to the first `times` bodies that it affects.
     pub fn times(mut self, times: u64) -> BodyBreak {
         self.times = Some(times);
         self
     }
 
-    /// Returns the offset of the break within a body that covers `start..end` of the source; `None`
-    /// if the break is outside.
+    /// Returns the offset of the break relative to `start`, for a body that covers `start..end` of
+    /// the source; `None` if the break lies outside the body.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
             BodyBreakOffset::At(offset) => offset,

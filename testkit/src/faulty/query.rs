@@ -1,4 +1,5 @@
-//! A plan as the query of a URL, so that any program's command line can ask for a fault.
+//! Converts a fault plan to the query of a URL and back, so that a test can ask for a fault on any
+//! program's command line.
 
 use std::fmt::{Display, Write};
 use std::str::FromStr;
@@ -6,7 +7,8 @@ use std::time::Duration;
 
 use super::plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 
-/// The name of a break in a query, its kind, and the constructor of its offset.
+/// The name of a break in a query, such as `reset-at`; its kind; and the function that makes its
+/// offset from a number.
 type NamedBreak = (&'static str, BreakKind, fn(u64) -> BodyBreakOffset);
 
 const BREAKS: [NamedBreak; 12] = [
@@ -25,8 +27,8 @@ const BREAKS: [NamedBreak; 12] = [
 ];
 
 impl FaultPlan {
-    /// Parses a query: `name=value` pairs joined by `&`. The names are in the documentation of the
-    /// fields. If a name is repeated, the last value counts.
+    /// Parses a query: `name=value` pairs joined by `&`. The documentation of each field of the
+    /// plan says its name. If a name is repeated, the last value counts.
     ///
     /// # Errors
     /// If a pair is malformed; the message names it.
@@ -149,8 +151,8 @@ fn read<T: FromStr>(value: &str) -> Option<T> {
     value.parse().ok()
 }
 
-/// Parses the value of a flag. No value or `1` is true, `0` is false, and any other value gives
-/// `None`.
+/// Parses the value of an on/off parameter of the query. An empty value or `1` is true, `0` is
+/// false, anything else is `None`.
 fn set(value: &str) -> Option<bool> {
     match value {
         "" | "1" => Some(true),

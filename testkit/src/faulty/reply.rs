@@ -1,5 +1,5 @@
-//! Chooses the reply to a request, from the plan, the earlier requests for the same name, and the
-//! request.
+//! Chooses the fault origin's reply to a request, from the fault plan, the earlier requests for
+//! that name, and the request itself.
 
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard};
@@ -11,11 +11,11 @@ use super::request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 use crate::byte_range::RequestedPart;
 use crate::lock::lock;
 
-/// The Last-Modified of the first content, in seconds since 1970. It is long ago, so that it counts
-/// as a strong validator (RFC 9110 §8.8.2.2).
+/// The Last-Modified time of the first content, in seconds since 1970. It is long ago, so that it
+/// counts as a strong validator (RFC 9110 §8.8.2.2).
 const MODIFIED: u64 = 1_714_550_400;
 
-/// The state of one name: its plan and its record.
+/// A name that the fault origin serves: its fault plan, and the record of its requests and bodies.
 pub(super) struct FaultyResource {
     pub(super) plan: FaultPlan,
     account: Mutex<ResourceHistory>,
@@ -25,29 +25,29 @@ pub(super) struct FaultyResource {
 struct ResourceHistory {
     seen: FaultyRequestLog,
     connections: Vec<u64>,
-    /// The number of requests with Range received so far.
+    /// The number of requests with a Range field received so far for this name.
     ranged: u64,
-    /// For each break of the plan, the number of times that it has happened.
+    /// For each break of the fault plan, the number of bodies that it has affected.
     met: Vec<u64>,
     under_way: u64,
     first: Option<Instant>,
 }
 
-/// The decision how to answer a request.
+/// The fault origin's reply to one request.
 #[derive(Debug)]
 pub(super) enum PlannedReply {
-    /// Reset the connection; over HTTP/2, refuse the stream.
+    /// No response: the connection is reset, or over HTTP/2 the stream refused.
     Reset,
-    /// Send this head, and no body.
+    /// A response with this head and no body.
     Empty { head: String },
-    /// Send this head, and then a body.
+    /// A response with this head and a body.
     Body { head: String, send: PlannedReplyBody },
 }
 
 /// The body of a planned reply.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedReplyBody {
-    /// The index of the body in [`FaultyRequestLog::bodies`].
+    /// The index of this body in [`FaultyRequestLog::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
     /// The number of bytes of the source to send if no break happens.
@@ -56,7 +56,7 @@ pub(super) struct PlannedReplyBody {
     pub(super) framing: PlannedFraming,
     pub(super) rate: Option<u64>,
     /// True if the head announces another length than is sent, so that the connection must be
-    /// closed.
+    /// closed after the body.
     pub(super) close: bool,
 }
 
@@ -83,7 +83,7 @@ impl FaultyResource {
         lock(&self.account)
     }
 
-    /// Chooses the reply, and records the request.
+    /// Chooses the reply to a request of the connection with this number, and records the request.
     pub(super) fn answer(&self, request: &RangeRequest, connection: u64) -> PlannedReply {
         let mut account = self.account();
         let account = &mut *account;
@@ -187,7 +187,7 @@ impl FaultyResource {
         (status, PlannedReply::Body { head, send })
     }
 
-    /// Returns `true` if the request's If-Range matches this version of the content. Tags are
+    /// Returns `true` if the request's If-Range matches this version of the content. ETags are
     /// compared strongly, dates exactly (RFC 9110 §13.1.5).
     fn still_the_same(&self, request: &RangeRequest, version: u8) -> bool {
         match &request.if_range {
@@ -217,14 +217,15 @@ impl FaultyResource {
         );
     }
 
-    /// Records that this many bytes of body `number` were sent.
+    /// Records that `len` more bytes of the body with this index were sent.
     pub(super) fn sent(&self, number: usize, len: u64) {
         if let Some(body) = self.account().seen.bodies.get_mut(number) {
             body.sent += len;
         }
     }
 
-    /// Returns `true` if the break with this number in the plan still has to happen, and counts it.
+    /// Returns `true` if the plan's break with this index still has to happen, and counts it as
+    /// happened.
     pub(super) fn meets(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.account();
@@ -233,7 +234,8 @@ impl FaultyResource {
         met.times.is_none_or(|times| *count <= times)
     }
 
-    /// Records that a body has ended, complete or not.
+    /// Records that one body has ended, complete or not, so that one request less is being
+    /// answered.
     pub(super) fn over(&self) {
         self.account().under_way -= 1;
     }

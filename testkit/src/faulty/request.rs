@@ -1,6 +1,6 @@
 //! The parts of a request that the fault origin needs.
 
-/// The parts of a request head that the fault origin uses.
+/// The fields of a request that the fault origin uses.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RangeRequest {
     pub(super) head_only: bool,

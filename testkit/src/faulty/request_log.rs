@@ -1,15 +1,15 @@
-//! Records the requests and the sent bytes under a name, so that a test can see which bytes were
+//! Records the requests for a name and the bytes sent, so that a test can see which bytes a client
 //! fetched twice.
 
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// The requests and bodies under one name so far; returned by
+/// The requests for one name and the bodies sent so far; returned by
 /// [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultyRequestLog {
-    /// The number of connections on which this name was requested.
+    /// The number of connections on which a client requested this name.
     pub connections: u64,
     /// The requests, in the order of their arrival.
     pub requests: Vec<AnsweredRequest>,
@@ -26,14 +26,14 @@ pub struct AnsweredRequest {
     pub range: Option<String>,
     /// The value of the If-Range field; `None` if there was none.
     pub if_range: Option<String>,
-    /// The status of the response; 0 if the connection was reset or the stream refused instead.
+    /// The status code of the response; 0 if the origin reset the connection or refused the stream.
     pub status: u16,
 }
 
-/// The bytes sent of one reply's body.
+/// The bytes that the origin sent of one response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentBody {
-    /// The offset of the body's first byte in the source.
+    /// The offset of the response body's first byte in the source (the whole body).
     pub start: u64,
     /// The number of bytes of the source that were written to the socket. If the client closed
     /// early, it received fewer.
@@ -45,14 +45,14 @@ pub struct SentBody {
 }
 
 impl FaultyRequestLog {
-    /// Returns the number of bytes of the source that were sent. Bytes sent again are counted
-    /// again.
+    /// Returns the total number of bytes of the source that were sent under this name. A byte sent
+    /// twice counts twice.
     pub fn sent(&self) -> u64 {
         self.bodies.iter().map(|body| body.sent).sum()
     }
 
-    /// Returns the number of bytes that were sent again: each time after the first counts. The two
-    /// versions of the content are counted separately.
+    /// Returns the number of bytes that were sent more than once: each repetition of a byte counts.
+    /// The two versions of the content are counted separately.
     pub fn twice(&self) -> u64 {
         let mut spans: Vec<_> =
             self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();
@@ -66,14 +66,15 @@ impl FaultyRequestLog {
         self.sent() - distinct
     }
 
-    /// Returns the number of bytes sent at these offsets. Bytes sent again are counted again.
+    /// Returns the number of bytes that were sent from this range of offsets. A byte sent twice
+    /// counts twice.
     pub fn sent_within(&self, offsets: Range<u64>) -> u64 {
         let within =
             |body: &SentBody| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
         self.bodies.iter().map(within).sum()
     }
 
-    /// Returns the JSON that the server sends for `/seen/NAME`.
+    /// Returns the JSON that the fault origin sends for `/seen/NAME`.
     pub(super) fn to_json(&self) -> Value {
         let request = |asking: &AnsweredRequest| {
             json!({
@@ -93,8 +94,8 @@ impl FaultyRequestLog {
         })
     }
 
-    /// Returns the length of the longest requested range `bytes=A-B`; `None` if no request had a
-    /// range with an end.
+    /// Returns the length in bytes of the longest range with both ends (`bytes=A-B`) that a client
+    /// requested; `None` if there was no such range.
     pub fn longest_part(&self) -> Option<u64> {
         let len = |asking: &AnsweredRequest| {
             let (first, last) = asking.range.as_deref()?.strip_prefix("bytes=")?.split_once('-')?;

@@ -13,19 +13,19 @@ use super::plan::BreakKind;
 use super::reply::{FaultyResource, PlannedFraming, PlannedReplyBody};
 use crate::byte_pattern::BytePattern;
 
-/// The number of bytes generated and sent at a time.
+/// The number of body bytes that the fault origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
-/// The longest delay for which a rate-limited body may catch up by sending faster.
+/// The longest lag that a rate-limited body may make up for by being sent faster than its limit.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// The way in which the sending of a body ended.
+/// The way in which the sending of a body over HTTP/1 ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyEnd {
     /// All of the body was sent.
     Done,
-    /// The body broke: close the connection properly.
+    /// The body broke: the caller closes the connection properly.
     Close,
-    /// The body broke: reset the connection.
+    /// The body broke: the caller resets the connection.
     Reset,
 }
 
@@ -38,25 +38,25 @@ pub(super) struct BodySender {
     pace: Option<BodyPace>,
     at: u64,
     end: u64,
-    /// The indexes of the plan's breaks that this body has not reached. A stall that has ended is
-    /// removed.
+    /// The indexes of the fault plan's breaks that this body has not reached yet. A stall that has
+    /// ended is removed.
     breaks: Vec<usize>,
     piece: Vec<u8>,
 }
 
-/// The next piece of a body.
+/// The next step in sending a body.
 pub(super) enum SendStep {
-    /// The next bytes, which may not be sent before this time.
+    /// Bytes of the body were appended. They may not be sent before this time.
     Piece(Instant),
     /// The body breaks here, in this way.
     Break(BreakKind),
-    /// The last bytes. The body is complete after them.
+    /// The last bytes were appended. The body is complete after them.
     Last,
 }
 
 impl BodySender {
-    /// Creates a sender. If `chunks` is true, a body without a length is sent in the chunks of
-    /// HTTP/1; for HTTP/2 it must be false.
+    /// Creates the sender of a body. With `chunks`, a body of unknown length gets HTTP/1 chunked
+    /// framing. For HTTP/2, `chunks` must be false.
     pub(super) fn new(resource: &Arc<FaultyResource>, send: PlannedReplyBody, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
         BodySender {
@@ -72,7 +72,8 @@ impl BodySender {
         }
     }
 
-    /// Appends the next bytes to `out`. If a break happens first, returns the break.
+    /// Appends the next bytes of the body to `out`, unless a break of the plan happens first.
+    /// Returns which of the two happened.
     pub(super) fn step(&mut self, out: &mut Vec<u8>) -> SendStep {
         if self.at >= self.end {
             self.coder.finish(out);
@@ -99,15 +100,16 @@ impl BodySender {
         SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.pass(bytes.len())))
     }
 
-    /// Returns the offset and the index of the first break that this body has not reached.
+    /// Returns the first break that this body has not reached: its offset in the body and its index
+    /// in the plan.
     fn next_break(&self) -> Option<(u64, usize)> {
         let place = |number: usize| self.resource.plan.breaks[number].within(self.send.start, self.end);
         self.breaks.iter().filter_map(|&number| Some((place(number)?, number))).min()
     }
 }
 
-/// Sends a body over HTTP/1 to `wire`. `stall` waits for the duration of a stall, and returns
-/// whether the client is still connected.
+/// Sends a body over HTTP/1 to `wire`. `stall` waits as long as a stall lasts, and returns whether
+/// the client is still connected.
 pub(super) fn body<W: Write>(
     wire: &mut W,
     resource: &Arc<FaultyResource>,
@@ -172,8 +174,8 @@ impl BodyCoder {
         }
     }
 
-    /// Appends the bytes in their framing. If there are no bytes, appends nothing, since an empty
-    /// chunk would be the last one.
+    /// Appends `bytes` to `out` in the body's framing. Empty `bytes` add nothing, since an empty
+    /// chunk would end the body.
     fn frame(&self, bytes: &[u8], out: &mut Vec<u8>) {
         if !self.chunks {
             out.extend(bytes);
@@ -185,7 +187,7 @@ impl BodyCoder {
     }
 }
 
-/// The pace of a rate-limited body: the time at which its next bytes may be sent.
+/// The pace of a rate-limited body: the time at which the next bytes of the body may be sent.
 struct BodyPace {
     rate: u64,
     next: Instant,

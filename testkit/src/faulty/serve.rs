@@ -19,9 +19,9 @@ use super::send::{self, BodyEnd};
 use crate::lock::lock;
 use crate::peer_stream::PeerStream;
 
-/// The longest request head that is read, in bytes.
+/// The longest request head that the fault origin reads, in bytes.
 const HEAD: usize = 64 << 10;
-/// The interval at which a stall checks whether the client has closed.
+/// The interval at which a stalled body checks whether the client has closed.
 const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -35,7 +35,8 @@ pub(super) struct FaultyOriginState {
 }
 
 impl FaultyOriginState {
-    /// Returns the resource of this name. The first request for a name determines its plan.
+    /// Returns the resource under this name. The query of the first request for the name determines
+    /// its fault plan.
     pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<FaultyResource>, String> {
         let mut resources = lock(&self.resources);
         if let Some(known) = resources.get(name) {
@@ -59,7 +60,7 @@ impl FaultyOriginState {
         lock(&self.resources).remove(name);
     }
 
-    /// Records that a connection has been closed.
+    /// Records that the connection with this number has been closed.
     pub(super) fn closed(&self, number: u64) {
         lock(&self.open).remove(&number);
     }
@@ -104,7 +105,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
 struct FaultyConnection<'a> {
     wire: PeerStream,
     number: u64,
-    /// Received bytes that follow the last answered request head.
+    /// Bytes received after the request head that is being answered.
     ahead: Vec<u8>,
     shared: &'a FaultyOriginState,
 }
@@ -200,8 +201,8 @@ impl FaultyConnection<'_> {
     }
 }
 
-/// Waits for `time`, or without a limit if it is `None`. Returns `false` if the client closed
-/// meanwhile, or if the origin stops.
+/// Waits for `time`; `None` means without a limit. Returns `false` if the client closed meanwhile,
+/// or if the origin stops.
 fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyOriginState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];

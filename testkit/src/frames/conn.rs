@@ -19,7 +19,7 @@ pub struct FrameConnection {
     decoder: loona_hpack::Decoder<'static>,
 }
 
-/// A request that the script has read.
+/// A request that the script has read, as a decoded HEADERS frame.
 #[derive(Clone, Debug)]
 pub struct FrameRequest {
     /// The number of the connection, counted from 0.
@@ -28,12 +28,13 @@ pub struct FrameRequest {
     pub stream: u32,
     /// All fields in order, including the pseudo-fields.
     pub fields: Vec<(String, String)>,
-    /// True if the request has no body.
+    /// True if the HEADERS frame of the request has END_STREAM, so that the request has no body.
     pub ends: bool,
 }
 
 impl FrameRequest {
-    /// Returns the first field of this name; pseudo-fields begin with a colon.
+    /// Returns the value of the first field of this name; `None` if there is none. The names of
+    /// pseudo-fields begin with a colon.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
@@ -53,11 +54,11 @@ impl FrameConnection {
         FrameConnection { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
     }
 
-    /// Reads the client's preface and its SETTINGS, then sends SETTINGS with these values and an
-    /// acknowledgement.
+    /// Reads the client's preface and SETTINGS frame, then sends a SETTINGS frame with these
+    /// identifiers and values and acknowledges the client's.
     ///
     /// # Errors
-    /// If the socket fails or the client begins differently.
+    /// If the socket fails, or the client sends something else first.
     pub fn greet(&mut self, values: &[(u16, u32)]) -> io::Result<()> {
         self.preface()?;
         if self.next_frame()?.kind != Frame::SETTINGS {
@@ -69,7 +70,7 @@ impl FrameConnection {
     /// Reads the client's preface, and sends nothing.
     ///
     /// # Errors
-    /// If the socket fails or the client begins differently.
+    /// If the socket fails, or the client sends something else first.
     pub fn preface(&mut self) -> io::Result<()> {
         if self.take(PREFACE.len())? == PREFACE { Ok(()) } else { Err(io::Error::other("no HTTP/2 preface")) }
     }
@@ -87,7 +88,7 @@ impl FrameConnection {
         Ok(frame)
     }
 
-    /// Reads until a frame of this type arrives, and returns it. Frames of other types are only
+    /// Returns the next frame of this type. Frames of other types that come before it are only
     /// recorded.
     ///
     /// # Errors
@@ -101,7 +102,8 @@ impl FrameConnection {
         }
     }
 
-    /// Reads until a request arrives, and returns it. Other frames before it are only recorded.
+    /// Returns the next request. Frames of other types that come before its HEADERS are only
+    /// recorded.
     ///
     /// # Errors
     /// If the socket fails, the client has closed, or a head cannot be decoded.
@@ -148,7 +150,7 @@ impl FrameConnection {
         Ok(())
     }
 
-    /// Waits until [`super::FramePeer::release`] has been called `count` times. The test thus
+    /// Waits until the test has called [`super::FramePeer::release`] `count` times. The test thus
     /// decides the order of events without a clock.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.released >= count);

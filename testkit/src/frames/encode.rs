@@ -3,13 +3,13 @@
 /// An HTTP/2 frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The type, such as [`Frame::DATA`].
+    /// The type of the frame, such as [`Frame::DATA`].
     pub kind: u8,
-    /// The flags, such as [`Frame::END_STREAM`].
+    /// The flags of the frame, such as [`Frame::END_STREAM`].
     pub flags: u8,
-    /// The stream number; 0 for the connection.
+    /// The number of the HTTP/2 stream; 0 for a frame about the whole connection.
     pub stream: u32,
-    /// The payload.
+    /// The payload: the bytes after the frame header.
     pub payload: Vec<u8>,
 }
 
@@ -78,8 +78,8 @@ pub fn settings_ack() -> Vec<u8> {
     frame(Frame::SETTINGS, 1, 0, &[])
 }
 
-/// Encodes a header block, each field a literal that is not indexed (RFC 7541 §6.2.2), without
-/// checks.
+/// Encodes a header block with HPACK. Each field is a literal without indexing (RFC 7541 §6.2.2).
+/// Names and values are not checked, so that a test can send invalid ones.
 ///
 /// # Panics
 /// If a name or value is longer than 16 KiB.
@@ -102,7 +102,8 @@ pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// Encodes a HEADERS frame with a complete header block. It ends the stream if `ends` is true.
+/// Encodes a HEADERS frame with a complete header block. If `ends` is true, the frame has the flag
+/// END_STREAM.
 ///
 /// # Panics
 /// If a name or value is longer than 16 KiB.
@@ -110,17 +111,18 @@ pub fn headers(stream: u32, ends: bool, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(Frame::HEADERS, Frame::END_HEADERS | u8::from(ends), stream, &block(fields))
 }
 
-/// Encodes a HEADERS frame whose header block continues in CONTINUATION frames.
+/// Encodes a HEADERS frame without the flag END_HEADERS: CONTINUATION frames continue its header
+/// block.
 pub fn headers_open(stream: u32, block: &[u8]) -> Vec<u8> {
     frame(Frame::HEADERS, 0, stream, block)
 }
 
-/// Encodes a CONTINUATION frame. It ends the header block if `last` is true.
+/// Encodes a CONTINUATION frame. If `last` is true, the frame ends the header block.
 pub fn continuation(stream: u32, last: bool, block: &[u8]) -> Vec<u8> {
     frame(Frame::CONTINUATION, if last { Frame::END_HEADERS } else { 0 }, stream, block)
 }
 
-/// Encodes a DATA frame. It ends the stream if `ends` is true.
+/// Encodes a DATA frame. If `ends` is true, the frame has the flag END_STREAM.
 pub fn data(stream: u32, ends: bool, bytes: &[u8]) -> Vec<u8> {
     frame(Frame::DATA, u8::from(ends), stream, bytes)
 }
@@ -130,7 +132,7 @@ pub fn rst(stream: u32, code: u32) -> Vec<u8> {
     frame(Frame::RST_STREAM, 0, stream, &code.to_be_bytes())
 }
 
-/// Encodes a GOAWAY frame with this last stream and error code.
+/// Encodes a GOAWAY frame. `last` is the number of the last stream that the server processes.
 pub fn goaway(last: u32, code: u32) -> Vec<u8> {
     frame(Frame::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }
@@ -140,7 +142,8 @@ pub fn ping(payload: [u8; 8]) -> Vec<u8> {
     frame(Frame::PING, 0, 0, &payload)
 }
 
-/// Encodes a WINDOW_UPDATE frame that adds `by` bytes to the window.
+/// Encodes a WINDOW_UPDATE frame that adds `by` bytes to the flow-control window of a stream, or of
+/// the connection if `stream` is 0.
 pub fn window_update(stream: u32, by: u32) -> Vec<u8> {
     frame(Frame::WINDOW_UPDATE, 0, stream, &by.to_be_bytes())
 }

@@ -44,7 +44,7 @@ use crate::peer_stream::PeerStream;
 use crate::scripted_peer::{ScriptedPeer, ScriptedPeerState};
 use crate::test_certificates::TestCertificates;
 
-/// A running scripted peer. Dropping it stops it from accepting connections; running scripts
+/// A running scripted HTTP/2 peer. Dropping it stops it from accepting connections; running scripts
 /// continue until their connections end.
 pub struct FramePeer(ScriptedPeer<FrameScriptState>);
 
@@ -58,8 +58,8 @@ struct FrameScriptState {
 
 impl FramePeer {
     /// Starts a peer that runs `serve` on each connection. `serve` receives the connection's
-    /// number, counted from 0. If it returns an error, as after a disconnect, the connection is cut
-    /// without close_notify. At the end of the script the connection is closed properly.
+    /// number, counted from 0. If `serve` succeeds, the connection is closed properly; if it
+    /// returns an error, the connection is cut off without close_notify.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -67,9 +67,9 @@ impl FramePeer {
         FramePeer::run(None, serve)
     }
 
-    /// Starts a peer like [`start`](FramePeer::start), but over TLS, with the identity's
-    /// certificate. ALPN selects the protocol: a client that does not offer HTTP/2 gets HTTP/1.1,
-    /// if the script speaks it.
+    /// Starts a peer over TLS, with the server certificate of `identity`, that runs `serve` on each
+    /// connection. ALPN selects `h2`, or `http/1.1` for a client that does not offer `h2`; the
+    /// script then has to send HTTP/1.1.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -93,7 +93,7 @@ impl FramePeer {
         FramePeer(ScriptedPeer::start(|state: &mut FrameScriptState| state.connections += 1, play))
     }
 
-    /// Returns the address of the listener.
+    /// Returns the address on which the peer listens.
     pub fn addr(&self) -> SocketAddr {
         self.0.addr
     }
@@ -113,24 +113,26 @@ impl FramePeer {
         self.0.shared.lock().connections
     }
 
-    /// Returns the requests that scripts have read so far, on all connections, in order.
+    /// Waits until scripts have read at least one request. Returns all requests read so far on all
+    /// connections, in the order in which they were read.
     pub fn requests(&self) -> Vec<FrameRequest> {
         self.0.shared.wait(|state| !state.requests.is_empty());
         self.0.shared.lock().requests.clone()
     }
 
-    /// Returns the frames that scripts have read so far, each with the number of its connection.
+    /// Returns the frames that scripts have read so far, each with the number of its connection
+    /// (counted from 0).
     pub fn frames(&self) -> Vec<(usize, Frame)> {
         self.0.shared.lock().frames.clone()
     }
 
-    /// Waits until a frame has arrived for which `wanted` returns true. Returns `false` if that
-    /// takes longer than 30 seconds.
+    /// Waits until scripts have read a frame for which `wanted` returns true. `wanted` receives the
+    /// number of the connection and the frame. Returns `false` if there is none after 30 seconds.
     pub fn saw(&self, wanted: impl Fn(usize, &Frame) -> bool) -> bool {
         self.0.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }
 
-    /// Allows one more [`FrameConnection::wait`] to return.
+    /// Allows one more call of [`FrameConnection::wait`] in a script to return.
     pub fn release(&self) {
         self.0.shared.change(|state| state.released += 1);
     }

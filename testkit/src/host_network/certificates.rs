@@ -15,7 +15,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 
-/// The certificates of all hosts of a network.
+/// The TLS certificates of all hosts of a [`HostNetwork`](super::HostNetwork), signed by one CA.
 pub(super) struct HostCertificates {
     pub(super) ca_pem: String,
     by_name: Arc<CertificateTable>,
@@ -36,7 +36,7 @@ impl ResolvesServerCert for CertificateTable {
 }
 
 impl HostCertificates {
-    /// Makes a CA, and certificates with one key for these names.
+    /// Makes a CA, and a certificate for each of these host names. All certificates have one key.
     ///
     /// # Panics
     /// If the system has no entropy, or a name is not a DNS name.
@@ -63,8 +63,8 @@ impl HostCertificates {
         HostCertificates { ca_pem, by_name: Arc::new(CertificateTable(names.map(certify).collect())) }
     }
 
-    /// Returns a configuration of HTTP/1.1 over TLS 1.3 with one cipher suite for all clients.
-    /// Sessions are resumed by tickets, any number of them.
+    /// Returns the TLS configuration of the hosts: TLS 1.3 only, one cipher suite, ALPN `http/1.1`.
+    /// Clients may resume any number of sessions with tickets.
     ///
     /// # Panics
     /// If the system has no entropy.

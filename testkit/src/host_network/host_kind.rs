@@ -2,42 +2,43 @@
 
 use std::time::Duration;
 
-/// The time that a late name takes to be answered.
+/// The time after which the name server answers a query for a [`LateName`](HostKind::LateName).
 pub const LATE_NAME: Duration = Duration::from_secs(3);
-/// The time that a slow host takes for each page.
+/// The time after which a [`Slow`](HostKind::Slow) host answers each request for a page.
 pub const SLOW_HOST: Duration = Duration::from_secs(1);
 
-/// The behaviour of a host.
+/// The behaviour of a host of a [`HostNetwork`](super::HostNetwork), or of the name server for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostKind {
-    /// Sends pages at once.
+    /// Sends each page at once.
     Good,
-    /// Sends each page after [`SLOW_HOST`].
+    /// Sends each page [`SLOW_HOST`] after the request for it.
     Slow,
-    /// Like [`Good`](HostKind::Good), but its name is answered after [`LATE_NAME`].
+    /// Sends each page at once, but the name server answers queries for its name only after
+    /// [`LATE_NAME`].
     LateName,
-    /// Answers every request with 503.
+    /// Answers every request with status 503.
     Unavailable,
-    /// Refuses connections.
+    /// Refuses TCP connections.
     Refusing,
-    /// Drops SYN packets.
+    /// Drops SYN packets, so that connecting takes until the client's timeout.
     DropsSyn,
-    /// Accepts connections, and never answers.
+    /// Accepts connections, but never answers a request.
     Silent,
     /// Resets connections when it accepts them.
     ResetsConnections,
-    /// Resets connections after the request.
+    /// Resets each connection after its first request.
     ResetsRequests,
-    /// Has a name that does not exist.
+    /// Has a name for which the name server answers NXDOMAIN.
     NameMissing,
-    /// Has a name for which the name server fails.
+    /// Has a name for which the name server answers SERVFAIL.
     NameFails,
     /// Has a name for which the name server never answers.
     NameUnanswered,
 }
 
 impl HostKind {
-    /// All kinds.
+    /// All kinds of hosts.
     pub const ALL: [HostKind; 12] = [
         HostKind::Good,
         HostKind::Slow,
@@ -53,7 +54,8 @@ impl HostKind {
         HostKind::NameUnanswered,
     ];
 
-    /// Returns true if a client gets the host's pages when each may take `limit`.
+    /// Returns true if a client with a time limit of `limit` for each page gets the pages of such a
+    /// host.
     pub fn is_healthy(self, limit: Duration) -> bool {
         match self {
             HostKind::Good => true,
@@ -64,37 +66,42 @@ impl HostKind {
     }
 }
 
-/// The kind of each host of a network.
+/// Decides the kind of each host of a [`HostNetwork`](super::HostNetwork).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostMix {
-    /// Shares of the hosts are broken, the others are good.
+    /// These shares of the hosts are broken, spread evenly; all other hosts are good.
     Shares(FaultShares),
-    /// The first hosts are of one kind, so many of them; the others are good.
+    /// The first hosts, this many, are of this kind; all other hosts are good.
     First(usize, HostKind),
 }
 
-/// The shares of hosts that are not good, in percent.
+/// The shares of the hosts of a network that are not good, each in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultShares {
-    /// Hosts that refuse connections.
+    /// The percentage of hosts that refuse connections.
     pub refuse: usize,
-    /// Hosts that drop SYN packets or, every other one, never answer.
+    /// The percentage of hosts that do not respond: half of these hosts drop SYN packets, the
+    /// others accept connections and never answer.
     pub silent: usize,
-    /// Hosts whose names are missing, fail, are never answered, or late, in turn.
+    /// The percentage of hosts with bad names: the name is missing, fails, is never answered, or is
+    /// answered late, in turn.
     pub bad_name: usize,
-    /// Hosts whose names are late.
+    /// The percentage of hosts whose names are answered late.
     pub late_name: usize,
-    /// Hosts that reset connections or, every other one, requests.
+    /// The percentage of hosts that reset: half of these hosts reset connections when they accept
+    /// them, the others after the first request.
     pub reset: usize,
-    /// Slow hosts.
+    /// The percentage of slow hosts.
     pub slow: usize,
 }
 
 impl FaultShares {
-    /// The common load: 10 % refuse, 5 % are silent, 5 % have bad names, 5 % reset.
+    /// The usual mix: 10 % of the hosts refuse connections, 5 % do not respond, 5 % have bad names,
+    /// and 5 % reset.
     pub const COMMON: FaultShares = FaultShares { refuse: 10, silent: 5, bad_name: 5, late_name: 0, reset: 5, slow: 0 };
 
-    /// The kinds of faults of the common load in the same proportions, `dead` percent in all (a multiple of 5).
+    /// Returns shares in which `dead` percent of the hosts are broken, with the kinds of faults in
+    /// the proportions of [`COMMON`](FaultShares::COMMON). `dead` must be a multiple of 5.
     pub const fn dead(dead: usize) -> FaultShares {
         let part = dead / 5;
         FaultShares { refuse: 2 * part, silent: part, bad_name: part, late_name: 0, reset: part, slow: 0 }
@@ -102,8 +109,8 @@ impl FaultShares {
 }
 
 impl HostMix {
-    /// Returns the kind of the host with this index. Any hundred hosts in a row have the exact
-    /// shares.
+    /// Returns the kind of the host with this index. In any hundred consecutive hosts the shares
+    /// are exact.
     pub fn kind(&self, host: usize) -> HostKind {
         match self {
             HostMix::First(count, kind) => {
@@ -120,7 +127,8 @@ impl HostMix {
 }
 
 impl FaultShares {
-    /// Returns the kind for a number below 100. `turn` chooses among kinds that take turns.
+    /// Returns the kind of the host with this number below 100. The shares divide these numbers
+    /// into ranges; `turn` chooses among the kinds of one share.
     fn kind(self, number: usize, turn: usize) -> HostKind {
         use HostKind as Kind;
 

@@ -29,19 +29,20 @@ use crate::rng::Rng;
 use certificates::HostCertificates;
 pub use host_kind::{FaultShares, HostKind, HostMix, LATE_NAME, SLOW_HOST};
 
-/// The length of each page.
+/// The length of each page of the network's hosts, in bytes.
 pub const PAGE_LEN: usize = 300;
 /// The domain of all hosts.
 const DOMAIN: &str = "hosts.test";
-/// The address of the first host; that of host N is N more.
+/// The address of host 0. The address of host N is higher by N.
 const FIRST_HOST: Ipv4Addr = Ipv4Addr::new(127, 16, 0, 1);
-/// The network of the name servers. Each is tried on port 53, which needs root.
+/// The first three bytes of the addresses on which the name server tries to bind port 53. Only root
+/// may bind that port.
 const NAME_SERVERS: [u8; 3] = [127, 31, 53];
 /// The response codes of DNS.
 const SERVFAIL: u8 = 2;
 const NXDOMAIN: u8 = 3;
 
-/// The settings of a network; made by [`HostNetwork::builder`].
+/// The settings of a [`HostNetwork`]; made by [`HostNetwork::builder`].
 pub struct HostNetworkBuilder {
     hosts: usize,
     mix: HostMix,
@@ -49,19 +50,19 @@ pub struct HostNetworkBuilder {
 }
 
 impl HostNetworkBuilder {
-    /// Sets the kinds of the hosts. Default: all are good.
+    /// Sets which kind each host is. Default: all hosts are good.
     pub fn mix(mut self, mix: HostMix) -> HostNetworkBuilder {
         self.mix = mix;
         self
     }
 
-    /// Sets whether the hosts speak TLS, each with a certificate for its name. Default: no.
+    /// Sets whether the hosts use TLS, each with a certificate for its name. Default: no.
     pub fn tls(mut self, tls: bool) -> HostNetworkBuilder {
         self.tls = tls;
         self
     }
 
-    /// Starts the servers.
+    /// Starts the name server and the servers of the hosts.
     ///
     /// # Errors
     /// If a port cannot be bound or a thread cannot be started.
@@ -75,7 +76,7 @@ impl HostNetworkBuilder {
     }
 }
 
-/// A running network. It stops when it is dropped.
+/// A running network of hosts with its name server. Dropping it stops all its servers.
 pub struct HostNetwork {
     hosts: usize,
     mix: HostMix,
@@ -84,39 +85,42 @@ pub struct HostNetwork {
     names: DnsServer,
 }
 
-/// A URL of a network.
+/// The URL of a page in a network of hosts, with what a test needs to check the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostUrl {
     /// The URL.
     pub url: String,
-    /// The kind of its host.
+    /// The kind of the URL's host.
     pub kind: HostKind,
-    /// The [`page_key`] of its page.
+    /// The [`page_key`] of the page at the URL.
     pub key: u64,
 }
 
 impl HostNetwork {
-    /// Returns the default settings of a network with so many hosts.
+    /// Returns the default settings of a network with this many hosts.
     pub fn builder(hosts: usize) -> HostNetworkBuilder {
         HostNetworkBuilder { hosts, mix: HostMix::Shares(FaultShares::default()), tls: false }
     }
 
-    /// Returns the kind of a host.
+    /// Returns the kind of the host with this index.
     pub fn kind(&self, host: usize) -> HostKind {
         self.mix.kind(host)
     }
 
-    /// Returns the URL of a host's page with this number.
+    /// Returns the URL of a page: `host` is the index of the host, `page` the number of the page on
+    /// that host.
     pub fn url(&self, host: usize, page: usize) -> String {
         self.host_url(host, page).url
     }
 
-    /// Returns `count` URLs: first the first page of each host, then the second, and so on.
+    /// Returns `count` URLs, ordered by page number: the first page of every host, then the second
+    /// page of every host, and so on.
     pub fn urls_in_turn(&self, count: usize) -> Vec<HostUrl> {
         (0..count).map(|index| self.host_url(index % self.hosts, index / self.hosts)).collect()
     }
 
-    /// Returns the same URLs in an order that depends on the seed.
+    /// Returns the URLs of [`urls_in_turn`](HostNetwork::urls_in_turn) in a random order that
+    /// depends only on the seed.
     pub fn urls_shuffled(&self, count: usize, seed: u64) -> Vec<HostUrl> {
         let mut urls = self.urls_in_turn(count);
         let mut rng = Rng::new(seed);
@@ -126,18 +130,19 @@ impl HostNetwork {
         urls
     }
 
-    /// Returns the server of the pages.
+    /// Returns the server that sends the pages of all hosts.
     pub fn pages(&self) -> &Arc<PageServer> {
         &self.pages
     }
 
-    /// Returns the address of the name server, for UDP and TCP. Its port is 53 if the program may
-    /// bind it.
+    /// Returns the address of the name server for both UDP and TCP. Its port is 53 if the process
+    /// may bind port 53.
     pub fn name_server(&self) -> SocketAddr {
         self.names.address()
     }
 
-    /// Returns the queries since the last call.
+    /// Removes and returns the queries that the name server received since the last call of this
+    /// function.
     ///
     /// # Panics
     /// If the name server has panicked.
@@ -145,7 +150,7 @@ impl HostNetwork {
         self.names.take_queries()
     }
 
-    /// Returns the CA's certificate, if the hosts speak TLS.
+    /// Returns the certificate of the CA in PEM; `None` if the hosts do not use TLS.
     pub fn ca_pem(&self) -> Option<&str> {
         self.ca_pem.as_deref()
     }
@@ -163,14 +168,14 @@ fn host_name(host: usize) -> String {
     format!("h{host}.{DOMAIN}")
 }
 
-/// Returns the index of the host with this name.
+/// Returns the index of the host with this name; `None` if the name is not that of a host.
 fn host_index(name: &str) -> Option<usize> {
     let (host, domain) = name.split_once('.')?;
     let digits = host.strip_prefix(['h', 'H']).filter(|_| domain.eq_ignore_ascii_case(DOMAIN))?;
     digits.parse().ok()
 }
 
-/// Returns the service of the port of all hosts of this kind.
+/// Returns the service of the port that all hosts of this kind share.
 fn service(kind: HostKind) -> PortService {
     match kind {
         HostKind::Slow => PortService::Pages(PageTiming::after(SLOW_HOST)),
@@ -185,7 +190,8 @@ fn service(kind: HostKind) -> PortService {
     }
 }
 
-/// Starts the name server on port 53 of the first free address, or else on any port.
+/// Starts the name server on port 53 of the first free address in [`NAME_SERVERS`], or else on any
+/// port.
 fn start_name_server(hosts: usize, mix: HostMix) -> io::Result<DnsServer> {
     let answer = Arc::new(move |query: &ReceivedQuery| answer(query, hosts, &mix));
     let [a, b, c] = NAME_SERVERS;

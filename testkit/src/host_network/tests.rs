@@ -33,7 +33,8 @@ fn shuffled_urls_are_the_same_urls() {
     assert_eq!(in_turn.len(), 25);
 }
 
-/// Asks for an A record. Returns the code of the response and its last four bytes.
+/// Queries the name server for an A record. Returns the response code and the last four bytes of
+/// the response, which are the address if there is one.
 fn look_up(network: &HostNetwork, host: &str) -> (u8, [u8; 4]) {
     let mut query = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in host.split('.') {

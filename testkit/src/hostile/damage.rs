@@ -4,10 +4,10 @@ use super::draft::{ReplyDraft, one};
 use super::{HostileProtocol, ReplyPiece};
 use crate::rng::Rng;
 
-/// Bytes with a meaning in the syntax of HTTP, which are inserted.
+/// Bytes with a meaning in the syntax of HTTP. Damage inserts one of them into a reply.
 const BYTES: &[u8] = b"\0\r\n\t :;,=\"\\-+0159af\x7f\x80\xff";
 
-/// Texts with a meaning in HTTP/1, which are inserted.
+/// Texts with a meaning in HTTP/1. Damage inserts one of them into a reply.
 const WORDS: &[&[u8]] = &[
     b"\r\n",
     b"\r\n\r\n",
@@ -28,7 +28,7 @@ const WORDS: &[&[u8]] = &[
     b"HTTP/2 200\r\n",
 ];
 
-/// HTTP/2 frame headers, which are inserted: length, type, flags, stream.
+/// HTTP/2 frame headers (length, type, flags, stream). Damage inserts one of them into a reply.
 const FRAMES: &[&[u8]] = &[
     b"\0\0\0\x04\x01\0\0\0\0",
     b"\0\0\0\0\x01\0\0\0\x01",
@@ -43,7 +43,8 @@ const FRAMES: &[&[u8]] = &[
     b"\0\0\0\xff\0\0\0\0\0",
 ];
 
-/// The largest number of bytes of a damaged reply. Repeated pieces are counted once.
+/// The largest number of bytes that a damaged reply may have. A piece that is sent repeatedly
+/// counts once.
 const MOST: usize = 2 << 20;
 
 pub(super) fn damage(draft: &mut ReplyDraft, rng: &mut Rng) {

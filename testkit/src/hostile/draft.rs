@@ -4,7 +4,7 @@ use super::{AllowedResult, HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 use crate::byte_pattern::BytePattern;
 use crate::rng::Rng;
 
-/// The largest number of writes into which one piece is split.
+/// The largest number of writes into which one piece of a reply is split.
 const MOST_CUTS: u64 = 12;
 
 pub(super) struct ReplyDraft {
@@ -12,9 +12,10 @@ pub(super) struct ReplyDraft {
     pub(super) pieces: Vec<ReplyPiece>,
     pub(super) end: ReplyEnd,
     pub(super) body: Vec<u8>,
-    /// True if the head is certainly invalid.
+    /// True if the head of the reply certainly violates the protocol.
     pub(super) head_is_broken: bool,
-    /// True if the body is certainly incomplete. Has no meaning for a reply without a body.
+    /// True if the body of the reply is certainly incomplete. Has no meaning for a reply without a
+    /// body.
     pub(super) body_is_broken: bool,
     /// True if a client may either accept or refuse the reply.
     pub(super) is_unsure: bool,
@@ -42,7 +43,7 @@ impl ReplyDraft {
         self.made_of.push(what);
     }
 
-    /// Appends a piece: bytes to send in one write.
+    /// Appends bytes to the reply, to be sent in one write.
     pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         match self.pieces.last_mut() {
             Some(ReplyPiece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
@@ -54,7 +55,8 @@ impl ReplyDraft {
         self.pieces.push(ReplyPiece::Repeat(bytes.into(), times));
     }
 
-    /// Chooses at random how the connection ends, unless the reply's framing depends on it.
+    /// Chooses at random how the connection ends after the reply, unless the framing of the reply
+    /// depends on how it ends.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {
@@ -72,7 +74,7 @@ impl ReplyDraft {
         }
     }
 
-    /// Splits some pieces into several writes, so that the client reads them in parts.
+    /// Splits some pieces of the reply into several writes, so that the client reads them in parts.
     pub(super) fn scatter(&mut self, rng: &mut Rng) {
         if rng.below(3) > 0 {
             return;
@@ -110,7 +112,8 @@ impl ReplyDraft {
     }
 }
 
-/// Returns a body of one of the lengths at which programs change their behaviour.
+/// Returns a body whose length is one of those at which programs often change their behaviour, such
+/// as the size of a buffer.
 pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     let length = match rng.below(8) {
         0 => 0,

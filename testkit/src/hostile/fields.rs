@@ -6,10 +6,10 @@
 use super::draft::one;
 use crate::rng::Rng;
 
-/// A field: a name in lower case, as HTTP/2 requires, and a value in valid syntax.
+/// A response field: a lower-case name, as HTTP/2 requires, and a value in valid syntax.
 pub(super) type Field = (&'static str, String);
 
-/// The names of fields, each with its possible values.
+/// The names of response fields, each with values that may confuse a client.
 const FIELDS: &[(&str, &[&str])] = &[
     ("server", &["", "x", "x/1 (y; \"z\\\" ) \u{e9}", "<script>alert(1)</script>", "%s%n%x%00"]),
     ("date", &["", "now", "Thu, 01 Jan 1970 00:00:00 GMT", "Sun, 99 Foo 99999 99:99:99 GMT", "-1"]),
@@ -116,7 +116,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("x-long", &["%LONG%"]),
 ];
 
-/// Returns a few random fields, in rare cases many.
+/// Returns a few random fields of [`FIELDS`], in rare cases many.
 pub(super) fn some(rng: &mut Rng) -> Vec<Field> {
     let count = match rng.below(20) {
         0 => 300,

@@ -6,7 +6,7 @@ use super::{HostileProtocol, ReplyEnd};
 use crate::content_coding::{self, ContentCoding};
 use crate::rng::Rng;
 
-/// Lines that cannot begin a response (RFC 9112 §4).
+/// Invalid first lines of a response (RFC 9112 §4).
 const BAD_LINES: &[&[u8]] = &[
     b"HTTP/1.1 OK",
     b"HTTP/1.1 20 OK",
@@ -27,7 +27,7 @@ const BAD_LINES: &[&[u8]] = &[
     b"HTTP/1.1 2\xd9\xa00 OK",
 ];
 
-/// Lines that a head must not contain (RFC 9112 §5).
+/// Invalid lines in the head of a response (RFC 9112 §5).
 const BAD_FIELDS: &[&[u8]] = &[
     b"Content-Length : 5",
     b"no colon",
@@ -39,7 +39,7 @@ const BAD_FIELDS: &[&[u8]] = &[
     b"X\r: y",
 ];
 
-/// Framing fields that a client must refuse (RFC 9112 §6), if the response has a body.
+/// Fields about framing that make a client refuse a response with a body (RFC 9112 §6).
 const BAD_FRAMING: &[&str] = &[
     "Content-Length: -1",
     "Content-Length: +5",
@@ -57,7 +57,7 @@ const BAD_FRAMING: &[&str] = &[
     "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
 ];
 
-/// Invalid chunks (RFC 9112 §7.1).
+/// Invalid chunks of a chunked body (RFC 9112 §7.1).
 const BAD_CHUNKS: &[&[u8]] = &[
     b"\r\nhello\r\n",
     b";a\r\n",
@@ -79,10 +79,10 @@ const BAD_CHUNKS: &[&[u8]] = &[
     b"0\r\nA: b\r\n c\r\n\r\n",
 ];
 
-/// The line ends of a chunked body, from which one is chosen.
+/// The line ends of a chunked body. One is chosen at random; LF alone is rarer than CRLF.
 const LINE_ENDS: &[&str] = &["\r\n", "\r\n", "\r\n", "\n"];
 
-/// Statuses whose treatment depends on the client's options.
+/// Status codes for which a client's options decide whether it accepts the response.
 const STATUSES: &[&str] = &[
     "101 Switching Protocols",
     "204 No Content",
@@ -114,7 +114,7 @@ const STATUSES: &[&str] = &[
     "000 x",
 ];
 
-/// Fields that may change the meaning of a response, depending on the client.
+/// Response fields for which a client may either accept or refuse the response.
 const UNSURE: &[&str] = &[
     "Location: /next",
     "Location: http://[",
@@ -150,7 +150,7 @@ const UNSURE: &[&str] = &[
     "Proxy-Connection: close",
 ];
 
-/// The number of repetitions in a flood. It is more than any limit allows.
+/// The number of repetitions of an element in a flood, more than the limits of any client allow.
 const FLOOD: u32 = 20_000;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
@@ -209,7 +209,7 @@ fn cased(name: &str, rng: &mut Rng) -> String {
     if rng.below(3) == 0 { name.to_ascii_uppercase() } else { name.to_owned() }
 }
 
-/// Adds interim responses (RFC 9110 §15.2).
+/// Adds interim (1xx) responses to the reply (RFC 9110 §15.2).
 fn interim(draft: &mut ReplyDraft, rng: &mut Rng) {
     match rng.below(30) {
         0 => {

@@ -8,11 +8,11 @@ use crate::frames::{
 };
 use crate::rng::Rng;
 
-/// A frame's description, and the function that encodes it.
+/// A frame to send: a description for the report, and the function that encodes it.
 type NamedFrame = (&'static str, fn() -> Vec<u8>);
 
-/// Frames that a server must not send during a response. Each must make the client end the
-/// connection or the stream (RFC 9113 §5, §6).
+/// HTTP/2 frames that a server must not send during a response. The client must end the connection
+/// or the stream on each (RFC 9113 §5, §6).
 const BREACHES: &[NamedFrame] = &[
     ("a window raised by nothing", || window_update(0, 0)),
     ("a window above 2^31-1", || window_update(0, 0x7fff_ffff)),
@@ -51,7 +51,7 @@ const BREACHES: &[NamedFrame] = &[
     ("GOAWAY with an error", || goaway(0, 1)),
 ];
 
-/// Heads that are not valid responses (RFC 9113 §8.3).
+/// Lists of fields that are not the head of a valid HTTP/2 response (RFC 9113 §8.3).
 const BAD_HEADS: &[&[(&str, &str)]] = &[
     &[("content-length", "0")],
     &[OK, OK],
@@ -74,13 +74,14 @@ const BAD_HEADS: &[&[(&str, &str)]] = &[
     &[OK, ("content-length", "18446744073709551616")],
 ];
 
-/// Statuses whose treatment depends on the client's options.
+/// Status codes for which a client's options decide whether it accepts the response.
 const STATUSES: &[&str] = &[
     "101", "204", "206", "301", "302", "304", "307", "401", "404", "407", "416", "421", "429", "503", "599", "999",
     "000",
 ];
 
-/// Useless frames. They are sent often enough to be a flood (RFC 9113 §10.5).
+/// HTTP/2 frames without an effect. The grammar sends one of them so often that it is a flood (RFC
+/// 9113 §10.5).
 const FLOODS: &[NamedFrame] = &[
     ("flood of PING", || ping([7; 8])),
     ("flood of SETTINGS", || settings(&[(4, 65_535)])),
@@ -93,10 +94,10 @@ const FLOOD: u32 = 20_000;
 
 const OK: (&str, &str) = (":status", "200");
 
-/// The largest frame that a client accepts unless it announces more.
+/// The largest frame payload in bytes that a client accepts without announcing a larger one.
 const MOST: usize = 16_384;
-/// The number of bytes sent without regard to the client's windows, padding included. No client
-/// announces a smaller window.
+/// The largest number of body bytes, padding included, that the grammar sends without reading the
+/// client's flow-control windows. No client announces a smaller window.
 const WINDOW: usize = 16_384;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
@@ -122,8 +123,8 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     draft
 }
 
-/// Adds SETTINGS, the acknowledgement of the client's SETTINGS, and frames without an effect (RFC
-/// 9113 §3.4, §5.5).
+/// Adds a SETTINGS frame, the acknowledgement of the client's SETTINGS, and frames without an
+/// effect to the reply (RFC 9113 §3.4, §5.5).
 fn greeting(draft: &mut ReplyDraft, rng: &mut Rng) {
     if rng.below(20) == 0 {
         draft.head_is_broken = true;
@@ -291,8 +292,8 @@ fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
     }
 }
 
-/// Adds an HPACK bomb: a field of 4,000 bytes enters the table, and is then repeated by one byte
-/// each.
+/// Adds an HPACK bomb to the reply: a field of 4,000 bytes enters the dynamic table, and is then
+/// repeated by an index of one byte each time.
 fn bomb(draft: &mut ReplyDraft) {
     draft.head_is_broken = true;
     draft.note("HPACK bomb");
@@ -302,7 +303,7 @@ fn bomb(draft: &mut ReplyDraft) {
     draft.send(frame(Frame::HEADERS, Frame::END_HEADERS | Frame::END_STREAM, 1, &bomb));
 }
 
-/// Adds a head that never ends or is never sent.
+/// Adds a response head that never ends, or that is never sent.
 fn endless(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.head_is_broken = true;
     draft.note("endless head");

@@ -39,19 +39,19 @@ pub enum HostileProtocol {
     Http2,
 }
 
-/// A step that the server performs on a connection.
+/// A step of a hostile reply that the server performs on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyPiece {
     /// Sends these bytes in one write.
     Send(Vec<u8>),
     /// Sends these bytes this many times, or until a write fails.
     Repeat(Vec<u8>, u32),
-    /// Waits until the client has sent this many request heads. From the second one on, waits only
-    /// a short time.
+    /// Waits until the client has sent this many request heads in all. For a number above one, the
+    /// wait ends after a short time.
     Await(u32),
 }
 
-/// The way in which the connection ends after the last piece.
+/// The way in which the server ends the connection after the last step of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEnd {
     /// The connection is closed properly.
@@ -62,7 +62,8 @@ pub enum ReplyEnd {
     Stall,
 }
 
-/// The result that is allowed for a client that sends one unconditional GET for all of the content.
+/// The result that a client may report for a hostile reply if it sends one unconditional GET
+/// without a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedResult {
     /// Success with this body, whatever else the reply contains.
@@ -73,23 +74,23 @@ pub enum AllowedResult {
     Nothing,
 }
 
-/// A generated session of a server.
+/// A hostile reply: everything that the server sends on one connection, generated from a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostileReply {
     /// The protocol that the server speaks.
     pub protocol: HostileProtocol,
-    /// The steps that the server performs on each connection, in order.
+    /// The steps that the server performs on a connection, in order.
     pub pieces: Vec<ReplyPiece>,
     /// The way in which the connection ends after the last step.
     pub end: ReplyEnd,
-    /// The result that a client may report.
+    /// The result that a client may report for this reply.
     pub promise: AllowedResult,
-    /// The names of the grammar's rules that made the reply. They help to investigate a failure.
+    /// The names of the grammar's rules that made this reply, for the report of a failure.
     pub made_of: Vec<&'static str>,
 }
 
 impl HostileReply {
-    /// Generates the reply of this seed. The same seed always gives the same reply.
+    /// Generates the hostile reply of this seed. Equal seeds give equal replies.
     pub fn of(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
         let mut draft = if rng.below(2) == 0 { h1_grammar::reply(&mut rng) } else { h2_grammar::reply(&mut rng) };
@@ -100,8 +101,8 @@ impl HostileReply {
         draft.finish()
     }
 
-    /// Returns `true` if the session may leave the connection open. Only a time limit then ends the
-    /// client's wait.
+    /// Returns `true` if the server may leave the connection open after the reply. Then only the
+    /// client's time limit ends its wait.
     pub fn may_stall(&self) -> bool {
         self.end == ReplyEnd::Stall
     }

@@ -12,15 +12,17 @@ use socket2::SockRef;
 
 use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 
-/// The time for which a read or write waits for an idle client, before the session is ended.
+/// The time for which the server waits for an idle client in a read or write. Then it ends the
+/// session.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The time to wait for a second request. Most replies give the client no reason to send one.
+/// The time for which the server waits for a further request. Most replies give the client no
+/// reason to send one.
 const MOMENT: Duration = Duration::from_millis(50);
 /// The length of the preface of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// A running server. Dropping it stops it from accepting connections; running sessions continue
-/// until their clients close.
+/// A running server of a hostile reply. Dropping it stops it from accepting connections; running
+/// sessions continue until their clients close.
 pub struct HostileServer {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -28,7 +30,7 @@ pub struct HostileServer {
 }
 
 impl HostileServer {
-    /// Starts a server that plays this reply, on any free port.
+    /// Starts a server that sends this reply on every connection, on any free port of loopback.
     ///
     /// # Errors
     /// If no port can be bound on loopback.
@@ -52,7 +54,7 @@ impl HostileServer {
         Ok(server)
     }
 
-    /// Returns the address of the listener.
+    /// Returns the address on which the server listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -125,7 +127,7 @@ fn send(mut stream: &TcpStream, pieces: &[ReplyPiece], heads: &Receiver<()>) -> 
     Ok(())
 }
 
-/// Reads from the client until it closes, and reports each request head.
+/// Reads from the client until it closes, and sends a message to `heads` for each request head.
 fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     let mut finder = match protocol {
         HostileProtocol::Http1 => HeadFinder::Lines(0),
@@ -140,12 +142,13 @@ fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     }
 }
 
-/// Finds the ends of request heads in a stream, in whatever pieces it arrives.
+/// Finds the ends of request heads in the bytes of a connection, in whatever pieces the bytes
+/// arrive.
 enum HeadFinder {
-    /// HTTP/1: the number of bytes of the empty line that have been received.
+    /// HTTP/1: the number of bytes of the final empty line (CR LF CR LF) that have been received.
     Lines(usize),
-    /// HTTP/2: the number of bytes to skip up to the next frame, and the received part of its
-    /// header.
+    /// HTTP/2: `skip` is the number of bytes up to the next frame, and `head` the received part of
+    /// that frame's header.
     Frames { skip: usize, head: Vec<u8> },
 }
 

@@ -11,14 +11,14 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::byte_pattern::BytePattern;
 
-/// The number of bytes generated at a time.
+/// The number of body bytes that the origin generates at a time.
 const PIECE: u64 = 64 << 10;
 
-/// The body of a reply, which is generated while it is sent.
+/// The body of the origin's reply, which is generated while it is sent.
 pub(super) struct ReplyBody {
     source: RouteBodySource,
-    /// True if the reply announces its length. If false, hyper sends chunks, or bytes up to the end
-    /// of an HTTP/1.0 connection.
+    /// True if the reply announces its length. If false, hyper uses chunked framing, or ends an
+    /// HTTP/1.0 connection after the body.
     sized: bool,
     trailers: Option<HeaderMap>,
 }
@@ -59,7 +59,7 @@ impl ReplyBody {
         ReplyBody { source, sized: true, trailers: None }
     }
 
-    /// Returns the announced length; `None` if none is announced.
+    /// Returns the announced length of the body in bytes; `None` if the reply announces no length.
     pub(super) fn len(&self) -> Option<u64> {
         self.sized.then(|| self.source.left())
     }

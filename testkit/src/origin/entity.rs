@@ -30,7 +30,8 @@ impl Entity {
         }
     }
 
-    /// Returns the reply to a GET or HEAD with these request fields.
+    /// Returns the reply to a GET or HEAD for this resource. `request` are the fields of the
+    /// request.
     pub(super) fn reply(self, request: &HeaderMap) -> Response<ReplyBody> {
         let len = self.len();
         let etag = HeaderValue::from_str(&self.etag).expect("a validator of plain ASCII");

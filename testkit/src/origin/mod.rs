@@ -76,8 +76,8 @@ pub struct OriginBuilder {
 }
 
 impl OriginBuilder {
-    /// Sets the site to serve. Default: `GeneratedSite::scaled(1, 30)`. The seed of the site is
-    /// also the seed of `/bytes` and `/text`.
+    /// Sets the site to serve. Default: `GeneratedSite::scaled(1, 30)`. The content of `/bytes` and
+    /// `/text` has the seed of the site.
     pub fn site(mut self, site: GeneratedSite) -> OriginBuilder {
         self.site = site;
         self
@@ -107,30 +107,31 @@ impl OriginBuilder {
         self
     }
 
-    /// Sets whether the server counts hits for each path and keeps a log of requests. Default: yes.
-    /// Turn it off for millions of requests. The counters of connections and requests are always
-    /// kept.
+    /// Sets whether the server counts requests for each path and keeps a log of requests. Default:
+    /// yes. Turn it off for millions of requests; the total numbers of connections and requests are
+    /// kept anyway.
     pub fn record(mut self, record: bool) -> OriginBuilder {
         self.record = record;
         self
     }
 
-    /// Enables HTTP/2, with this many concurrent streams on a connection. TLS clients select it by
-    /// ALPN, plain clients by sending its preface. Default: HTTP/1.1 only.
+    /// Enables HTTP/2 with this many concurrent streams on a connection. Clients select HTTP/2 by
+    /// ALPN over TLS, or by sending the HTTP/2 preface on a plain connection. Default: HTTP/1.1
+    /// only.
     pub fn http2(mut self, max_streams: u32) -> OriginBuilder {
         self.http2 = Some(max_streams);
         self
     }
 
-    /// Sets the certificate authority and server certificate. Default: new ones for localhost,
-    /// 127.0.0.1 and ::1.
+    /// Sets the certificate authority and the server certificate. Default: newly generated ones for
+    /// localhost, 127.0.0.1 and ::1.
     pub fn identity(mut self, identity: TestCertificates) -> OriginBuilder {
         self.identity = Some(identity);
         self
     }
 
-    /// Answers DNS queries at `/dns-query` with the first reply of this function, without its
-    /// delay.
+    /// Answers each DNS query at `/dns-query` with the first reply that `answer` returns. The delay
+    /// of that reply is ignored.
     pub fn dns(mut self, answer: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static) -> OriginBuilder {
         self.dns = Some(Box::new(answer));
         self
@@ -204,12 +205,12 @@ impl Origin {
         }
     }
 
-    /// Returns the address for plain HTTP.
+    /// Returns the address and port for plain HTTP.
     pub fn http_addr(&self) -> SocketAddr {
         self.http_addr
     }
 
-    /// Returns the address for HTTP over TLS.
+    /// Returns the address and port for HTTP over TLS.
     pub fn https_addr(&self) -> SocketAddr {
         self.https_addr
     }
@@ -224,12 +225,12 @@ impl Origin {
         format!("https://localhost:{}{path}", self.https_addr.port())
     }
 
-    /// Returns the certificate of the CA that signed the server's, in PEM.
+    /// Returns the certificate of the CA that signed the origin's certificate, in PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// Returns the site that is served.
+    /// Returns the site that the origin serves at `/1`, `/2`, `/3` and `/AS<number>`.
     pub fn site(&self) -> &GeneratedSite {
         &self.state.site
     }
@@ -266,18 +267,19 @@ impl Origin {
         self.state.record.peak_requests()
     }
 
-    /// Returns the number of requests for this path, whatever their query.
+    /// Returns the number of requests for this path so far, with any query.
     pub fn hits(&self, path: &str) -> u64 {
         self.state.record.hits(path)
     }
 
-    /// Returns every request so far, in order of arrival.
+    /// Returns all requests so far, in the order of their arrival; empty if
+    /// [`OriginBuilder::record`] is off.
     pub fn log(&self) -> Vec<LoggedRequest> {
         self.state.record.log()
     }
 
-    /// Clears the log, the hits and the state of `/flaky` and `/retry-after`. The counters keep
-    /// their values.
+    /// Clears the log, the counts for each path, and the state of `/flaky` and `/retry-after`. The
+    /// total numbers of connections and requests stay.
     pub fn forget(&self) {
         self.state.record.forget();
     }

@@ -11,7 +11,8 @@ use crate::lock::lock;
 /// A request that the origin received.
 #[derive(Clone, Debug)]
 pub struct LoggedRequest {
-    /// The number of the connection, counted from 0 in the order in which they were accepted.
+    /// The number of the request's connection, counted from 0 in the order in which connections
+    /// were accepted.
     pub connection: u64,
     /// True if the connection used TLS.
     pub tls: bool,
@@ -19,11 +20,12 @@ pub struct LoggedRequest {
     pub method: String,
     /// The request target as sent: path and query, or an absolute URL.
     pub target: String,
-    /// Field names (in lower case) and values, in order. Bytes that are not UTF-8 are replaced.
+    /// The names (in lower case) and values of the fields, in the order received. Invalid UTF-8 is
+    /// replaced.
     pub headers: Vec<(String, String)>,
-    /// The whole body, without the chunked framing.
+    /// The whole body of the request, without chunked framing.
     pub body: Bytes,
-    /// The trailer section, in the form of `headers`.
+    /// The trailer fields of the request: names in lower case, and values.
     pub trailers: Vec<(String, String)>,
 }
 
@@ -78,7 +80,8 @@ impl OriginRequestLog {
         }
     }
 
-    /// Counts a connection as open until the returned guard is dropped. Also returns its number.
+    /// Counts a connection as open until the returned guard is dropped. The returned number is that
+    /// of the connection, counted from 0.
     pub(super) fn connection(&self) -> (u64, impl Drop + '_) {
         self.open.up();
         (self.connections.fetch_add(1, SeqCst), GaugeGuard(&self.open))
@@ -102,7 +105,7 @@ impl OriginRequestLog {
         lock(&self.log).push(request);
     }
 
-    /// Counts a request for `path`. Returns the number of earlier calls for the same path.
+    /// Counts a request for `path`. Returns the number of earlier requests for that path.
     pub(super) fn attempt(&self, path: &str) -> u64 {
         let mut attempts = lock(&self.attempts);
         let count = attempts.entry(path.to_owned()).or_default();

@@ -1,4 +1,5 @@
-//! Chooses the reply for each path; the table is in the parent module's documentation.
+//! Chooses the origin's reply for each path. The documentation of the parent module has the table
+//! of routes.
 
 use std::time::Duration;
 
@@ -18,13 +19,14 @@ use crate::byte_pattern;
 use crate::content_coding::{self, ContentCoding};
 use crate::dns_server::ReceivedQuery;
 
-/// The longest accepted request body, in bytes.
+/// The longest request body that the origin accepts, in bytes.
 const BODY_LIMIT: usize = 1 << 30;
-/// The longest text, in bytes, and the largest bomb, in MiB, that is made in memory.
+/// The longest text in bytes, and the largest bomb in MiB, that a path may request. Both are made
+/// in memory.
 const TEXT_LIMIT: u64 = 1 << 28;
 const BOMB_LIMIT: u64 = 1 << 20;
 
-/// The parts of a request that the routes need.
+/// The parts of a request that the origin's routes need.
 struct RouteRequest {
     parts: Parts,
     body: Bytes,
@@ -91,7 +93,8 @@ pub(super) async fn reply(
     }
 }
 
-/// Returns the reply of a route that needs no waiting.
+/// Returns the reply of a route that does not wait before it replies. `route` is the first segment
+/// of the path, and `argument` the rest.
 fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
     let number = argument.parse::<u64>().ok();
     let coded = route.parse::<ContentCoding>().ok();
@@ -158,7 +161,7 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
     }
 }
 
-/// Answers a DNS query (RFC 8484).
+/// Answers a DNS query over HTTPS (RFC 8484).
 fn dns_query(state: &OriginState, asked: &RouteRequest) -> Response<ReplyBody> {
     const MEDIA_TYPE: &str = "application/dns-message";
     if asked.parts.headers.get(header::CONTENT_TYPE).is_none_or(|value| value != MEDIA_TYPE) {
@@ -172,8 +175,9 @@ fn dns_query(state: &OriginState, asked: &RouteRequest) -> Response<ReplyBody> {
     reply
 }
 
-/// Returns a reply whose content is encoded as `?enc=` says: `auto` by Accept-Encoding, `identity`
-/// not at all, else by the named codings in that order.
+/// Returns a reply whose content is encoded as the query parameter `enc` says. `auto` chooses by
+/// Accept-Encoding, `identity` means no coding, and a list names the codings in the order of their
+/// use.
 fn negotiated(
     asked: &RouteRequest,
     default: &str,
@@ -261,8 +265,9 @@ fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 impl RouteRequest {
-    /// Returns a value of the query, percent-decoded; `None` if it is missing. The value of `to`
-    /// extends to the end of the query, so that a URL in it may contain an unencoded `&`.
+    /// Returns the percent-decoded value of the query parameter `name`; `None` if it is missing.
+    /// The value of `to` extends to the end of the query, so that a URL in it may contain an
+    /// unencoded `&`.
     fn query(&self, name: &str) -> Option<String> {
         let mut query = self.parts.uri.query()?;
         loop {
@@ -277,7 +282,7 @@ impl RouteRequest {
     }
 }
 
-/// Percent-decodes a text. Invalid escapes stay unchanged; bytes outside UTF-8 are replaced.
+/// Percent-decodes a text. Invalid escapes stay unchanged; bytes that are not UTF-8 are replaced.
 fn percent_decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();

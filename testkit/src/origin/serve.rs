@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::body::{ReplyBody, RouteBodySource};
 use super::{OriginState, routes};
 
-/// Creates a non-blocking listener with room for a burst of connections.
+/// Creates a non-blocking listener whose backlog holds a burst of connections.
 pub(super) fn listen(addr: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;

@@ -8,19 +8,20 @@ use aws_lc_rs::digest::{SHA256, digest};
 use crate::byte_pattern::BytePattern;
 use crate::rng::Rng;
 
-/// The number of bytes that one digest in a package's header covers.
+/// The size of a block of a package in bytes. The package's gzip header has a SHA-256 digest for
+/// each block.
 pub const BLOCK: usize = 64 << 10;
 
-/// A package: a gzip file whose header contains the digests of its blocks.
+/// A package: a gzip file whose header contains the digests of the blocks that follow.
 #[derive(Debug)]
 pub struct Package {
     /// The file name of the package.
     pub name: String,
     /// All bytes of the package.
     pub bytes: Vec<u8>,
-    /// The length of the header, which is the offset of the first block.
+    /// The length of the gzip header in bytes, which is the offset of the first block.
     pub header: usize,
-    /// The number of bytes after the header that the reader wants: those up to the end of the
+    /// The number of bytes after the gzip header that a reader wants: those up to the end of the
     /// packing list, or all.
     pub wanted: usize,
 }
@@ -45,46 +46,47 @@ impl Package {
         Package { name, bytes, header, wanted: wanted.min(size) }
     }
 
-    /// Creates a package from these bytes, which must be in the format of signify's `-zS`.
+    /// Creates a package from `bytes`, a file in the format of `signify -zS`. `wanted` is the
+    /// number of bytes after its header that a reader wants.
     pub fn of(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
         Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
     }
 
-    /// Returns the fewest bytes that the reader must receive before it can stop: the header, the
-    /// wanted blocks, and one more block. The reader needs the extra block, because it notices only
-    /// when it passes that block on that the unpacker no longer reads.
+    /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
+    /// header, the wanted blocks, and one more block. A reader notices that the unpacker has
+    /// stopped only when it passes on that last block.
     pub fn floor(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
     }
 
-    /// Returns `true` if the reader wants the whole package.
+    /// Returns `true` if a reader wants the whole package.
     pub fn is_wanted_whole(&self) -> bool {
         self.floor() == self.bytes.len()
     }
 }
 
-/// The part of a file that a client will read. The bench programs receive it as one line, `name
-/// length wanted`.
+/// The part of a file (the index or a package) that a reader wants. Programs of the bench receive
+/// it as one line, `name length wanted`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedPackage {
-    /// The file's name; empty for the index.
+    /// The file name of the package; empty for the index.
     pub name: String,
     /// The length of the file in bytes.
     pub length: usize,
-    /// The number of bytes that the client will read after the header.
+    /// The number of bytes after the gzip header that a reader wants.
     pub wanted: usize,
 }
 
 impl WantedPackage {
-    /// Returns the values as one line, `name length wanted`.
+    /// Returns the fields as one line, `name length wanted`.
     pub fn to_line(&self) -> String {
         format!("{} {} {}", self.name, self.length, self.wanted)
     }
 
-    /// Parses a line of [`WantedPackage::to_line`]; `None` if it is malformed.
+    /// Parses a line that [`WantedPackage::to_line`] wrote; `None` if it is malformed.
     pub fn from_line(line: &str) -> Option<WantedPackage> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
@@ -92,7 +94,8 @@ impl WantedPackage {
     }
 }
 
-/// Returns the digest of a block as a line of the header, without its line end.
+/// Returns the SHA-256 of a block of a package in hexadecimal, as in a line of the package's gzip
+/// header.
 pub(super) fn hex(block: &[u8]) -> String {
     digest(&SHA256, block).as_ref().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -100,7 +103,7 @@ pub(super) fn hex(block: &[u8]) -> String {
     })
 }
 
-/// All packages and the index page that lists them. Clones share the data.
+/// All packages of a mirror, and the index page that lists them. Clones share the data.
 #[derive(Debug, Clone)]
 pub struct PackageCatalogue {
     inner: Arc<PackageCatalogueInner>,
@@ -112,13 +115,13 @@ struct PackageCatalogueInner {
     index: Vec<u8>,
 }
 
-/// The approximate length of the index in bytes.
+/// The approximate length of the index page in bytes.
 const INDEX: usize = 2_500_000;
-/// The reader reads one of this many packages to its end.
+/// One in this many packages is read to its end; of the others, a reader wants only the beginning.
 const WHOLE: usize = 20;
 
 impl PackageCatalogue {
-    /// Creates packages of 10 KB to 8 MB from a seed, most of them below 1 MB.
+    /// Creates `count` packages of 10 KB to 8 MB from a seed, most of them below 1 MB.
     pub fn new(seed: u64, count: usize) -> PackageCatalogue {
         let mut random = Rng::new(seed);
         let packages: Vec<Package> = (0..count)
@@ -148,7 +151,7 @@ impl PackageCatalogue {
         PackageCatalogue { inner: Arc::new(PackageCatalogueInner { packages, index: index.into_bytes() }) }
     }
 
-    /// Returns the packages, in the order in which they are read.
+    /// Returns the packages in the order in which a reader reads them.
     pub fn packages(&self) -> &[Package] {
         &self.inner.packages
     }
@@ -158,7 +161,8 @@ impl PackageCatalogue {
         &self.inner.index
     }
 
-    /// Returns the files that the reader reads, in order: the index, then the packages.
+    /// Returns what a reader wants of each file, in the order in which it reads them: the index,
+    /// then the packages.
     pub fn wants(&self) -> Vec<WantedPackage> {
         let index = WantedPackage { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();

@@ -18,13 +18,14 @@ use crate::lock::lock;
 use crate::peer_stream::PeerStream;
 use crate::test_certificates::TestCertificates;
 
-/// The longest accepted request head in bytes.
+/// The longest request head that the mirror accepts, in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
-/// The size of one write, in bytes. The count of bytes sent to a client that has closed is too high
-/// by at most this.
+/// The size of one write to a client in bytes. If a client closes early, the count of bytes sent is
+/// too high by at most this.
 const PIECE: usize = 8 << 10;
 
-/// A running mirror. It serves until the process ends: its threads sleep in `accept`.
+/// A running mirror of a catalogue of packages. It serves until the process ends, since its threads
+/// sleep in `accept`.
 pub struct PackageMirror {
     addr: SocketAddr,
     scheme: &'static str,
@@ -36,12 +37,13 @@ struct MirrorState {
     coded_index: Vec<u8>,
     connections: AtomicU64,
     requests: AtomicU64,
-    /// The number of body bytes written to sockets, by path.
+    /// The number of body bytes written to sockets, for each path.
     sent: Mutex<HashMap<String, u64>>,
 }
 
 impl PackageMirror {
-    /// Serves a catalogue on loopback. Uses TLS if there is an identity.
+    /// Starts a mirror that serves the catalogue on loopback. With an `identity`, the mirror uses
+    /// TLS with that server certificate.
     ///
     /// # Errors
     /// If no port can be bound.
@@ -71,17 +73,17 @@ impl PackageMirror {
         Ok(mirror)
     }
 
-    /// Returns the address of the listener.
+    /// Returns the address on which the mirror listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Returns the URL of a file.
+    /// Returns the URL of the file with this name at the mirror.
     pub fn url(&self, name: &str) -> String {
         self.url_by(self.addr, name)
     }
 
-    /// Returns the URL of a file that is fetched through a relay at this address.
+    /// Returns the URL of a file as fetched through a relay that listens at `addr`.
     pub fn url_by(&self, addr: SocketAddr, name: &str) -> String {
         format!("{}://{addr}/packages/{name}", self.scheme)
     }
@@ -96,18 +98,18 @@ impl PackageMirror {
         self.shared.requests.load(SeqCst)
     }
 
-    /// Returns the number of body bytes of a file that were written to sockets so far. Clients
-    /// received at most this many.
+    /// Returns the number of body bytes of a file that the mirror has written to sockets so far.
+    /// Clients received at most this many.
     pub fn sent(&self, name: &str) -> u64 {
         self.shared.sent().get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the length of the gzipped index.
+    /// Returns the length of the gzip-coded index page in bytes.
     pub fn coded_index(&self) -> u64 {
         self.shared.coded_index.len() as u64
     }
 
-    /// Sets the counts of connections, requests and bytes to zero.
+    /// Sets the mirror's counts of connections, requests and bytes to zero.
     pub fn forget(&self) {
         self.shared.connections.store(0, SeqCst);
         self.shared.requests.store(0, SeqCst);

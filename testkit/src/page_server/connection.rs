@@ -7,43 +7,44 @@ use mio::net::TcpStream;
 use rustls::{HandshakeKind, ServerConnection};
 use socket2::SockRef;
 
-/// The number of bytes that are read at once.
+/// The number of bytes that the page server reads from a socket at once.
 const PIECE: usize = 16 << 10;
 
-/// A connection to a client.
+/// A connection of a client to the page server.
 pub(super) struct PageConnection {
     pub(super) stream: TcpStream,
     tls: Option<Box<ServerConnection>>,
-    /// The index of the port that accepted it.
+    /// The index of the server's port that accepted the connection.
     pub(super) port: usize,
     pub(super) phase: RequestPhase,
-    /// True until the first request.
+    /// True until the first request on the connection has arrived.
     pub(super) is_new: bool,
-    /// True if the connection is closed after the response.
+    /// True if the server closes the connection after the current response.
     pub(super) closes: bool,
-    /// True if the event loop waits until the socket can be written.
+    /// True if the rest of the response waits until the socket is writable.
     pub(super) waits_to_write: bool,
     handshake_reported: bool,
-    /// The requests that have arrived and are not served yet.
+    /// The received bytes of requests that are not served yet.
     pub(super) input: Vec<u8>,
-    /// The response to the current request.
+    /// The bytes of the response to the current request.
     pub(super) output: Vec<u8>,
     sent: usize,
 }
 
-/// The progress of the current request.
+/// The progress of the current request of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestPhase {
     /// No request is in progress.
     Idle,
-    /// The request is on its way.
+    /// The first request of the connection, which counts as still on its way for
+    /// [`PageTiming::setup_delay`](super::PageTiming::setup_delay).
     Opening,
-    /// The request waits until others have been served.
+    /// The request waits until the server has served other requests.
     Queued,
     Serving,
-    /// The request will be answered with 503.
+    /// The request will be answered with 503, after the delay.
     Refused,
-    /// The response is written.
+    /// The response is being written.
     Writing,
 }
 
@@ -64,7 +65,8 @@ impl PageConnection {
         }
     }
 
-    /// Reads all that has arrived. Returns false at the end of the stream.
+    /// Reads all bytes that have arrived into `input`. Returns false if the client has closed its
+    /// side.
     pub(super) fn read(&mut self) -> io::Result<bool> {
         match &mut self.tls {
             None => read_all(&mut self.stream, &mut self.input),
@@ -96,14 +98,15 @@ impl PageConnection {
         }
     }
 
-    /// Returns the kind of a finished handshake, once.
+    /// Returns whether the TLS handshake was full or resumed, once it is finished. Later calls
+    /// return `None`.
     pub(super) fn finished_handshake(&mut self) -> Option<HandshakeKind> {
         let tls = self.tls.as_ref().filter(|tls| !self.handshake_reported && !tls.is_handshaking())?;
         self.handshake_reported = true;
         tls.handshake_kind()
     }
 
-    /// Writes the response. Returns false if the socket takes no more now.
+    /// Writes the rest of the response. Returns false if the socket accepts no more bytes now.
     pub(super) fn write(&mut self) -> io::Result<bool> {
         if let Some(tls) = &mut self.tls {
             if self.sent < self.output.len() {
@@ -132,14 +135,15 @@ impl PageConnection {
         Ok(true)
     }
 
-    /// Lets the connection end with a reset when it is dropped.
+    /// Sets the socket so that dropping the connection resets it.
     pub(super) fn reset_on_drop(&self) {
         // Fails only if the client has reset it already.
         let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
     }
 }
 
-/// Reads until nothing is left. Returns false at the end of the stream.
+/// Appends all bytes that have arrived on the socket to `input`. Returns false if the client has
+/// closed its side.
 fn read_all(stream: &mut TcpStream, input: &mut Vec<u8>) -> io::Result<bool> {
     let mut piece = [0; PIECE];
     loop {

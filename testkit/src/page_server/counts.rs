@@ -1,43 +1,45 @@
-//! The counts of a run, as the server sees it.
+//! The counts of a measurement run, as the page server sees the run.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// The time after which a client must know how many requests the server bears.
+/// The time after the first request that a client may take to find out how many concurrent requests
+/// the server can handle.
 const LEARNING: Duration = Duration::from_secs(1);
 
-/// The counts since the start of a run.
+/// The page server's counts since the start of a measurement run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounts {
-    /// Accepted connections.
+    /// The number of accepted connections.
     pub connections: u64,
-    /// TLS handshakes with certificates.
+    /// The number of full TLS handshakes, i.e. with certificates.
     pub full_handshakes: u64,
-    /// TLS handshakes that resumed a session.
+    /// The number of TLS handshakes that resumed a session.
     pub resumed_handshakes: u64,
-    /// Pages sent.
+    /// The number of pages sent.
     pub pages: u64,
-    /// Responses with status 503.
+    /// The number of responses with status 503.
     pub refusals: u64,
-    /// The time from the start of the run to the last page.
+    /// The time from the start of the run to the last page sent; `None` if no page was sent.
     pub last_page: Option<Duration>,
-    /// The largest number of requests at a time, served and queued, in the first second after the
+    /// The largest number of concurrent requests (served or queued) in the first second after the
     /// first request.
     pub peak_at_first: usize,
-    /// The same after the first second; `None` if there was no request so late.
+    /// The largest number of concurrent requests (served or queued) after that first second; `None`
+    /// if there was no request so late.
     pub peak_later: Option<usize>,
 }
 
-/// Records the counts, for the thread of the server and a reader.
+/// The counts of the current run, shared by the server's thread and the thread that reads them.
 pub(super) struct CountRecorder(Mutex<RunCounts>);
 
 struct RunCounts {
     counts: ServerCounts,
     started: Instant,
     first_request: Option<Instant>,
-    /// The number of requests that are served or queued.
+    /// The number of requests that are being served or queued now.
     at_a_time: usize,
 }
 
@@ -67,12 +69,12 @@ impl CountRecorder {
         *(if is_full { &mut counts.full_handshakes } else { &mut counts.resumed_handshakes }) += 1;
     }
 
-    /// Counts a request from now on.
+    /// Counts a request as being served or queued from now on.
     pub(super) fn arrived(&self, now: Instant) {
         lock(&self.0).change(now, |at_a_time| at_a_time + 1);
     }
 
-    /// Counts a request no longer, because its response is sent or its client has gone.
+    /// Ends the counting of a request, because its response is sent or its client has closed.
     pub(super) fn left(&self, now: Instant) {
         lock(&self.0).change(now, |at_a_time| at_a_time.saturating_sub(1));
     }

@@ -12,11 +12,12 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// The deadlines of things of type `T`.
+/// Deadlines, each with a value of type `T` that the event loop handles when the deadline has come.
 pub(super) struct Deadlines<T> {
     clock: OwnedFd,
     waiting: BinaryHeap<Reverse<(Instant, u64, T)>>,
-    /// The number of deadlines so far, which decides between equal times.
+    /// The number of deadlines added so far. Of deadlines at equal times, the one added first comes
+    /// first.
     added: u64,
 }
 
@@ -26,7 +27,7 @@ impl<T: Ord> Deadlines<T> {
         Ok(Deadlines { clock, waiting: BinaryHeap::new(), added: 0 })
     }
 
-    /// Returns the descriptor that becomes readable at the first deadline.
+    /// Returns a file descriptor that becomes readable when the earliest deadline comes.
     pub(super) fn descriptor(&self) -> RawFd {
         self.clock.as_raw_fd()
     }
@@ -40,8 +41,8 @@ impl<T: Ord> Deadlines<T> {
         }
     }
 
-    /// Returns the next thing whose time has come. If there is none, sets the timer for the next
-    /// deadline.
+    /// Removes and returns the value of the earliest deadline that has come; `None` if none has
+    /// come. In that case the timer is set for the next deadline.
     pub(super) fn expired(&mut self, now: Instant) -> Option<T> {
         let first = self.waiting.peek().map(|Reverse((due, ..))| *due)?;
         if first > now {

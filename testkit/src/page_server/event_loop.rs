@@ -25,10 +25,11 @@ const FIRST_PORT: usize = 2;
 
 const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// A connection by its place and its number, since a place is used again.
+/// The slot of a connection and the number of the connection. The number tells it from later
+/// connections that use the slot again.
 type ConnectionPlace = (usize, u64);
 
-/// The event loop and all that it serves.
+/// The event loop of the page server, with its ports and connections.
 pub(super) struct EventLoop {
     poll: Poll,
     ports: Vec<PagePort>,
@@ -38,7 +39,7 @@ pub(super) struct EventLoop {
     deadlines: Deadlines<ConnectionPlace>,
     connections: Vec<Option<NumberedConnection>>,
     free: Vec<usize>,
-    /// The places of connections on which a further request may have arrived.
+    /// The slots of connections whose input may contain a further complete request.
     ready: Vec<usize>,
     accepted: u64,
 }
@@ -48,7 +49,7 @@ struct NumberedConnection {
     connection: PageConnection,
 }
 
-/// The requests of a port that are served, and those that wait.
+/// The load of a port: how many requests are being served, and which wait in the queue.
 #[derive(Default)]
 struct PortLoad {
     serving: usize,
@@ -56,7 +57,7 @@ struct PortLoad {
 }
 
 impl EventLoop {
-    /// Makes the loop, and the waker that stops it.
+    /// Creates the event loop, and a waker with which another thread stops it.
     pub(super) fn new(
         mut ports: Vec<PagePort>,
         tls: Option<Arc<ServerConfig>>,
@@ -86,7 +87,7 @@ impl EventLoop {
         Ok((event_loop, waker))
     }
 
-    /// Serves until the waker wakes it.
+    /// Serves requests until the waker is used.
     pub(super) fn run(mut self) {
         let first_connection = FIRST_PORT + self.ports.len();
         let mut events = Events::with_capacity(1024);
@@ -143,7 +144,8 @@ impl EventLoop {
         }
     }
 
-    /// Reads or writes as far as the socket allows.
+    /// Handles a socket event of the connection in this slot: reads or writes as far as the socket
+    /// allows.
     fn on_event(&mut self, place: usize, event: &Event) {
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
         if event.is_readable() {
@@ -164,7 +166,8 @@ impl EventLoop {
         }
     }
 
-    /// Starts the next request, if none is in progress and one has arrived.
+    /// Starts the next request of the connection in this slot, if no request is in progress and one
+    /// has arrived completely.
     fn start_request(&mut self, place: usize) {
         let Some(Some(NumberedConnection { number, connection })) = self.connections.get_mut(place) else { return };
         if connection.phase != RequestPhase::Idle {
@@ -214,7 +217,7 @@ impl EventLoop {
         }
     }
 
-    /// Serves, queues or refuses a request that has arrived.
+    /// Serves, queues or refuses a request that has arrived at the server.
     fn arrive(&mut self, key: ConnectionPlace, timing: PageTiming, now: Instant) {
         let Some(connection) = connection_of(&mut self.connections, key) else { return };
         self.counts.arrived(now);
@@ -254,7 +257,8 @@ impl EventLoop {
         }
     }
 
-    /// Sends the response, and serves the request that has waited longest.
+    /// Sends the response of the connection in this slot, then serves the request that has waited
+    /// longest in the port's queue.
     fn respond(&mut self, place: usize, now: Instant) {
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
         let (port, phase) = (connection.port, mem::replace(&mut connection.phase, RequestPhase::Writing));
@@ -270,7 +274,8 @@ impl EventLoop {
         }
     }
 
-    /// Gives the place of a served request to the one that has waited longest.
+    /// Lets the longest-waiting request in the port's queue be served, after another request was
+    /// served.
     fn serve_next(&mut self, port: usize, now: Instant) {
         self.loads[port].serving -= 1;
         let PortService::Pages(timing) = self.ports[port].service else { return };
@@ -282,7 +287,8 @@ impl EventLoop {
         }
     }
 
-    /// Writes the response. When it is written, starts the next request that has arrived.
+    /// Writes the response of the connection in this slot. When all of it is written, starts the
+    /// connection's next request, if one has arrived.
     fn write(&mut self, place: usize) {
         let first_connection = FIRST_PORT + self.ports.len();
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
@@ -306,7 +312,7 @@ impl EventLoop {
         }
     }
 
-    /// Closes a connection and forgets its request.
+    /// Closes the connection in this slot, and removes its request from the port's load.
     fn drop_connection(&mut self, place: usize) {
         let Some(NumberedConnection { connection, .. }) = self.connections[place].take() else { return };
         self.free.push(place);
@@ -324,7 +330,7 @@ impl EventLoop {
     }
 }
 
-/// Returns the connection, if it has not been closed.
+/// Returns the connection with this slot and number; `None` if it has been closed.
 fn connection_of(connections: &mut [Option<NumberedConnection>], key: ConnectionPlace) -> Option<&mut PageConnection> {
     let there = connections.get_mut(key.0)?.as_mut()?;
     (there.number == key.1).then_some(&mut there.connection)

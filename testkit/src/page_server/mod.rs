@@ -47,63 +47,67 @@ use counts::CountRecorder;
 use event_loop::EventLoop;
 use ports::PagePort;
 
-/// The service of a port.
+/// The service that one port of the page server offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortService {
-    /// Sends pages.
+    /// Sends a page for every request, with this timing.
     Pages(PageTiming),
-    /// Answers every request with 503.
+    /// Answers every request with status 503.
     Unavailable,
-    /// Accepts connections and reads, but never answers.
+    /// Accepts connections and reads requests, but never answers.
     Silent,
     /// Resets each connection as soon as it is accepted.
     ResetAccepted,
     /// Resets each connection after its first request.
     ResetRequest,
-    /// Does not answer SYN packets: the accept queue is full and stays so.
+    /// Does not answer SYN packets, since the accept queue of the listener is full and stays full.
     DropSyn,
-    /// Refuses connections: nobody listens.
+    /// Refuses connections, since no socket listens on the port.
     Refuse,
 }
 
-/// The timing of a port with pages, and the number of requests that it serves at a time.
+/// The delays of a port that sends pages, and the number of requests that the port serves at a
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTiming {
-    /// The time from the arrival of a request to its response, if it does not have to queue.
+    /// The time from the arrival of a request to its response, not counting time in the queue.
     pub delay: Duration,
-    /// The time that a connection's first request takes to arrive.
+    /// The extra time that the first request of a connection takes to arrive, for the round trip
+    /// that opens the connection.
     pub setup_delay: Duration,
-    /// The number of requests that are served at a time.
+    /// The largest number of requests that the port serves at the same time.
     pub at_a_time: usize,
-    /// The treatment of further requests.
+    /// The treatment of requests beyond `at_a_time`.
     pub overload: OverloadPolicy,
 }
 
-/// The treatment of requests beyond [`PageTiming::at_a_time`].
+/// The treatment of requests beyond [`PageTiming::at_a_time`] on a port of the page server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverloadPolicy {
-    /// Lets them wait until others have been served.
+    /// Further requests wait in a queue until others have been served.
     Queue,
-    /// Answers them with 503, after the delay.
+    /// Further requests are answered with status 503, after the delay.
     Unavailable,
 }
 
 impl PageTiming {
-    /// Each page at once.
+    /// The timing of a port that sends each page at once, without a limit on concurrent requests.
     pub const AT_ONCE: PageTiming = PageTiming::after(Duration::ZERO);
 
-    /// Each page this long after its request.
+    /// Returns the timing of a port that sends each page `delay` after its request, without a limit
+    /// on concurrent requests.
     pub const fn after(delay: Duration) -> PageTiming {
         PageTiming { delay, setup_delay: Duration::ZERO, at_a_time: usize::MAX, overload: OverloadPolicy::Queue }
     }
 
-    /// A server at this round trip that serves so many requests at a time.
+    /// Returns the timing of a server that is `round_trip` away and serves `at_a_time` requests at
+    /// the same time. `overload` says what happens to further requests.
     pub const fn remote(round_trip: Duration, at_a_time: usize, overload: OverloadPolicy) -> PageTiming {
         PageTiming { delay: round_trip, setup_delay: round_trip, at_a_time, overload }
     }
 }
 
-/// A running server. It stops when it is dropped.
+/// A running page server. Dropping it stops it.
 pub struct PageServer {
     ports: Vec<u16>,
     counts: Arc<CountRecorder>,
@@ -112,7 +116,8 @@ pub struct PageServer {
 }
 
 impl PageServer {
-    /// Starts a server with a port for each service. With `tls`, every port speaks TLS.
+    /// Starts a page server with one port for each service. If there is a TLS configuration, every
+    /// port uses TLS.
     ///
     /// # Errors
     /// If a port cannot be bound or the thread cannot be started.
@@ -125,7 +130,8 @@ impl PageServer {
         Ok(PageServer { ports: numbers, counts, waker, thread: Some(thread) })
     }
 
-    /// Returns the port number of the service with this index.
+    /// Returns the TCP port of the service with this index in the list given to
+    /// [`start`](PageServer::start).
     ///
     /// # Panics
     /// If there is no such service.
@@ -133,12 +139,13 @@ impl PageServer {
         self.ports[index]
     }
 
-    /// Sets all counts to zero, and the start of the run to now.
+    /// Starts a new measurement run: sets all counts to zero, and the start of the run to now.
     pub fn start_run(&self) {
         self.counts.start_run();
     }
 
-    /// Returns the counts since the server, or the last run, was started.
+    /// Returns the counts since the last call of [`start_run`](PageServer::start_run), or since the
+    /// server was started.
     pub fn counts(&self) -> ServerCounts {
         self.counts.read()
     }

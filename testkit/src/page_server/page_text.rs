@@ -1,31 +1,33 @@
 //! The pages: one line each, which names its URL, so that a client's output can be checked whatever
 //! the order of its pages.
 
-/// Returns the page at this path of this host: one line that starts with both. Its length is the
-/// first number of the path (`/300/17`), or that of the URL if this is longer.
+/// Returns the page at this path of this host: one line that starts with the host and the path. Its
+/// length in bytes is the first number in the path (300 for `/300/17`), or that of the URL if this
+/// is longer.
 pub fn page(host: &str, path: &str) -> Vec<u8> {
     let mut text = Vec::new();
     append_page(&mut text, host, path);
     text
 }
 
-/// Returns a hash of the URL; the page repeats it up to its end.
+/// Returns a hash of the URL (host and path). The page repeats this hash up to its end.
 pub fn page_key(host: &str, path: &str) -> u64 {
     let step = |key: u64, byte: u8| (key ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     host.bytes().chain([0]).chain(path.bytes()).fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Returns the length of the page.
+/// Returns the length of the page at this path of this host, in bytes.
 pub(super) fn page_len(host: &str, path: &str) -> usize {
     let least = host.len() + path.len() + 2;
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     first.parse::<usize>().unwrap_or(0).clamp(least, least.max(MAX_LEN))
 }
 
-/// The maximum length of a page, since clients choose it.
+/// The maximum length of a page in bytes. A limit is needed, since the client chooses the length in
+/// the URL.
 const MAX_LEN: usize = 1 << 20;
 
-/// Appends the page to a buffer.
+/// Appends the page at this path of this host to a buffer.
 pub(super) fn append_page(buffer: &mut Vec<u8>, host: &str, path: &str) {
     let end = buffer.len() + page_len(host, path) - 1;
     buffer.extend(host.as_bytes());

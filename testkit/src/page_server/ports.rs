@@ -10,10 +10,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::PortService;
 
 const LOOPBACK: &[u8] = b"lo";
-/// The maximum number of connections that wait to be accepted.
+/// The maximum number of connections that wait in a listener's accept queue.
 const BACKLOG: i32 = 4096;
 
-/// A port and its service.
+/// A port of the page server, and its service.
 pub(super) struct PagePort {
     pub(super) number: u16,
     pub(super) service: PortService,
@@ -22,13 +22,14 @@ pub(super) struct PagePort {
 
 enum PortSocket {
     Listening(TcpListener),
-    /// Holds the port, so that no other program gets it. The stream fills the accept queue.
+    /// A bound port without service, held so that no other program gets it. The stream, if any,
+    /// fills the accept queue.
     #[expect(dead_code, reason = "held for their Drop")]
     Closed(Socket, Option<TcpStream>),
 }
 
 impl PagePort {
-    /// Opens a port with a number that the system chooses.
+    /// Binds a free port, which the system chooses, for this service.
     pub(super) fn open(service: PortService) -> io::Result<PagePort> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.bind_device(Some(LOOPBACK))?;
@@ -53,7 +54,7 @@ impl PagePort {
         Ok(PagePort { number, service, socket })
     }
 
-    /// Returns the listener, if the port accepts connections.
+    /// Returns the port's listener; `None` if the port accepts no connections.
     pub(super) fn listener(&mut self) -> Option<&mut TcpListener> {
         match &mut self.socket {
             PortSocket::Listening(listener) => Some(listener),

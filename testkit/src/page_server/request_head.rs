@@ -1,19 +1,20 @@
 //! Parses the head of a request as far as the server needs it.
 
-/// A request.
+/// The head of a request, as far as the page server needs it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PageRequest<'a> {
-    /// The host without the port.
+    /// The host of the Host field, without the port.
     pub(super) host: &'a str,
     pub(super) path: &'a str,
-    /// True if the client closes the connection after the response.
+    /// True if the request asks to close the connection after the response.
     pub(super) closes: bool,
-    /// The length of the head with its empty line.
+    /// The length of the request head in bytes, including the final empty line.
     pub(super) len: usize,
 }
 
-/// Returns the first request in `input`; `None` if its end has not arrived. A field that is not
-/// there, or not UTF-8, is empty. Requests have no content.
+/// Parses the first request in `input`; `None` if its head is not complete yet. A missing Host
+/// field gives an empty host; a head that is not UTF-8 gives an empty host and path. Requests have
+/// no content.
 pub(super) fn parse(input: &[u8]) -> Option<PageRequest<'_>> {
     let end = input.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let text = str::from_utf8(&input[..end]).unwrap_or_default();

@@ -18,7 +18,7 @@ fn ask(stream: &mut TcpStream, path: &str) {
     write!(stream, "GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
 }
 
-/// Reads a response with content of this length, and returns its first line and the content.
+/// Reads a response whose content has `len` bytes. Returns its status line and its content.
 fn response(stream: &mut TcpStream, len: usize) -> (String, Vec<u8>) {
     let mut head = Vec::new();
     let mut byte = [0];

@@ -1,5 +1,5 @@
-//! Forwards pieces at their times. All connections share one system timer (timerfd), on which the
-//! runtime waits.
+//! Forwards pieces of relayed data at their times. All connections share one system timer
+//! (timerfd), on which the runtime waits.
 //!
 //! The runtime's own timers count whole milliseconds and would turn 20 ms into 22. A sleeping
 //! thread would have to be woken for each piece.
@@ -19,9 +19,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::lock::lock;
 
-/// The pieces in flight, and a timer for the earliest of them.
+/// The pieces of relayed data that wait to be forwarded, and a system timer for the earliest of
+/// them.
 pub(super) struct PieceTimer {
-    /// The timer's descriptor. The runtime's pipe readers work with any non-blocking descriptor.
+    /// The descriptor of the system timer (timerfd), read like a pipe: Tokio's pipe readers work
+    /// with any non-blocking descriptor.
     clock: Receiver,
     state: Mutex<PieceTimerState>,
 }
@@ -32,24 +34,26 @@ struct PieceTimerState {
     arrived: u64,
 }
 
-/// A piece in flight. A piece without bytes marks the end of its direction.
+/// A piece of relayed data that waits to be forwarded. A piece without bytes marks the end of its
+/// direction.
 struct TimedPiece {
     due: Instant,
-    /// The order of arrival. Of two pieces with the same time, the lower number is forwarded first.
+    /// The order of arrival. Of two pieces that are due at one time, the piece with the lower
+    /// number is forwarded first.
     number: u64,
     bytes: Bytes,
     to: UnboundedSender<Bytes>,
 }
 
 impl PieceTimer {
-    /// Creates a timer. Call it inside a Tokio runtime.
+    /// Creates a timer without pieces. Call it inside a Tokio runtime.
     pub(super) fn new() -> io::Result<PieceTimer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let clock = Receiver::from_owned_fd_unchecked(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
         Ok(PieceTimer { clock, state: Mutex::default() })
     }
 
-    /// Schedules a piece to be sent to `to` at the time `due`.
+    /// Schedules `bytes` to be sent to the channel `to` at the time `due`.
     pub(super) fn send(&self, due: Instant, bytes: Bytes, to: &UnboundedSender<Bytes>) -> io::Result<()> {
         let mut state = self.state();
         state.arrived += 1;
@@ -59,7 +63,7 @@ impl PieceTimer {
         if is_first { self.set(due) } else { Ok(()) }
     }
 
-    /// Forwards pieces at their times until the returned future is dropped.
+    /// Forwards each piece at its time, until the returned future is dropped.
     pub(super) async fn run(&self) -> io::Result<()> {
         loop {
             self.clock.readable().await?;

@@ -2,24 +2,24 @@
 
 use aws_lc_rs::digest;
 
-/// The longest CIDR block that the job's regular expression can match: 15 bytes, a slash, two
-/// digits.
+/// The length in bytes of the longest CIDR block that the job's regular expression can match: 15
+/// bytes, a slash, two digits.
 const LONGEST: usize = 18;
 
-/// The correct output of the first job: the distinct blocks of all pages, in byte order (as by
+/// The correct output of the first job: the distinct CIDR blocks of all pages, in byte order (as by
 /// `sort -u`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
-    /// The blocks, one on each line, each with a line feed.
+    /// The CIDR blocks, one on each line. Every line ends with a line feed.
     pub text: Vec<u8>,
-    /// The number of distinct blocks.
+    /// The number of distinct CIDR blocks.
     pub count: usize,
     /// The SHA-256 of `text`, in lower-case hex.
     pub sha256: String,
 }
 
-/// Collects CIDR blocks. They are padded with NUL, which sorts before every byte of a block, so
-/// that arrays sort in the same order as their texts.
+/// Collects the CIDR blocks of a site. Blocks are kept as arrays padded with NUL, which sorts
+/// before every byte of a block, so that the arrays sort like the texts.
 #[derive(Default)]
 pub(super) struct CidrBlockCollector {
     blocks: Vec<[u8; LONGEST]>,

@@ -27,13 +27,13 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-/// The number of AS pages of the full site.
+/// The number of AS pages (pages of an autonomous system) of the full site.
 pub const PAGES: usize = 5_703;
 
 /// The number of index pages, at `/1`, `/2`, `/3`.
 pub const INDEXES: usize = 3;
 
-/// A generated site. Clones share its data.
+/// A site that is generated from a seed. Clones share its data.
 #[derive(Clone)]
 pub struct GeneratedSite {
     inner: Arc<GeneratedSiteInner>,
@@ -47,18 +47,18 @@ struct GeneratedSiteInner {
 }
 
 impl GeneratedSite {
-    /// Creates the full site of `seed`: 5,703 pages, about 276 MiB.
+    /// Creates the full site of `seed`: 5,703 AS pages, about 276 MiB.
     pub fn new(seed: u64) -> GeneratedSite {
         GeneratedSite::scaled(seed, PAGES)
     }
 
-    /// Creates a site of `pages` AS pages, with the same distribution of sizes.
+    /// Creates a site of `pages` AS pages, whose sizes have the distribution of the full site.
     pub fn scaled(seed: u64, pages: usize) -> GeneratedSite {
         GeneratedSite::build(seed, pages, false)
     }
 
-    /// Returns the same site with a cache. Each page stays in memory after its first use (about 276
-    /// MiB for the full site).
+    /// Returns this site with a cache: each page stays in memory after its first use (about 276 MiB
+    /// for the full site).
     pub fn cached(self) -> GeneratedSite {
         GeneratedSite::build(self.inner.seed, self.inner.numbers.len(), true)
     }
@@ -80,17 +80,17 @@ impl GeneratedSite {
         &self.inner.numbers
     }
 
-    /// Returns the paths of the index pages.
+    /// Returns the paths of the index pages: `/1`, `/2` and `/3`.
     pub fn index_paths(&self) -> Vec<String> {
         (1..=INDEXES).map(|i| format!("/{i}")).collect()
     }
 
-    /// Returns the paths of the AS pages, in index order.
+    /// Returns the paths of the AS pages, in the order in which the index pages first name them.
     pub fn as_paths(&self) -> Vec<String> {
         self.inner.numbers.iter().map(|n| format!("/AS{n}")).collect()
     }
 
-    /// Returns the exact length of an AS page in bytes.
+    /// Returns the exact length in bytes of the page of the autonomous system with this number.
     pub fn page_len(&self, number: u32) -> usize {
         as_numbers::page_len(self.inner.seed, number)
     }
@@ -109,8 +109,8 @@ impl GeneratedSite {
         }
     }
 
-    /// Returns the sorted distinct CIDR blocks of all AS pages. The generator records them while it
-    /// writes the pages.
+    /// Returns the distinct CIDR blocks of all AS pages, sorted. Generates all pages; the generator
+    /// records the blocks that it writes.
     pub fn known_answer(&self) -> KnownAnswer {
         let mut answer = known_answer::CidrBlockCollector::default();
         let mut page = Vec::new();
@@ -121,7 +121,8 @@ impl GeneratedSite {
         answer.finish()
     }
 
-    /// Writes the site as plain files (`1`, `2`, `3`, `AS…`) into `dir`, for another server.
+    /// Writes the site as plain files (`1`, `2`, `3`, `AS…`) into `dir`, so that another server can
+    /// serve the site.
     ///
     /// # Errors
     /// If the directory cannot be created or a file cannot be written.
@@ -134,8 +135,9 @@ impl GeneratedSite {
         Ok(())
     }
 
-    /// Returns the index of a page in the cache: index pages first, then AS pages. Each page has
-    /// only one path: `/AS007` is not the page of AS 7.
+    /// Returns the index of the cache entry for the page at `path`: index pages first, then AS
+    /// pages. `None` if the site has no such page. Each page has only one path: `/AS007` is not the
+    /// page of AS 7.
     fn slot(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix('/')?;
         if let Some(digits) = name.strip_prefix("AS") {

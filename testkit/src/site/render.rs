@@ -6,13 +6,13 @@
 
 use crate::rng::{Rng, mix};
 
-/// The length of the longest row of any kind, in bytes.
+/// The length in bytes of the longest table row of any kind in a page.
 const LONGEST_ROW: usize = 640;
 const PAD_OPEN: &[u8] = b"<!-- ";
 const PAD_CLOSE: &[u8] = b" -->\n";
 const FOOTER: &[u8] = b"</tbody></table>\n<div id=\"footer\">Updated 21 Nov 2026 06:53 UTC &copy; 2026 \
     <a href=\"/about/\">About</a> <a href=\"/contact/\">Contact</a></div>\n</body></html>\n";
-/// The share of blocks that come from a pool common to all pages: one in this many.
+/// One in this many CIDR blocks is drawn from a pool that all pages share.
 const SHARED_ONE_IN: u64 = 12;
 const SHARED_POOL: u64 = 4_096;
 
@@ -45,7 +45,8 @@ const NAMES: [&str; 12] = [
     "Institute of Applied Packets",
 ];
 
-/// Renders an index page. It lists its third of the AS numbers, some of them with an upstream.
+/// Renders the index page with this index into `out`. The page lists a third of the AS numbers,
+/// some of them with an upstream.
 pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[u32]) {
     let share = numbers.len().div_ceil(super::INDEXES);
     let from = (index * share).min(numbers.len());
@@ -94,8 +95,8 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// Renders an AS page of exactly its length. Calls `wrote` with each block that the job's regular
-/// expression matches.
+/// Renders an AS page of exactly its planned length into `out`. Calls `wrote` with each CIDR block
+/// that the job's regular expression matches.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::as_numbers::page_len(seed, number);
     out.reserve(target);
@@ -237,7 +238,7 @@ fn dns_row(out: &mut Vec<u8>, rng: &mut Rng) {
     put(out, ".example.net</a>, mail.example.org, www.example.com</td></tr>\n");
 }
 
-/// A CIDR block or an address, as text.
+/// A CIDR block, or an address without a mask, as text.
 #[derive(Default)]
 struct CidrBlock {
     text: [u8; 18],
@@ -249,8 +250,8 @@ impl CidrBlock {
         &self.text[..self.len]
     }
 
-    /// Sets a random block. It is one of this page alone, or one from the common pool, whose first
-    /// block is the default route.
+    /// Sets this to a random CIDR block, either unique to the page or from the pool that all pages
+    /// share. The first block of the pool is the default route.
     fn draw(&mut self, rng: &mut Rng, seed: u64) {
         const MASKS: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 20, 19, 16, 8];
         let mut random = rng.next();

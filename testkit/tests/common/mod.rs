@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// A parsed reply. Its body still has the framing of the transfer.
+/// A parsed response. Its body still has its chunked framing, if any.
 pub struct PlainReply {
     pub status: u16,
     pub head: String,
@@ -25,14 +25,14 @@ impl PlainReply {
     }
 }
 
-/// Sends one request on its own connection and reads to the end. Each of the `fields` ends with
-/// CRLF.
+/// Sends one GET for `target` on a new connection and reads to the end of the connection. `fields`
+/// are extra header lines, each ended by CRLF.
 pub fn get(addr: SocketAddr, target: &str, fields: &str) -> PlainReply {
     let request = format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n{fields}\r\n");
     talk(&mut TcpStream::connect(addr).unwrap(), request.as_bytes())
 }
 
-/// Sends `request` and reads the reply up to the end of the connection.
+/// Sends the bytes of `request` and reads the response up to the end of the connection.
 pub fn talk(stream: &mut (impl Read + Write), request: &[u8]) -> PlainReply {
     stream.write_all(request).unwrap();
     stream.flush().unwrap();
@@ -47,8 +47,8 @@ pub fn parse(bytes: &[u8]) -> PlainReply {
     PlainReply { status: head[9..12].parse().unwrap(), head, body: bytes[end..].to_vec() }
 }
 
-/// Removes the chunked framing. Returns the body, and the bytes after the size line of the last
-/// chunk.
+/// Removes the chunked framing from a body. Returns the content, and the bytes after the size line
+/// of the last chunk (the trailer section).
 pub fn unchunked(mut bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut out = Vec::new();
     loop {

@@ -10,12 +10,12 @@ use crate::content_checker::{self, ContentChecker};
 use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result, report};
 
-/// The largest allowed peak memory of a run, in bytes.
+/// The largest allowed peak memory of a run of haul, in bytes.
 pub(crate) const MOST_RSS: u64 = 32 << 20;
-/// The rate of a slow reader, in bytes a second.
+/// The rate at which a slow reader reads haul's output, in bytes a second.
 const SLOW: u64 = 1_000_000;
 
-/// The result of one run: exit code, output and peak memory.
+/// The result of one download by haul: exit code, output and peak memory.
 pub(crate) struct BodySizeRun {
     pub(crate) name: String,
     pub(crate) equal: bool,
@@ -71,8 +71,8 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
     Ok(out)
 }
 
-/// Runs once with the conditions in `bits`: bit 4 is TLS, 2 a file instead of a pipe, 1 a single
-/// stream.
+/// Downloads the source once under the conditions in `bits`: bit 4 means TLS, bit 2 a file instead
+/// of a pipe, bit 1 a single stream. A `reader` reads the pipe at this many bytes a second.
 fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<BodySizeRun> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Compares received bytes with the source: with all of it, or with its beginning.
+//! Compares the bytes that haul delivered with the whole source or its beginning.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,8 +8,8 @@ use aws_lc_rs::digest::{Context, Digest, SHA256};
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::FaultPlan;
 
-/// Compares output, piece by piece, with each content that the source may have had: before and
-/// after a change, and cut off by a wrong length.
+/// Compares haul's output, piece by piece, with each content that the source may have had: before
+/// and after a change, and cut off by a wrong length.
 pub(crate) struct ContentChecker {
     contents: Vec<SourceContent>,
     len: u64,
@@ -20,16 +20,16 @@ pub(crate) struct ContentChecker {
 struct SourceContent {
     pattern: BytePattern,
     size: u64,
-    /// True if all bytes received so far are the beginning of this content.
+    /// True if all bytes compared so far are the beginning of this content.
     prefix: bool,
 }
 
-/// The result of comparing all received bytes.
+/// The result of comparing haul's whole output with the contents that the source may have had.
 pub(crate) struct ContentCheckResult {
     pub(crate) sha256: Digest,
-    /// True if the bytes are the beginning of one of the contents, or all of it.
+    /// True if the output is the whole or the beginning of one of the contents.
     pub(crate) prefix: bool,
-    /// True if the bytes are all of one of the contents.
+    /// True if the output is the whole of one of the contents.
     pub(crate) whole: bool,
 }
 
@@ -81,7 +81,7 @@ impl ContentChecker {
     }
 }
 
-/// Returns the SHA-256 of the source itself.
+/// Returns the SHA-256 of the unchanged body that the plan describes.
 pub(crate) fn source(plan: &FaultPlan) -> Digest {
     let pattern = BytePattern::new(plan.seed);
     let mut digest = Context::new(&SHA256);

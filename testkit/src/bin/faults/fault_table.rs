@@ -1,25 +1,26 @@
-//! The table of faults. Each row has the origin's plan and the acceptable results.
+//! The table of faults. Each row has the fault plan of the origin and the acceptable results of
+//! haul.
 
 use std::time::Duration;
 
 use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 use testkit::rng::Rng;
 
-/// A fault and its acceptable results.
+/// A row of the fault table: a fault of the origin, and the acceptable results of haul.
 pub(crate) struct FaultCase {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// Acceptable exit codes besides 0. If the list is empty, the program must succeed in spite of
+    /// Exit codes of haul that are acceptable besides 0. If empty, haul must succeed in spite of
     /// the fault.
     pub(crate) codes: &'static [i32],
-    /// The time limit of this row, for rows in which a time limit ends the run. `None` means two
-    /// thirds of the runner's limit.
+    /// The `--max-time` of haul, for a fault that only a time limit ends. `None` means two thirds
+    /// of the limit after which the runner kills haul.
     pub(crate) max_time: Option<Duration>,
     pub(crate) over: HttpVersions,
     pub(crate) make: fn(&mut FaultRandomChoices, &mut FaultPlan),
 }
 
-/// The versions of HTTP over which a fault can happen.
+/// The versions of HTTP over which a fault of the table can happen.
 #[derive(Clone, Copy)]
 pub(crate) enum HttpVersions {
     Both,
@@ -38,24 +39,24 @@ impl HttpVersions {
 }
 
 impl FaultCase {
-    /// Returns `true` if the exit code is acceptable. If any failure is, HTTP/2 may also fail with
-    /// the code of a connection error (16) or of a stream error (92).
+    /// Returns `true` if haul's exit code is acceptable for this fault. If the fault may fail at
+    /// all, HTTP/2 may also fail with code 16 (connection error) or 92 (stream error).
     pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
         self.codes.contains(&code)
             || http2 && !self.codes.is_empty() && self.max_time.is_none() && [16, 92].contains(&code)
     }
 }
 
-/// The random choices of one run.
+/// The random choices of one run of a fault, such as where the body breaks.
 pub(crate) struct FaultRandomChoices {
     pub(crate) rng: Rng,
-    /// The offset at which this run's body breaks. It is below the size.
+    /// The offset in the body at which this run's fault happens. It is below the body's size.
     pub(crate) offset: u64,
 }
 
 impl FaultRandomChoices {
-    /// Chooses an offset in the source. Half of them are anywhere; the others are at or next to the
-    /// offsets where programs split a body.
+    /// Makes the choices for a body of `size` bytes. Half of the offsets are anywhere; the others
+    /// are at or next to the offsets where programs split a body.
     pub(crate) fn new(mut rng: Rng, size: u64) -> FaultRandomChoices {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
@@ -80,20 +81,20 @@ impl FaultRandomChoices {
         if self.rng.below(2) == 0 { by } else { -by }
     }
 
-    /// Closes the first stream once at the offset, so that even a program with one stream has to
-    /// request a range.
+    /// Adds a break to the plan that closes the first body at the chosen offset, once. Even a
+    /// client with a single stream then has to request a range for the rest.
     fn cut(&self, plan: &mut FaultPlan) {
         plan.breaks.push(BodyBreak::close_at(self.offset).times(1));
     }
 }
 
-/// Exit codes for an incomplete body.
+/// The curl exit codes that are acceptable for an incomplete body.
 const BROKEN: &[i32] = &[18, 52, 55, 56];
-/// Exit codes for a range that was refused or answered wrongly.
+/// The curl exit codes that are acceptable for a range that was refused or answered wrongly.
 const RANGE: &[i32] = &[18, 33, 36, 56];
-/// Exit codes for refused ranges and an error status.
+/// The curl exit codes that are acceptable for refused ranges and an error status.
 const STATUS: &[i32] = &[18, 22, 33, 36, 56];
-/// Exit codes for refused ranges and an unknown coding.
+/// The curl exit codes that are acceptable for refused ranges and an unknown content coding.
 const CODED: &[i32] = &[18, 33, 36, 56, 61];
 const LATE: &[i32] = &[28];
 const MUST: &[i32] = &[];
@@ -342,7 +343,7 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     ),
 ];
 
-/// Prints the rows of the table.
+/// Prints each fault of the table: its name, description and acceptable exit codes.
 pub(crate) fn list() {
     for fault in FAULTS {
         let codes: Vec<_> = fault.codes.iter().map(i32::to_string).collect();

@@ -24,19 +24,20 @@ use crate::content_checker::{self, ContentChecker};
 use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result};
 
-/// The largest size of a part in bytes.
+/// The largest size of a part of a split download, in bytes.
 const PART: u64 = 16 << 20;
-/// The largest number of bytes in flight on a connection: sent, but not received before the program
-/// was killed.
+/// The largest number of bytes in flight on a connection when haul is killed: sent by the origin,
+/// but not received.
 const UNDER_WAY: u64 = 1 << 20;
-/// The interval at which the number of bytes sent is checked.
+/// The interval at which the runner checks how many bytes the origin has sent.
 const GLANCE: Duration = Duration::from_millis(1);
-/// The largest number of runs after the last kill, before the try counts as failed.
+/// The largest number of runs of a command after its last kill. If more are needed, the try has
+/// failed.
 const MOST_RUNS: u32 = 3;
-/// The kinds of runs that are killed, in turn.
+/// The kinds of downloads that are killed, in turn.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
-/// The number of files in a run of "many files". Together they are as long as the one file of the
-/// other kinds.
+/// The number of files in a download of the kind "many files". Their total length is that of the
+/// one file of the other kinds.
 const MANY: u64 = 8;
 
 /// The results of all tries. A try is a command that is killed and run again until it succeeds.
@@ -45,20 +46,21 @@ pub(crate) struct KillTally {
     pub(crate) tried: u64,
     /// For each kind, the number of tries and the number of those that survived.
     kinds: [(u64, u64); KINDS.len()],
-    /// The number of processes killed. Some processes end before the moment of their kill.
+    /// The number of processes killed. A process that ends before the moment of its kill is not
+    /// counted.
     pub(crate) killed: u64,
     /// The number of tries whose files had the right hash in the end.
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries that fetched too many bytes twice: more than one part for each
-    /// connection and kill.
+    /// The number of tries that fetched more bytes twice than one part for each connection and
+    /// kill.
     pub(crate) over_bound: u64,
-    /// The number of connections of the processes that were killed.
+    /// The total number of connections that the killed processes had opened.
     connections: u64,
     pub(crate) twice: u64,
     most_twice: u64,
-    /// The messages of the first failures.
+    /// The error messages of the first failed tries.
     pub(crate) failures: Vec<String>,
 }
 
@@ -86,7 +88,7 @@ impl KillTally {
     }
 }
 
-/// The result of one try: a command killed, and run again to its end.
+/// The result of one try: a command that was killed, then run again until it succeeded or failed.
 struct KillTry {
     kind: usize,
     killed: u64,
@@ -131,7 +133,7 @@ pub(crate) fn all(bench: &FaultRunner) -> Result<KillTally> {
     Ok(kills.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The files of one try, each with its result.
+/// The output files of one try, each with the result of checking it.
 struct KilledFiles<'a> {
     bench: &'a FaultRunner,
     files: Vec<(String, FaultPlan, PathBuf)>,
@@ -233,8 +235,8 @@ fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     })
 }
 
-/// Starts the program and kills it once this many bytes were sent. Returns `false` if it ended
-/// before that.
+/// Starts haul and kills it once the origin has sent `moment` bytes. Returns `false` if haul ended
+/// earlier.
 fn kill_at(bench: &FaultRunner, job: &HaulCommand, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
     let mut child = bench.haul.spawn(job)?;
     let end = Instant::now() + job.limit;

@@ -25,7 +25,7 @@ use testkit::faulty::FaultyOrigin;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The state shared by rows, kills and sizes.
+/// The settings and servers that all three parts of the runner share: rows, kills and sizes.
 struct FaultRunner {
     options: options::FaultOptions,
     haul: run_haul::HaulProgram,

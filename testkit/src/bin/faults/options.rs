@@ -55,8 +55,8 @@ pub(crate) struct FaultOptions {
 }
 
 impl FaultOptions {
-    /// Returns the command line for the report. Paths are left out, since they are specific to this
-    /// machine.
+    /// Returns the command line of `faults` as the report shows it. Paths are left out, since they
+    /// differ between computers.
     pub(crate) fn command(&self) -> String {
         let mut words = format!(
             "faults --seed {} --offsets {} --body {} --rate {} --jobs {} --limit {} --kills {} --kill-body {} --kill-rate {} \
@@ -81,7 +81,7 @@ impl FaultOptions {
     }
 }
 
-/// Parses the command line; returns `None` if help was requested.
+/// Parses the command line of `faults`; returns `None` if `--help` was given.
 pub(crate) fn parse() -> Result<Option<FaultOptions>, lexopt::Error> {
     let mut options = FaultOptions {
         haul: PathBuf::new(),
@@ -135,7 +135,7 @@ pub(crate) fn parse() -> Result<Option<FaultOptions>, lexopt::Error> {
     Ok(Some(options))
 }
 
-/// Parses a number of bytes such as `4.6M`.
+/// Parses a number of bytes with an optional unit, such as `4.6M`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 6] =
         [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];

@@ -17,19 +17,19 @@ use crate::fault_table::{FAULTS, FaultCase, FaultRandomChoices};
 use crate::run_haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 
-/// The earlier contents of the output file, which exists in every second try.
+/// The content of the output file before haul runs. The file exists in every second try.
 const BEFORE: &[u8] = b"what was there before\n";
-/// A term of the seed, so that the random choices of a row over HTTP/2 differ from those over
-/// HTTP/1.
+/// A term that HTTP/2 adds to the seed, so that the random choices of a row differ between HTTP/1
+/// and HTTP/2.
 const HTTP2: u64 = 1 << 32;
-/// The number of failures whose message is kept.
+/// The number of failures of a row whose messages are kept for the report.
 const SHOWN: usize = 5;
 
-/// A row of the report: a fault and the conditions of its runs.
+/// A row of the report: a fault of the table, and the conditions under which haul runs against it.
 struct FaultRow {
     fault: &'static FaultCase,
-    /// The index of the fault in the table. It is part of the seed, so that random choices do not
-    /// depend on which rows are run.
+    /// The index of the fault in the table. It is part of the seed, so that the random choices of a
+    /// row do not depend on which other rows are run.
     number: u64,
     http2: bool,
     tls: bool,
@@ -37,28 +37,29 @@ struct FaultRow {
     one_stream: bool,
 }
 
-/// The results of one row.
+/// The results of all runs of one row of the report.
 #[derive(Default)]
 pub(crate) struct FaultRowTally {
     pub(crate) name: String,
     pub(crate) tried: u64,
     /// The number of runs with exit code 0 and the right bytes.
     pub(crate) survived: u64,
-    /// The number of runs with an acceptable error, whose output is the beginning of the source or
-    /// an unchanged file.
+    /// The number of runs with an acceptable exit code other than 0, whose output is the beginning
+    /// of the source or an unchanged file.
     pub(crate) refused: u64,
     /// The number of runs with exit code 0 and wrong bytes.
     pub(crate) false_successes: u64,
-    /// The number of runs with an error whose output is not the beginning of the source, or which
-    /// changed the file.
+    /// The number of runs that failed and whose output is not the beginning of the source, or that
+    /// changed the output file.
     pub(crate) wrong_bytes: u64,
-    /// The number of runs with right bytes and an error that this row does not accept.
+    /// The number of runs that delivered right bytes, but ended with an exit code that the fault
+    /// does not allow.
     pub(crate) unexpected: u64,
     pub(crate) hangs: u64,
-    /// The number of runs that fetched parts over several connections.
+    /// The number of runs in which haul fetched parts over several connections.
     pub(crate) parallel: u64,
     codes: BTreeMap<i32, u64>,
-    /// The messages of the first failures.
+    /// The messages of this row's first failed runs.
     pub(crate) failures: Vec<String>,
 }
 
@@ -84,7 +85,7 @@ impl FaultRowTally {
     }
 }
 
-/// The verdict on one run of the program.
+/// The verdict on one run of haul under one row of the fault table.
 enum FaultRowVerdict {
     Survived,
     Refused,
@@ -157,8 +158,8 @@ impl FaultRow {
         format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
-    /// Runs the try with this number. The same seed gives the same try, whichever other tries are
-    /// run.
+    /// Runs haul once: the run with this number. Equal seeds give equal runs, whichever other runs
+    /// take place.
     fn run(&self, bench: &FaultRunner, number: u64) -> Result<FaultRowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
@@ -242,13 +243,14 @@ impl FaultRow {
     }
 }
 
-/// Returns `true` if a plan has only one right content, so that the output's hash can be compared.
+/// Returns `true` if only one content is right under this plan, so that the hash of haul's output
+/// can be compared.
 fn one_content(plan: &FaultPlan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
-/// Returns `true` if ranges with an end were requested, as for the parts of a split download. (A
-/// resumed stream requests a range without an end.)
+/// Returns `true` if the client requested ranges with an end, as for the parts of a split download.
+/// (A resumed download requests a range without an end.)
 fn overlapped(seen: &testkit::faulty::FaultyRequestLog) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.

@@ -1,4 +1,4 @@
-//! Runs the program once, under a hard time limit.
+//! Runs haul once, under a hard time limit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,33 +10,33 @@ use testkit::child_process::run;
 
 use crate::Result;
 
-/// The program under test and its properties.
+/// The haul program under test, and its properties.
 pub(crate) struct HaulProgram {
     path: PathBuf,
     home: PathBuf,
     ca: PathBuf,
     pub(crate) version: String,
-    /// True if the program supports `--split`.
+    /// True if this build of haul supports `--split`.
     pub(crate) splits: bool,
 }
 
-/// A command line of the program, and how it is run.
+/// A command line of haul, and how it is run.
 #[derive(Clone)]
 pub(crate) struct HaulCommand {
     pub(crate) url: String,
-    /// The value of `-o`; `None` if the body goes to a pipe.
+    /// The file name after `-o`; `None` if haul writes the body to a pipe.
     pub(crate) file: Option<PathBuf>,
-    /// Further URLs, each with its file, fetched in parallel with the first. Files that are
-    /// complete already are skipped (`--skip-existing`).
+    /// Further URLs, each with its output file, that haul fetches in parallel with the first.
+    /// Complete files are skipped (`--skip-existing`).
     pub(crate) more: Vec<(String, PathBuf)>,
-    /// True to use HTTP/2: by ALPN over TLS, with prior knowledge over plain HTTP.
+    /// True if haul uses HTTP/2: chosen by ALPN over TLS, with prior knowledge over plain HTTP.
     pub(crate) http2: bool,
-    /// True to add `--split 1`.
+    /// True to add `--split 1` to the command line.
     pub(crate) one_stream: bool,
     pub(crate) max_time: Duration,
-    /// The time after which the program counts as hanging and is killed.
+    /// The time after which haul counts as hanging and is killed.
     pub(crate) limit: Duration,
-    /// The rate at which the pipe is read, in bytes a second; `None` for no limit.
+    /// The rate at which haul's standard output is read, in bytes a second; `None` for no limit.
     pub(crate) reader: Option<u64>,
 }
 
@@ -84,12 +84,12 @@ impl HaulProgram {
         command
     }
 
-    /// Starts the program without waiting for its end.
+    /// Starts haul without waiting for its end.
     pub(crate) fn spawn(&self, job: &HaulCommand) -> Result<Child> {
         Ok(self.command(job).stderr(Stdio::null()).spawn()?)
     }
 
-    /// Runs the program to its end. `take` receives its output.
+    /// Runs haul to its end. Each piece of its standard output is passed to `take`.
     pub(crate) fn run(&self, job: &HaulCommand, mut take: impl FnMut(&[u8])) -> Result<ChildOutcome> {
         let mut command = self.command(job);
         Ok(run(&mut command, job.limit, |bytes| {

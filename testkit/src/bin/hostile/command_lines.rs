@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use testkit::hostile::HostileProtocol;
 use testkit::rng::Rng;
 
-/// A command line, and the destination of its output.
+/// A command line of haul, and where the body of its reply goes.
 pub(crate) struct HostileCommand {
     pub(crate) args: Vec<String>,
     pub(crate) place: HostileBodyDestination,
-    /// True if the command sends more requests than most replies answer, so that it may have to
-    /// wait for its time limit.
+    /// True if haul sends more requests than most replies answer, so that it may have to wait for
+    /// its time limit.
     pub(crate) may_stall: bool,
 }
 
-/// The destination of the body if the command accepts the reply.
+/// The destination of the reply's body, if haul accepts the reply.
 pub(crate) enum HostileBodyDestination {
     Stdout,
     File(PathBuf),
-    /// No known destination, because other options decide where the body goes.
+    /// Unknown, because other options of the command decide where the body goes.
     Nowhere,
 }
 
-/// Options with which the body of a reply is delivered unchanged.
+/// Lists of options with which haul delivers the body of a reply unchanged.
 const PLAIN: &[&[&str]] = &[
     &[],
     &[],
@@ -38,7 +38,7 @@ const PLAIN: &[&[&str]] = &[
     &["--trace", "trace"],
 ];
 
-/// Options that change how a reply is processed.
+/// Lists of options that change how haul processes a reply.
 const OTHER: &[&[&str]] = &[
     &["--compressed"],
     &["-i"],
@@ -67,8 +67,8 @@ const OTHER: &[&[&str]] = &[
     &["--http0.9"],
 ];
 
-/// Returns a random command line. Writes the files that it reads into `dir`. The command must be
-/// run in that directory.
+/// Returns a random command line of haul, which must be run in the directory `dir`. The files that
+/// the command needs are written there.
 ///
 /// # Errors
 /// If a file cannot be written.

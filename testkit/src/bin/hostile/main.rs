@@ -31,8 +31,8 @@ use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The `--max-time` of haul if a reply may end in silence. Other replies use [`LONG`], which is
-/// never reached.
+/// The `--max-time` of haul against a reply that may end in silence. Against other replies it is
+/// [`LONG`], which haul never reaches.
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(20);
 
@@ -67,7 +67,8 @@ fn main() -> Result<ExitCode> {
     Ok(if tally.is_right() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs the try with this number. The same seed gives the same try.
+/// Runs haul against the generated reply with this number. Equal seeds give equal replies and
+/// command lines.
 fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
     let reply = HostileReply::of(seed);

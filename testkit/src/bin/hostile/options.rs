@@ -28,13 +28,13 @@ pub(crate) struct HostileOptions {
     pub(crate) only: Option<u64>,
     pub(crate) jobs: usize,
     pub(crate) limit: Duration,
-    /// The largest allowed peak memory of a run, in bytes.
+    /// The largest allowed peak memory of a run of haul, in bytes.
     pub(crate) memory: u64,
     pub(crate) json: Option<PathBuf>,
     pub(crate) work: PathBuf,
 }
 
-/// Parses the command line; returns `None` if help was requested.
+/// Parses the command line of `hostile`; returns `None` if `--help` was given.
 pub(crate) fn parse() -> Result<Option<HostileOptions>, Box<dyn std::error::Error + Send + Sync>> {
     let mut options = HostileOptions {
         haul: PathBuf::new(),

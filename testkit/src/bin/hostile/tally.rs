@@ -1,4 +1,4 @@
-//! The results of all tries.
+//! The results of all runs of haul against hostile replies.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use testkit::hostile::HostileProtocol;
 use crate::Result;
 use crate::options::HostileOptions;
 
-/// The number of failures shown in full.
+/// The number of failed runs that the report shows in full.
 const SHOWN: usize = 40;
 
-/// The verdict on a run of haul against one reply.
+/// The verdict on one run of haul against one hostile reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyVerdict {
     Survived,
-    /// The command refused a reply that it should have accepted. The number is the length of its
-    /// body.
+    /// haul refused a reply that it should have accepted. The number is the length of the reply's
+    /// body in bytes.
     Refused(usize),
     Panic,
     Signal,
@@ -26,7 +26,7 @@ pub(crate) enum ReplyVerdict {
     Memory,
     WrongBytes,
     FalseSuccess,
-    /// The command wrote a file outside the allowed directory.
+    /// haul wrote a file outside the allowed directory.
     Escaped,
 }
 
@@ -46,7 +46,7 @@ impl ReplyVerdict {
     }
 }
 
-/// The names of all verdicts. The report prints 0 for those that never occurred.
+/// The names of all verdicts. The report prints 0 for a verdict that never occurred.
 const NAMES: [&str; 9] =
     ["survived", "refused", "panics", "signals", "hangs", "over_memory", "wrong_bytes", "false_successes", "escaped"];
 
@@ -59,7 +59,7 @@ pub(crate) struct ReplyTry {
     pub(crate) told: String,
 }
 
-/// The number of tries with each verdict.
+/// The number of runs with each verdict.
 #[derive(Default)]
 pub(crate) struct ReplyTally {
     tried: u64,
@@ -67,7 +67,7 @@ pub(crate) struct ReplyTally {
     kinds: BTreeMap<String, u64>,
     codes: BTreeMap<i32, u64>,
     rss: u64,
-    /// A description of the try that used the most memory.
+    /// A description of the run that used the most memory.
     largest: String,
     failures: Vec<String>,
 }
@@ -111,7 +111,8 @@ impl ReplyTally {
         println!("{}", if self.is_right() { "all true" } else { "FALSE" });
     }
 
-    /// Writes the figures to the file that the options name.
+    /// Writes the figures as JSON to the file that the options name, by default a dated file in
+    /// bench/results. An empty name turns this off.
     pub(crate) fn write(&self, options: &HostileOptions, version: &str) -> Result<()> {
         let said = |program: &str, args: &[&str]| -> Result<String> {
             Ok(String::from_utf8(Command::new(program).args(args).output()?.stdout)?.trim().to_owned())
