@@ -14,7 +14,7 @@ use crate::{Result, clock};
 
 /// A store, such as that of HSTS, that can be loaded from a text file and saved to it.
 pub trait PersistentStore: Default {
-    /// Makes an empty store. The files that it writes begin with the heading of this style.
+    /// Makes an empty store. The files that the store writes begin with the heading of this style.
     fn with_style(style: CookieFileStyle) -> Self;
     /// Adds the entries in the text of the store's file. `now` is the Unix time in seconds.
     fn load(&mut self, text: &str, now: u64);
@@ -50,7 +50,7 @@ impl<T: PersistentStore> SharedStore<T> {
         Self::default()
     }
 
-    /// Makes an empty store. The files that it writes begin with the heading of this style.
+    /// Makes an empty store. The files that the store writes begin with the heading of this style.
     #[must_use]
     pub fn of(style: CookieFileStyle) -> Self {
         Self(Arc::new(Mutex::new(T::with_style(style))))

@@ -24,19 +24,19 @@ const MAX_ANSWERS: u8 = 3;
 /// The state of a transfer's authentication.
 #[derive(Debug)]
 pub(super) struct AuthState {
-    /// The caller's target, if its URL contains a user name. User names in redirects are ignored,
-    /// since the caller did not provide them.
+    /// The caller's target, with the user name and password of its URL. `None` if that URL has
+    /// none; user names in redirects are ignored, since the caller did not provide them.
     first: Option<Box<Target>>,
-    /// The credentials for the current target; `None` until they are looked up for its first
-    /// request.
+    /// The credentials for the current target. `None` before they are looked up for the first
+    /// request to that target.
     identity: Option<RequestCredentials>,
     sent: SentAuthScheme,
-    /// The number of answered challenges of the current target.
+    /// The number of challenges of the current target that were answered.
     answers: u8,
-    /// True if the current request omits its content, because its only purpose is to get a
-    /// challenge.
+    /// True if the current request omits its content, because it is sent only to get a challenge.
     pub(super) is_probe: bool,
-    /// True if the server sent no challenge although one was expected.
+    /// True if a request that was sent only to get a challenge got none. The content is then sent
+    /// without waiting for one.
     is_unchallenged: bool,
 }
 
@@ -50,12 +50,13 @@ impl AuthState {
         is_unchallenged: false,
     };
 
-    /// Makes the state for a transfer that begins with the caller's target.
+    /// Makes the authentication state of a transfer that begins with the caller's target `target`.
     pub(super) fn new(target: &Target) -> Self {
         Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
 
-    /// Makes the state for the target of a redirect. Nothing about the current target is kept.
+    /// Makes the authentication state for the target of a redirect. Nothing about the current
+    /// target is kept.
     pub(super) fn for_redirect(&self) -> Self {
         Self { first: self.first.clone(), ..Self::NONE }
     }
@@ -110,14 +111,15 @@ impl Transfer {
         callers.engine_sets("Authorization").then_some((scheme, credentials))
     }
 
-    /// Returns the target in the spelling that the signature uses, if that differs from the
-    /// caller's spelling.
+    /// Returns the target in the spelling that the request signature uses. Returns `None` if that
+    /// is the caller's spelling, or if the request is not signed.
     pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
         self.signing(callers)?.0.signed_target(&self.current.target)
     }
 
-    /// Signs the next request. `given` are the caller's fields in the request. The signature also
-    /// covers those of them that proxies do not change.
+    /// Returns the signature of the next request; `None` if the request is not signed. `given` are
+    /// the caller's fields in the request. The signature also covers those caller's fields that
+    /// proxies do not change.
     pub(super) fn signature(
         &self,
         callers: &CallerFields<'_>,
@@ -142,14 +144,14 @@ impl Transfer {
         scheme.sign(credentials, &request).map(Some).map_err(refused)
     }
 
-    /// Omits the content of the next request if a challenge is needed before the content may be
+    /// Makes the next request omit its content, if a challenge is needed before the content may be
     /// sent.
     pub(super) fn withhold_content(&mut self) {
         let waits = self.has_single_use_content() || self.options.curl_compat.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
-    /// Looks up the credentials for the current target.
+    /// Returns the credentials for the current target, from the options, the URL or the netrc file.
     fn identity_for_target(&self) -> Result<RequestCredentials> {
         let auth = &self.options.auth;
         let first = self.auth.first.as_deref().filter(|_| self.current.secrets == SecretHandling::Keep);
@@ -176,8 +178,8 @@ impl Transfer {
         })
     }
 
-    /// Handles a 401, by answering its challenge if possible. Returns `None` if the response is
-    /// final.
+    /// Handles a response with status 401, by answering its challenge if possible. Returns `None`
+    /// if the response is final.
     pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
@@ -237,7 +239,7 @@ impl Transfer {
     }
 }
 
-/// Returns the error for credentials that cannot be used.
+/// Returns the error to report for credentials that cannot be used.
 fn refused(error: haul_policy::auth::AuthError) -> Error {
     Error::with_source(ErrorKind::Auth, "cannot authenticate", error)
 }

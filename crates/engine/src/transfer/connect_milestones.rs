@@ -1,5 +1,5 @@
-//! Milestones of the connection that is made for a transfer, recorded in its
-//! [`TransferFacts`](crate::TransferFacts).
+//! Recording of the milestones (resolved, connected, secured) of the connection that is made for a
+//! transfer, in its [`TransferFacts`](crate::TransferFacts).
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -41,7 +41,8 @@ impl ConnectObserver for Transfer {
 }
 
 impl Transfer {
-    /// Begins another phase of the transfer. Returns the time since the transfer began.
+    /// Records that the transfer enters the phase `phase`. Returns the time since the transfer
+    /// began.
     fn enter_phase(&mut self, phase: TransferPhase) -> Duration {
         let now = Instant::now();
         self.facts.enter(phase, now);
@@ -49,8 +50,8 @@ impl Transfer {
     }
 }
 
-/// Reports the milestones to a transfer. Does nothing if no transfer waits for the connection any
-/// more.
+/// Reports the milestones of a new connection to the transfer that waits for it. `None` means that
+/// no transfer waits for the connection any more; the reports are then dropped.
 impl ConnectObserver for Option<&mut Box<Transfer>> {
     fn resolved(&mut self) {
         self.iter_mut().for_each(|transfer| transfer.resolved());

@@ -17,17 +17,20 @@ pub(super) struct AltService {
     port: u16,
 }
 
-/// The route of the connection for the current exchange.
+/// The route of the connection for the current exchange: to an alternative service or the origin,
+/// and through a proxy or directly.
 #[derive(Default)]
 pub(super) struct ConnectionRoute {
-    /// The alternative service to which the connection is made; `None` for the origin itself.
+    /// The alternative service (RFC 7838) to which the connection is made; `None` if the connection
+    /// is made to the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
-    /// The host of the first proxy on the route, for traces.
+    /// The host of the first proxy on the route, for traces; `None` without a proxy.
     pub(super) proxy_host: Option<Box<str>>,
 }
 
 impl Transfer {
-    /// Records the route of the connection for the next exchange.
+    /// Records the route of the connection for the next exchange, which `key`, its pool key,
+    /// contains.
     pub fn set_route(&mut self, key: &ConnectionKey) {
         self.facts.proxy_used = key.via != ProxyRoute::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
@@ -46,8 +49,8 @@ impl Transfer {
         self.route.alternative = service;
     }
 
-    /// Returns the value of the Alt-Used field (RFC 7838 section 5), if an alternative service is
-    /// used.
+    /// Returns the value of the Alt-Used field (RFC 7838 section 5). Returns `None` if no
+    /// alternative service is used.
     pub(super) fn alt_used(&self) -> Option<String> {
         let AltService { host, port, .. } = self.route.alternative.as_deref()?;
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })

@@ -6,9 +6,9 @@ use super::Transfer;
 use crate::body::is_decodable;
 
 impl Transfer {
-    /// Returns true if the request asks for compressed content. It does not if a part of the
-    /// content is wanted, or if the sink already has a part of the content without a coding. A part
-    /// of compressed content would not fit to these.
+    /// Returns true if the request asks for compressed content. It does not if only a part of the
+    /// content is requested, since a part of compressed content cannot be decoded or appended to
+    /// uncompressed bytes.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
         options.decode
@@ -16,7 +16,8 @@ impl Transfer {
             && (options.curl_compat.decodes_all || !self.ranges.are_wanted())
     }
 
-    /// Returns true if the response's content must be decoded.
+    /// Returns true if the content of the response with this head must be decoded before it is
+    /// delivered.
     pub(super) fn decodes(&self, head: &ResponseHead) -> bool {
         self.options.decode && (self.options.curl_compat.decodes_all || is_decodable(head))
     }

@@ -21,8 +21,8 @@ use crate::{Error, ErrorKind, Result};
 const MAX_DRAINED: u64 = 64 << 10;
 
 impl Transfer {
-    /// Returns the number of body bytes that may be received now. If it is 0, `waker` is woken with
-    /// `token` once that changes.
+    /// Returns the number of body bytes that may be received now. If the sink accepts none, `waker`
+    /// is woken with `token` when it does.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> ReceiveCredit {
         match self.response.disposition {
             BodyDisposition::Deliver => {}
@@ -41,9 +41,9 @@ impl Transfer {
         self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
     }
 
-    /// Returns true if the transfer could accept the first bytes of its response. Called before the
-    /// response begins, when its head is not known. If not, `waker` is woken with `token` once that
-    /// changes.
+    /// Returns true if the sink could accept the first bytes of the response. Call this before the
+    /// response begins, when its head is not known. If the value is false, `waker` is woken with
+    /// `token` when the sink accepts bytes.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         match self.response.disposition {
             BodyDisposition::Unknown | BodyDisposition::Deliver => self.body.credit(waker, token) > 0,
@@ -59,8 +59,8 @@ impl Transfer {
         is_delivered && self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at))
     }
 
-    /// Returns true if the rest of an unwanted body is long, so that closing the connection is
-    /// better than receiving it.
+    /// Returns true if the rest of an unwanted body is too long to be received. The driver then
+    /// closes the connection.
     #[must_use]
     pub fn skips_rest(&self, framing: BodyFraming) -> bool {
         let unwanted = !matches!(self.response.disposition, BodyDisposition::Unknown | BodyDisposition::Deliver);
@@ -81,7 +81,7 @@ impl Transfer {
             }
     }
 
-    /// Delivers received body bytes.
+    /// Delivers received bytes of the response's body to the sink.
     ///
     /// # Errors
     /// The error of the decoder, the extractor or the sink. The transfer must end.
@@ -101,8 +101,9 @@ impl Transfer {
         if wanted.is_empty() { Ok(()) } else { self.body.push(BufferLease::borrowed(&lease.bytes()[wanted])) }
     }
 
-    /// Returns the range of the next `bytes` received bytes that must be delivered. It excludes
-    /// bytes that were delivered before, and bytes after the end of the transfer's range.
+    /// Returns the range of indices, within the next `bytes` received bytes, of those that must be
+    /// delivered. It excludes bytes that an earlier response delivered, and bytes after the end of
+    /// the transfer's range.
     fn wanted_range(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
@@ -118,7 +119,7 @@ impl Transfer {
         Ok(start..start + (end - at))
     }
 
-    /// Sets the offset of the next byte to deliver.
+    /// Sets the offset in the content of the next byte to deliver.
     fn set_position(&mut self, at: u64) {
         self.resume.range.at = at;
         if let Some(end) = self.split.end() {
@@ -155,8 +156,9 @@ impl Transfer {
         self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
-    /// Returns the descriptor to which body bytes may be moved directly. Returns `None` if the
-    /// bytes must be decoded, searched, skipped or traced, or if the sink has no such descriptor.
+    /// Returns the descriptor of the sink to which the driver may move body bytes directly. Returns
+    /// `None` if the bytes must be decoded, searched, skipped or traced, or if the sink has no such
+    /// descriptor.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
             BodyDisposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),
@@ -164,9 +166,9 @@ impl Transfer {
         }
     }
 
-    /// Receives body bytes into memory of the sink; see
-    /// [`Sink::receive`](crate::sink::Sink::receive). The caller must report received bytes to
-    /// [`Transfer::on_moved`].
+    /// Receives at most `most` body bytes from the socket into memory of the sink; see
+    /// [`Sink::receive`](crate::sink::Sink::receive). The caller must report the number of received
+    /// bytes to [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.response.disposition {
             BodyDisposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_traced() => {

@@ -1,6 +1,6 @@
-//! The byte range of a representation that a transfer delivers, and the position in it. By them, a
-//! broken body is resumed at its exact byte, and a part of a split body is tied to its
-//! representation.
+//! The byte range of a representation that a transfer delivers, and the position in the range. With
+//! these, a response that broke off is resumed at its exact byte, and every part of a split body is
+//! of the same representation.
 //!
 //! ```text
 //!  0                           at                    end            total
@@ -21,43 +21,45 @@ use haul_proto::head::ResponseHead;
 use crate::request::{ContentSpan, RequestOptions};
 use crate::sink::ExistingPartialContent;
 
-/// The byte range that a transfer delivers, and the position of the next byte in it.
+/// The byte range of a representation that a transfer delivers, and the offset of the next byte to
+/// deliver.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeliveryRange {
-    /// The offset after the last byte to deliver. `None` stands for the end of the representation.
+    /// The offset in the representation after the last byte to deliver. `None` stands for the end
+    /// of the representation.
     pub(super) end: Option<u64>,
-    /// The offset of the next byte to deliver.
+    /// The offset in the representation of the next byte to deliver.
     pub(super) at: u64,
-    /// The length of the representation, once a response has announced it.
+    /// The length of the representation in bytes. `None` before a response has announced it.
     pub(super) total: Option<u64>,
-    /// The strong validator of the representation, once known.
+    /// The strong validator of the representation. `None` before a response has announced one.
     pub(super) validator: Option<Validator>,
     /// The content coding of the content delivered so far, empty if there is none. `None` before
     /// the first response.
     coding: Option<Vec<u8>>,
-    /// True if the range is the beginning of content of unknown length ([`ContentSpan::Opening`]),
-    /// so that the content may be shorter than the range.
+    /// True if the range is the first bytes of content of unknown length
+    /// ([`ContentSpan::Opening`]). The content may then be shorter than the range.
     is_opening: bool,
-    /// True if the request begins one byte earlier, at the last existing byte, so that the response
-    /// contains the total length.
+    /// True if the request begins one byte early, at the last byte that exists already, so that the
+    /// response states the total length.
     requests_last_byte: bool,
 }
 
 /// The relation of a response to the requested range.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeVerdict {
-    /// The response is not judged by its range, but by its status.
+    /// The response is not related to a requested range. Its status decides.
     Ordinary,
-    /// The response contains exactly the requested bytes.
+    /// The response contains exactly the requested bytes, so that the delivery continues with them.
     Continues,
     /// The response contains the same representation from its beginning. The field is the number of
-    /// bytes to skip.
+    /// bytes to skip, since they were delivered before.
     Repeats(u64),
     /// The range is complete: no byte is missing.
     Complete,
-    /// The representation has changed since the earlier bytes were received.
+    /// The representation has changed on the server since the earlier bytes were received.
     Changed,
-    /// The server does not support ranges correctly, or not at all. The text is the reason.
+    /// The server supports ranges incorrectly or not at all. The text is the reason.
     Refused(&'static str),
 }
 
@@ -67,7 +69,8 @@ impl DeliveryRange {
         Self { at: first, ..Self::default() }
     }
 
-    /// Makes the range that the caller's options select: the whole representation, or a part of it.
+    /// Makes the range that the request's options select: the whole representation, or a part of
+    /// it.
     pub(super) fn from_options(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::starting_at(options.resume_from.unwrap_or(0)),
@@ -96,7 +99,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Limits the range to the first bytes that are missing in content that the sink already has.
+    /// Sets the range to the first bytes that are missing in content of which the sink already has
+    /// a part.
     pub(super) fn resume_partial(&mut self, partial: ExistingPartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
@@ -105,19 +109,20 @@ impl DeliveryRange {
         self.end = self.end.filter(|&end| Some(end) != self.total);
     }
 
-    /// Moves the range to the next missing bytes, `gap`.
+    /// Sets the range to `gap`, the next bytes that are missing in the sink's file.
     pub(super) fn move_to(&mut self, gap: std::ops::Range<u64>) {
         self.at = gap.start;
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
     }
 
-    /// Returns true if the missing bytes must have no content coding, because the bytes delivered
-    /// so far have none.
+    /// Returns true if the missing bytes must be requested without content coding, because the
+    /// bytes delivered so far have none.
     pub(super) fn is_plain_part(&self) -> bool {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Returns true if a further request can fetch the rest of a response that broke off.
+    /// Returns true if, after the response breaks off, a further request can fetch the rest of the
+    /// range.
     pub(super) fn is_resumable(&self) -> bool {
         self.validator.is_some()
     }
@@ -132,7 +137,7 @@ impl DeliveryRange {
         self.at > 0 || self.end.is_some()
     }
 
-    /// Returns the value of the Range field, if the request needs one.
+    /// Returns the value of the Range field. Returns `None` if the request needs no such field.
     pub(super) fn range(&self) -> Option<String> {
         self.is_ranged().then(|| match self.end {
             Some(end) => format!("bytes={}-{}", self.at, end.saturating_sub(1)),
@@ -140,7 +145,7 @@ impl DeliveryRange {
         })
     }
 
-    /// Returns the offset of the first requested byte.
+    /// Returns the offset of the first byte that the request asks for.
     fn first_requested(&self) -> u64 {
         self.at - u64::from(self.requests_last_byte)
     }
@@ -155,12 +160,13 @@ impl DeliveryRange {
         may
     }
 
-    /// Returns the offset after the last byte of the range, if known.
+    /// Returns the offset after the last byte of the range. Returns `None` if it is not known.
     pub(super) fn known_end(&self) -> Option<u64> {
         self.end.or(self.total)
     }
 
-    /// Stores the length and the validator that a 200 announces.
+    /// Stores the length and the validator of the representation that a response with status 200
+    /// announces.
     pub(super) fn on_whole(&mut self, head: &ResponseHead, framing: BodyFraming) {
         *self = Self {
             total: match framing {
@@ -173,7 +179,8 @@ impl DeliveryRange {
         };
     }
 
-    /// Stores the total length that a 206 with the requested range announces.
+    /// Stores the total length of the representation that a 206 response with the requested range
+    /// announces.
     pub(super) fn on_part(&mut self, head: &ResponseHead) {
         if let Some(range) = content_range_of(head) {
             self.total = range.total;
@@ -191,8 +198,8 @@ impl DeliveryRange {
         self.is_opening
     }
 
-    /// Returns the end of the range in a representation of the length `total`. Returns `None` if it
-    /// is not known.
+    /// Returns the offset after the last byte of the range, given the length `total` of the
+    /// representation. Returns `None` if the offset is not known.
     fn end_within(&self, total: Option<u64>) -> Option<u64> {
         match (self.end, total) {
             (Some(end), Some(total)) if self.is_opening => Some(end.min(total)),
@@ -200,7 +207,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares a response with the requested range.
+    /// Determines the relation of a response to the requested range.
     pub(super) fn judge(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.judge_part(head, framing),
@@ -210,7 +217,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares a 206 with the requested range.
+    /// Determines the relation of a response with status 206 to the requested range.
     fn judge_part(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
@@ -244,7 +251,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares a 200 with the requested range.
+    /// Determines the relation of a response with status 200 to the requested range.
     fn judge_whole(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
             return RangeVerdict::Refused("the whole instead of a range");
@@ -263,7 +270,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares a 416 with the requested range.
+    /// Determines the relation of a response with status 416 to the requested range.
     fn judge_unsatisfied(&self, head: &ResponseHead) -> RangeVerdict {
         let Some(total) = content_range_of(head).and_then(|range| range.total) else {
             return RangeVerdict::Refused("no such range, and not how long it is");
@@ -276,7 +283,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares the known validator of the representation with those of a response.
+    /// Compares the known validator of the representation with the validators of a response.
     fn agrees(&self, head: &ResponseHead) -> ValidatorMatch {
         self.validator
             .as_ref()
@@ -284,9 +291,9 @@ impl DeliveryRange {
     }
 }
 
-/// Returns the strong validator of a response. The function is called for every response that
-/// begins a body, so it reads the fields only once. Most responses have a strong entity-tag, which
-/// is sufficient.
+/// Returns the strong validator of a response; `None` if it has none. The function is called for
+/// every response whose body is delivered, so it reads the fields only once. Most responses have a
+/// strong entity-tag, which is sufficient.
 fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     let tag = head.get("etag").and_then(|etag| Validator::strong(Some(etag), None, None));
     if tag.is_some() {
@@ -307,14 +314,15 @@ fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(etag, last_modified, date)
 }
 
-/// Returns the Content-Range of a response, if it has exactly one.
+/// Returns the parsed Content-Range of a response. Returns `None` unless the response has exactly
+/// one valid Content-Range.
 fn content_range_of(head: &ResponseHead) -> Option<content_range::ContentRange> {
     let mut fields = head.get_all("content-range");
     let (only, None) = (fields.next()?, fields.next()) else { return None };
     content_range::parse(only)
 }
 
-/// Returns the content coding of a response; empty if there is none.
+/// Returns the value of Content-Encoding of a response; empty if there is none.
 fn coding(head: &ResponseHead) -> Vec<u8> {
     let mut text = Vec::new();
     for (index, value) in head.get_all("content-encoding").enumerate() {

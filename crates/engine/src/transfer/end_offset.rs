@@ -1,9 +1,9 @@
-//! The end of the first stream of a split: the offset at which another connection's part begins.
-//! The stream stops there although its response continues.
+//! The end of the first stream of a split download: the offset at which the part of another
+//! connection begins. The stream stops there although its response continues.
 //!
-//! At first, the end is tentative: a stream that reaches it waits. Once a part's response has
-//! begun, the end is settled, and a stream that reaches it is finished. If no part arrives, the end
-//! is removed, and the stream continues.
+//! At first, the end is tentative: a stream that reaches it waits. Once the response for the next
+//! part has begun, the end is settled, and a stream that reaches it is finished. If no part
+//! arrives, the end is removed, and the stream continues.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,52 +11,52 @@ use std::sync::{Arc, Mutex};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// The end that a split download sets for its first stream, and that stream's position. The split
-/// and the stream share both.
+/// The offset at which the first stream of a split download stops, and the stream's present
+/// position. The coordinator of the split and the stream share both.
 #[derive(Default)]
 pub(crate) struct SharedEndOffset {
     end: AtomicU64,
     is_settled: AtomicBool,
-    /// The offset of the stream's next byte in the body.
+    /// The offset in the body of the next byte that the first stream delivers.
     position: AtomicU64,
     waiting: Mutex<Option<(Arc<dyn TransferWaker>, usize)>>,
 }
 
 impl SharedEndOffset {
-    /// Makes an end that is not set, so that the stream does not stop.
+    /// Makes an end offset that is not set, so that the first stream does not stop.
     pub(crate) fn unlimited() -> Arc<Self> {
         Arc::new(Self { end: AtomicU64::new(u64::MAX), ..Self::default() })
     }
 
-    /// Sets the offset at which the stream stops; [`u64::MAX`] removes the limit.
+    /// Sets the offset at which the first stream stops; [`u64::MAX`] removes the limit.
     pub(crate) fn set(&self, end: u64) {
         self.end.store(end, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Returns the offset at which the stream stops.
+    /// Returns the offset at which the first stream stops, or [`u64::MAX`] if none is set.
     fn end(&self) -> u64 {
         self.end.load(Ordering::SeqCst)
     }
 
-    /// Returns the offset of the stream's next byte in the body.
+    /// Returns the offset in the body of the next byte that the first stream delivers.
     pub(crate) fn position(&self) -> u64 {
         self.position.load(Ordering::SeqCst)
     }
 
-    /// Records the offset of the stream's next byte in the body.
+    /// Records the offset in the body of the next byte that the first stream delivers.
     pub(super) fn set_position(&self, at: u64) {
         self.position.store(at, Ordering::SeqCst);
     }
 
-    /// Makes the end final: a stream that reaches it is finished.
+    /// Makes the end offset final: a stream that reaches it is finished, and does not wait.
     pub(crate) fn settle(&self) {
         self.is_settled.store(true, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Returns the number of bytes that a stream at the offset `at` may deliver now. If it is 0
-    /// because the end is tentative, `waker` is woken with `token` once that changes.
+    /// Returns the number of bytes that the first stream, now at the offset `at`, may deliver. If
+    /// it is 0, `waker` is woken with `token` when the end offset changes or becomes final.
     pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let room = self.end().saturating_sub(at);
         if room == 0 {
@@ -65,14 +65,16 @@ impl SharedEndOffset {
         room
     }
 
-    /// Returns the end of the bytes to deliver among those from `at` to `received_to`, which were
-    /// received together. If the end is tentative, bytes after it (such as the rest of a TLS
-    /// record) are delivered, too. They would be missing if the end were removed.
+    /// Returns the offset up to which bytes are to be delivered, of the bytes from `at` to
+    /// `received_to` that have arrived. While the end offset is tentative, bytes after it (such as
+    /// the rest of a TLS record) are delivered, too, since they would be missing if the end were
+    /// removed.
     pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }
 
-    /// Returns true if a stream at the offset `at` is finished.
+    /// Returns true if a stream at the offset `at` has reached the end offset, and the end is
+    /// final.
     pub(super) fn is_reached(&self, at: u64) -> bool {
         self.is_settled.load(Ordering::SeqCst) && at >= self.end()
     }

@@ -85,12 +85,12 @@ pub use speed_limits::ReceiveCredit;
 pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
 pub use state::SchedulingKey;
 
-/// The maximum number of times that a transfer starts over because the content changed, or because
-/// the server does not support ranges correctly.
+/// The maximum number of times that a transfer starts from the beginning because the content
+/// changed, or because the server does not support ranges correctly.
 const MAX_RESTARTS: u32 = 2;
 
-/// The total size of stored heads, in bytes, from which on no further head is stored for delivery.
-/// Without a limit, redirects from a hostile server would use much memory.
+/// The total size in bytes of stored response heads, from which on no further head is stored for
+/// delivery. Without a limit, redirects from a hostile server would use much memory.
 const MAX_KEPT_HEADS: usize = 1 << 20;
 
 /// A transfer in progress. Fields that are rarely used, or that are moved to another owner, are
@@ -112,21 +112,22 @@ pub struct Transfer {
     body: BodyDelivery,
     /// The head of the first response that is delivered. Later responses only continue its body.
     head: Option<ResponseHead>,
-    /// The trailers of the response. Boxed, since few responses have any.
+    /// The trailer fields of the response; `None` if it has none. Boxed, since few responses have
+    /// any.
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
     proxy_auth: ProxyChallenges,
     history: RedirectHistory,
     /// The facts about the transfer so far.
     pub facts: Box<TransferFacts>,
-    /// The data by which the caller's queue recognizes and orders the transfer.
+    /// The data by which the caller's queue recognizes the transfer and orders it among others.
     pub scheduling: SchedulingKey,
     pub(crate) reuse: ConnectionReuse,
 }
 
 impl Transfer {
-    /// Makes a transfer that delivers the content of `target` to `body`. It is in a box, since
-    /// transfers are moved often.
+    /// Makes a transfer that delivers the content of `target` to `body`. The caller recognizes it
+    /// by `tag`. The transfer is in a box, since it is moved often.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
         Self::with_particulars(target, options, RequestOverrides::default(), body, now, tag)
@@ -187,8 +188,8 @@ impl Transfer {
         transfer
     }
 
-    /// Resets a finished transfer for another attempt, as if it had received nothing. Returns false
-    /// if the method is not idempotent, or if some of the content was already output.
+    /// Resets a finished transfer for another attempt, as if nothing had been received. Returns
+    /// false if the method is not idempotent, or if some of the content was already output.
     pub fn reset_for_retry(&mut self) -> bool {
         let may = is_idempotent(&self.current.method) && self.body.restart();
         if may {
@@ -198,24 +199,24 @@ impl Transfer {
         may
     }
 
-    /// Resets the state of the response, so that the next request fetches the content from the
-    /// beginning.
+    /// Resets the transfer's state of the response, so that the next request fetches the content
+    /// from the beginning.
     fn start_over(&mut self) {
         self.resume = ResumeState::fresh(&self.options, self.ranges.start);
         self.facts.body_bytes = 0;
     }
 
-    /// Resets the state of the response and of the redirects, so that the next request goes to the
-    /// caller's target.
+    /// Resets the transfer's state of the response and of the redirects, so that the next request
+    /// goes to the caller's target.
     fn restart_at_first_target(&mut self) {
         self.start_over();
         self.forget_redirects();
     }
 
-    /// Makes the next request for the missing bytes go to the caller's target instead of a
-    /// redirect's target. The latter may have failed, or its URL may be valid for only one request.
-    /// Does nothing if the content can be sent only once, or if a redirect changed the method
-    /// (303).
+    /// Makes the next request for the missing bytes go to the caller's target, not to that of a
+    /// redirect. The redirect's target may have failed, or its URL may be valid for only one
+    /// request. Does nothing if the content can be sent only once, or if a redirect changed the
+    /// method (303).
     fn return_to_first_target(&mut self) {
         let is_spent =
             || self.particulars.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_spent);
@@ -224,8 +225,8 @@ impl Transfer {
         }
     }
 
-    /// Forgets all redirects and the state that depends on them, and returns to the caller's
-    /// target.
+    /// Forgets all redirects and the state that depends on them. The caller's target becomes the
+    /// current target again.
     fn forget_redirects(&mut self) {
         let with_body = self.particulars.content(&self.options).is_some();
         self.current.start_over(with_body, self.options.referer.clone());
@@ -235,7 +236,8 @@ impl Transfer {
         self.history = RedirectHistory::default();
     }
 
-    /// Returns true if the request may be pipelined behind `earlier` (RFC 9112 section 9.3.2).
+    /// Returns true if the request may be sent on a connection before the response to the request
+    /// of `earlier` has arrived (pipelining, RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_pipeline_after(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| is_idempotent(&transfer.current.method) && !transfer.has_content();
@@ -281,7 +283,7 @@ impl Transfer {
         self.attempt.deadline
     }
 
-    /// Begins an attempt at the time `at`, and sets its deadline.
+    /// Begins an attempt at the time `at`, and sets the deadline of the attempt.
     fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
         self.attempt.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
@@ -292,13 +294,13 @@ impl Transfer {
         self.particulars.max_time.or(self.options.max_time)
     }
 
-    /// Returns the time at which all attempts, with the pauses between them, must have ended, if it
-    /// is limited.
+    /// Returns the time at which the last attempt must have ended, including the pauses between
+    /// attempts. Returns `None` if the total time is not limited.
     fn ends_by(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.attempt.first_started.checked_add(limit))
     }
 
-    /// Returns the head of the delivered response, once it has arrived.
+    /// Returns the head of the delivered response. Returns `None` before it has arrived.
     #[must_use]
     pub fn head(&self) -> Option<&ResponseHead> {
         self.head.as_ref()
@@ -322,19 +324,21 @@ impl Transfer {
         self.speed.on_activity(Instant::now());
     }
 
-    /// Returns true if there is a time limit on the server's silence.
+    /// Returns true if the time for which the server may be silent is limited.
     #[must_use]
     pub fn has_silence_limit(&self) -> bool {
         self.speed.has_silence_limit()
     }
 
-    /// Returns the time at which the server's silence exceeds its limit, if it has one.
+    /// Returns the time at which the server will have been silent for too long. Returns `None` if
+    /// silence is not limited.
     #[must_use]
     pub fn silence_deadline(&self) -> Option<Instant> {
         self.speed.silence_deadline()
     }
 
-    /// Returns the time at which [`Transfer::check_speed`] must be called next, if limits apply.
+    /// Returns the time at which the driver must call [`Transfer::check_speed`] next. Returns
+    /// `None` if there is nothing to check.
     #[must_use]
     pub fn next_speed_check(&self) -> Option<Instant> {
         self.speed.next_check()
@@ -346,8 +350,8 @@ impl Transfer {
         self.speed.check(self.facts.body_bytes, now)
     }
 
-    /// Pauses or resumes the limits on slowness and silence. They are paused while the transfer
-    /// waits for its sink and not for the server.
+    /// Pauses (`paused`) or resumes the limits on low speed and silence. They are paused while the
+    /// transfer waits for its sink and not for the server.
     pub fn set_paused(&mut self, paused: bool, now: Instant) {
         self.speed.set_paused(paused, now);
     }

@@ -1,5 +1,5 @@
-//! The content of a transfer's requests: its framing, the use of 100 (Continue), and sending it
-//! again.
+//! The content of a transfer's requests: its framing, waiting for a 100 (Continue), and sending the
+//! content again.
 
 use haul_policy::auth::AuthScheme;
 use haul_proto::h1::BodyLength;
@@ -15,8 +15,8 @@ use crate::{Error, ErrorKind};
 /// 9110 section 10.1.1).
 const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
-/// The size of content, in bytes, up to which a server is assumed to read all of it even if it
-/// refuses the request.
+/// The size of content, in bytes, up to which a server is assumed to read all of the content even
+/// if it refuses the request.
 const READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
@@ -26,13 +26,13 @@ pub(super) enum ExpectContinue {
     None,
     /// The current request has an `Expect` field, so its content waits for a 100 (Continue).
     Sent,
-    /// The target has rejected a request with `Expect` by a 417, so further requests to it have
-    /// none.
+    /// The target has rejected a request with `Expect` by a 417. Further requests to that target
+    /// have no `Expect` field.
     Rejected,
 }
 
 impl Transfer {
-    /// Returns the content of the next request, if it has any.
+    /// Returns the content of the next request. Returns `None` if the request has none.
     pub(super) fn content(&self) -> Option<&RequestBody> {
         self.particulars.content(&self.options).filter(|_| self.current.with_body)
     }
@@ -59,12 +59,13 @@ impl Transfer {
         (upload.length() != Some(0) || self.has_caller_field("Transfer-Encoding")).then_some(upload)
     }
 
-    /// Returns true if the caller sets the field with this name.
+    /// Returns true if the caller sets a header field with the name `field`.
     fn has_caller_field(&self, field: &str) -> bool {
         self.options.fields.iter().chain(&self.particulars.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
 
-    /// Returns true if the content is sent in chunks although the caller sets no Transfer-Encoding.
+    /// Returns true if the engine must send the content in chunks, although the caller sets no
+    /// Transfer-Encoding.
     fn needs_chunks(&self) -> bool {
         let has_no_length = |body: &RequestBody| body.length().is_none() && !self.has_caller_field("Content-Length");
         let needs = |body: &RequestBody| self.particulars.trailers.is_some() || has_no_length(body);
@@ -128,8 +129,8 @@ impl Transfer {
             }
     }
 
-    /// Handles a 417 (RFC 9110 section 15.5.18): if the request had an `Expect` field, repeats it
-    /// without that field.
+    /// Handles a response with status 417 (RFC 9110 section 15.5.18). If the request had an
+    /// `Expect` field, the request is repeated without that field. Otherwise, returns `None`.
     pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         if head.status() != 417 || self.expectation != ExpectContinue::Sent {
             return None;
@@ -139,9 +140,9 @@ impl Transfer {
     }
 
     /// Returns true if the server may not have read all of the content, because it refused a
-    /// request with large content. Squid then reads no further bytes from the connection, so it
-    /// would not see another request there. Returns false if the caller authenticates the
-    /// connection itself, since the next request then needs the same connection.
+    /// request with large content. The connection must then not be reused: Squid, for example,
+    /// reads no further bytes from it. Returns false if the caller authenticates the connection
+    /// itself, since the next request then needs the same connection.
     pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known now.
@@ -163,8 +164,9 @@ impl Transfer {
         self.content().is_some_and(|body| !body.is_repeatable())
     }
 
-    /// Returns an error if the content cannot be sent in another request, because it can be read
-    /// only once, or because the server does not support chunks (RFC 9112 section 6.1).
+    /// Returns the error that prevents sending the content in another request; `None` if it can be
+    /// sent. Reasons: the content can be read only once, or the server does not support chunks (RFC
+    /// 9112 section 6.1).
     pub(super) fn resend_error(&self) -> Option<Error> {
         if self.current.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";

@@ -23,14 +23,14 @@ use crate::Result;
 use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;
 
-/// A field of the caller: its name and value.
+/// A header field that the caller has set: its name and value.
 pub(super) type OwnedField = (String, Vec<u8>);
 
 /// A field line as the protocol machines accept it: a name and a value.
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
-/// The caller's fields that may be sent to the request's target. They also decide which fields haul
-/// adds.
+/// The header fields that the caller has set and that may be sent to the request's target. They
+/// also decide which fields haul adds.
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -38,7 +38,7 @@ pub(super) struct CallerFields<'a> {
     secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
-    /// True if the caller has no fields, as in most requests, so that no field has to be searched
+    /// True if the caller has set no fields, as for most requests, so that none has to be searched
     /// for.
     is_empty: bool,
 }
@@ -64,7 +64,7 @@ impl<'a> CallerFields<'a> {
         fields.filter(move |(name, _)| may_send(name, secrets) && (same_origin || !is_host(name)))
     }
 
-    /// Returns true if the caller sets a field with this name.
+    /// Returns true if the caller has set a field with this name that may be sent to the target.
     fn have(&self, name: &str) -> bool {
         !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
@@ -77,23 +77,26 @@ impl<'a> CallerFields<'a> {
     }
 }
 
-/// The request-target and the fields for a proxy that forwards the request. Both are empty if there
-/// is no such proxy.
+/// The request-target and the header fields for a proxy that forwards the request. Both are empty
+/// if there is no such proxy.
 #[derive(Default)]
 pub(super) struct ForwardedRequest {
-    /// The request-target in absolute form (RFC 9112 section 3.2.2).
+    /// The request-target in absolute form (RFC 9112 section 3.2.2). `None` if no proxy forwards
+    /// the request.
     pub(super) uri: Option<String>,
     fields: ProxyFields,
 }
 
 impl ForwardedRequest {
-    /// Returns the value of the proxy's field with this name.
+    /// Returns the value of the proxy's header field with the name `wanted`. Returns `None` if
+    /// there is no such field.
     fn get(&self, wanted: &str) -> Option<&[u8]> {
         let found = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// Returns the proxy's fields that have no fixed position among the engine's fields.
+    /// Returns the header fields for the proxy that have no fixed position among the engine's
+    /// fields.
     fn others(&self) -> impl Iterator<Item = FieldLine<'_>> {
         let is_placed =
             |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
@@ -101,14 +104,15 @@ impl ForwardedRequest {
     }
 }
 
-/// The values of the fields that the engine adds to the caller's fields. They are built before the
-/// request is written.
+/// The values of the header fields that the engine adds to the caller's fields. They are allocated
+/// before the request is written.
 pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
     /// The value of Authorization. `None` if no credentials are sent, or if the caller sets the
     /// field.
     authorization: Option<Vec<u8>>,
-    /// The fields that a request signature adds, such as the date.
+    /// The header fields that a request signature adds, such as the date; empty if the request is
+    /// not signed.
     signed: Vec<(String, String)>,
     range: Option<String>,
     content_range: Option<String>,
@@ -122,9 +126,9 @@ pub(super) struct EngineFieldValues<'a> {
 }
 
 impl Transfer {
-    /// Returns the request-target and the fields for the proxy that forwards the request, if there
-    /// is one. The settings in the connection's pool key decide that, so data for the proxy cannot
-    /// reach another server. `spelled`, if given, replaces the target.
+    /// Returns the request-target and the header fields for the proxy that forwards the request.
+    /// The settings in the connection's pool key decide whether there is one, so data for the proxy
+    /// cannot reach another server. `spelled`, if given, replaces the target.
     pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<ForwardedRequest> {
         self.proxy_auth.is_answered = false;
         let via = ProxyRoute::of(&self.current.target, options);
@@ -138,15 +142,15 @@ impl Transfer {
         Ok(forwarded)
     }
 
-    /// Returns the caller's fields to send. If the content cannot be `chunked`, Transfer-Encoding
-    /// is left out, so that the engine sends Content-Length.
+    /// Returns the caller's header fields to send. If `chunked` is false, i.e. the content cannot
+    /// be sent in chunks, Transfer-Encoding is left out, so that the engine sends Content-Length.
     pub(super) fn caller_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
         callers.allowed().filter(|(name, _)| !self.describes_unsent_content(name) && is_said(name)).map(line).collect()
     }
 
-    /// Returns true if a field with this name describes content although the request has none. Such
-    /// fields are omitted (RFC 9110 section 15.4).
+    /// Returns true if a header field with this name describes content, but the request has no
+    /// content. Such fields are omitted (RFC 9110 section 15.4).
     fn describes_unsent_content(&self, name: &str) -> bool {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = is_framing_field(name) || name.eq_ignore_ascii_case("expect");
@@ -154,7 +158,8 @@ impl Transfer {
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
-    /// Builds the values that the engine adds, before the fields are put in order.
+    /// Builds the values of the header fields that the engine adds. It is called before the fields
+    /// are put in order.
     pub(super) fn field_values(
         &self,
         callers: &CallerFields<'_>,
@@ -195,7 +200,8 @@ impl Transfer {
         }
     }
 
-    /// Returns all fields in curl's order, on which some servers and tests depend.
+    /// Returns all header fields of the request in curl's order, on which some servers and tests
+    /// depend.
     pub(super) fn ordered_fields<'a>(
         &'a self,
         callers: &CallerFields<'a>,
@@ -226,7 +232,8 @@ impl Transfer {
         fields
     }
 
-    /// Returns the engine's fields about the request, in order.
+    /// Returns those of the engine's header fields that are about the request, in the order of
+    /// sending.
     fn request_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -251,7 +258,8 @@ impl Transfer {
         ]
     }
 
-    /// Returns the engine's fields about the content. Only Connection comes after them.
+    /// Returns those of the engine's header fields that are about the content, in the order of
+    /// sending. Only Connection comes after them.
     fn content_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -272,15 +280,15 @@ impl Transfer {
         ]
     }
 
-    /// Returns true if the request asks for compressed transfer codings.
+    /// Returns true if the request asks for compressed transfer codings (the TE field).
     fn asks_transfer_coding(&self, callers: &CallerFields<'_>) -> bool {
         self.options.deviations.codings && callers.engine_sets("TE")
     }
 
     /// Returns the value of the engine's Cookie field: the cookies of the jar, then those of the
-    /// options, as in curl. If the caller sets a Cookie field itself (`is_made` is false), the
-    /// engine sends none. The exception is curl's mode, in which the jar's cookies are sent in a
-    /// second field.
+    /// options, as in curl. `is_made` is true if the engine makes the field. If it is false, the
+    /// caller has set a Cookie field, and `None` is returned; only in curl's mode, the jar's
+    /// cookies are sent in a second field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
@@ -293,7 +301,7 @@ impl Transfer {
     }
 }
 
-/// Converts a field of the caller to a field line.
+/// Converts a header field that the caller has set to a field line.
 fn line((name, value): &OwnedField) -> FieldLine<'_> {
     (name, value)
 }
@@ -315,12 +323,13 @@ pub(super) fn is_hop_by_hop(name: &str) -> bool {
     is_framing_field(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
-/// Returns the caller's Connection fields that are not empty.
+/// Returns those of the caller's fields that are named Connection and are not empty.
 fn connection_fields<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldLine<'a>> {
     given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
 }
 
-/// Returns true if a field of this name describes the framing of content.
+/// Returns true if a header field with this name describes the framing of content (Content-Length
+/// or Transfer-Encoding).
 fn is_framing_field(name: &str) -> bool {
     ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
 }

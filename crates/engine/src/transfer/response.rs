@@ -20,8 +20,8 @@ use crate::trace::TraceEvent;
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of challenges of a proxy that are answered. Without a limit, a proxy could
-/// reject each nonce as stale.
+/// The maximum number of challenges of a proxy that one transfer answers. Without a limit, a proxy
+/// could reject each nonce as stale.
 const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
@@ -62,7 +62,8 @@ impl Transfer {
         }
     }
 
-    /// Decides what happens to the body. Several reasons may apply; the first in this order counts.
+    /// Decides what happens to the body of the response with this head. Several reasons may apply;
+    /// the first one in the order of the code counts.
     fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = self
@@ -79,7 +80,8 @@ impl Transfer {
     }
 
     /// Handles a 407, by which a proxy requires authentication, and a 421, by which the server
-    /// refuses this host on this connection. Repeats the request if another attempt may succeed.
+    /// refuses this host on this connection. Repeats the request if another attempt may succeed,
+    /// and returns `None` otherwise.
     fn on_proxy_challenge_or_misdirection(
         &mut self,
         head: &ResponseHead,
@@ -108,7 +110,8 @@ impl Transfer {
         self.drop_alternative().then_some(BodyDisposition::Again)
     }
 
-    /// Handles a redirect: follows it, or fails if that is impossible.
+    /// Handles a redirect: follows it, or fails if that is impossible. Returns `None` if the
+    /// response is no redirect to follow.
     fn on_location(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let location = match location(head) {
             Ok(location) => location,
@@ -129,7 +132,7 @@ impl Transfer {
     }
 
     /// Handles a response to a request for a range. Returns `None` if the range does not decide
-    /// what happens to its body.
+    /// what happens to the response's body.
     fn on_range(
         &mut self,
         head: &ResponseHead,
@@ -157,8 +160,9 @@ impl Transfer {
         }
     }
 
-    /// Handles an error status of a redirect's target that succeeded before. Its URL may have been
-    /// valid for a single request or for a few minutes, so the caller's target is requested again.
+    /// Handles an error status of a redirect's target that has succeeded before. The URL of that
+    /// target may have been valid for a single request or for a few minutes, so the caller's target
+    /// is requested again.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(BodyDisposition::Anew)
@@ -187,7 +191,7 @@ impl Transfer {
         Some(BodyDisposition::Fail(Error::new(ErrorKind::Range, message)))
     }
 
-    /// Handles a body that is too large, or whose content the caller does not want
+    /// Handles a body that is too large, and a body that the caller does not want
     /// ([`RequestOptions::head_only`], [`RequestOptions::wants`]).
     fn on_unwanted(
         &mut self,
@@ -207,7 +211,8 @@ impl Transfer {
         Some(BodyDisposition::Complete)
     }
 
-    /// Begins to deliver the body. If only the head is wanted, delivers that and ends the transfer.
+    /// Begins to deliver the body of the response to the sink. If only the head is wanted, delivers
+    /// the head and ends the transfer.
     fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> BodyDisposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
@@ -221,7 +226,7 @@ impl Transfer {
     }
 
     /// Handles a status of 400 or above that makes the transfer fail or is a reason for a retry.
-    /// Returns `None` if the body is to be delivered.
+    /// Returns `None` if the body is delivered nevertheless.
     fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
         let status = head.status();
         let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
@@ -255,8 +260,8 @@ impl Transfer {
         }
     }
 
-    /// Returns what happens to the body of a response, after it was compared with the requested
-    /// range.
+    /// Decides what happens to the body of a response, given its relation `verdict` to the
+    /// requested range.
     fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
@@ -313,7 +318,7 @@ impl Transfer {
         })
     }
 
-    /// Begins to deliver the body to the sink, after the stored heads.
+    /// Begins to deliver the body to the sink. The stored heads are delivered before it.
     fn begin_delivery(&mut self, head: &ResponseHead, framing: BodyFraming) -> Result<()> {
         let length = match framing {
             BodyFraming::Length(length) => Some(length),
@@ -376,15 +381,15 @@ impl Transfer {
     }
 }
 
-/// Returns the error for a response whose status is a failure.
+/// Returns the error to report for a response whose status is a failure.
 pub(crate) fn bad_status(head: &ResponseHead) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
 }
 
-/// Returns the value of Location. Repeated fields with different values are an error, since no rule
-/// selects one of them.
+/// Returns the value of the Location field; `None` if there is no such field. Repeated fields with
+/// different values are an error, since no rule selects one of them.
 fn location(head: &ResponseHead) -> Result<Option<&[u8]>> {
     let mut named = head.get_all("location").filter(|value| !value.is_empty());
     let first = named.next();

@@ -1,4 +1,4 @@
-//! Discards a response that may belong to another request on its connection.
+//! Discards a response that may belong to another request on the same connection.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
-    /// Discards a complete response that may belong to another request on its connection. The
-    /// transfer starts over at the caller's target. It fails if some of the content was already
-    /// output.
+    /// Discards a complete response that may belong to another request on the same connection. The
+    /// transfer then starts again at the caller's target, or fails if some of the content was
+    /// already output.
     pub fn retract(&mut self, now: Instant) -> TransferStep {
         self.response = ResponseDecisions::default();
         if !self.body.restart() {

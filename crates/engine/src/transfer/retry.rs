@@ -19,8 +19,8 @@ use crate::transfer_facts::TransferPhase;
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes received since the last failure from which on all retries of a resumable
-/// transfer are available again.
+/// The number of bytes that a resumable transfer must receive after a failure so that its count of
+/// retries starts at zero again.
 const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
 
 /// The next step of a transfer after the end of an exchange.
@@ -37,20 +37,20 @@ pub enum TransferStep {
 pub enum ExchangeFailure {
     /// No connection could be made, so nothing was sent.
     BeforeSending,
-    /// A reused connection failed before the first byte of the response. Most likely, the peer
-    /// closed the connection while it was idle.
+    /// A reused connection failed before the first byte of the response. Most likely, the server
+    /// closed the connection while no request was using it.
     WhileStale,
-    /// The exchange failed before the first byte of the response.
+    /// The connection failed before the first byte of the response, and after the request was sent.
     BeforeResponse,
-    /// The exchange failed in the head or the body of the response.
+    /// The connection failed in the head or in the body of the response.
     InResponse,
-    /// The peer violated the protocol, and would do so again.
+    /// The server violated the protocol, and would probably do so again.
     ByProtocol,
 }
 
 impl Transfer {
-    /// Handles the end of a response. Also called if its rest is not received
-    /// ([`Transfer::skips_rest`]).
+    /// Handles the end of a response, and decides the next step of the transfer. The driver calls
+    /// it also if the rest of the response is not received ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> TransferStep {
         match std::mem::replace(&mut self.response.disposition, BodyDisposition::Unknown) {
             BodyDisposition::Deliver => self.on_delivered(now),
@@ -134,7 +134,7 @@ impl Transfer {
     }
 
     /// Handles a response that the transfer cannot use. If the options allow retries after every
-    /// error, the transfer starts over, since another response may be usable.
+    /// error, the transfer starts from the beginning, since another response may be usable.
     fn on_refused(&mut self, error: Error, now: Instant) -> TransferStep {
         self.response.retry_after_body = None;
         // An error about changed content is final.
@@ -154,8 +154,8 @@ impl Transfer {
         }
     }
 
-    /// Schedules the retry that the response requires although its body was delivered. Returns
-    /// `None` if it requires none.
+    /// Schedules a retry for a response whose status is a reason for one although its body was
+    /// delivered. Returns `None` if no retry is needed.
     fn retry_after_body(&mut self, now: Instant) -> Option<TransferStep> {
         let wait = self.response.retry_after_body.take()?;
         // Output that cannot be taken back remains.
@@ -164,7 +164,8 @@ impl Transfer {
         Some(self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
     }
 
-    /// Returns the error for a response whose status is a failure although its body was delivered.
+    /// Returns an error if the status of the response is a failure, although its body was
+    /// delivered.
     fn status_error(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {
@@ -173,7 +174,8 @@ impl Transfer {
         }
     }
 
-    /// Handles an exchange that failed. `broke` is the stage at which it failed.
+    /// Handles a failed exchange, and decides the next step of the transfer. `broke` is the stage
+    /// at which the exchange failed.
     pub fn on_failure(&mut self, error: Error, broke: ExchangeFailure, now: Instant) -> TransferStep {
         // Once the head has decided, a failure in an unwanted body does not matter.
         if !matches!(self.response.disposition, BodyDisposition::Unknown | BodyDisposition::Deliver) {
@@ -252,8 +254,8 @@ impl Transfer {
             && self.body.keeps()
     }
 
-    /// Returns the delay before a retry. Returns `None` if the retry rules or the time limit allow
-    /// no retry.
+    /// Returns the delay before a retry. `retry_after` is the pause that the server has requested,
+    /// if any. Returns `None` if the retry rules or the time limit allow no retry.
     pub(super) fn retry_delay(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
@@ -264,8 +266,8 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Limits the time in which a redirect's target must respond to a quarter of the remaining
-    /// time. Without this, a silent mirror would leave no time for a retry at another mirror.
+    /// Gives the target of a redirect at most a quarter of the remaining time to respond. Without
+    /// this, a silent mirror would leave no time for a retry at another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
@@ -274,8 +276,8 @@ impl Transfer {
         }
     }
 
-    /// Extends the deadline to the end of the time for all attempts, because the server has
-    /// responded.
+    /// Extends the deadline of this attempt to the end of the time for all attempts, because the
+    /// server has responded.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.ends_by();
@@ -306,14 +308,17 @@ impl Transfer {
         TransferStep::Again(wait)
     }
 
-    /// Reports the pause before a retry to [`RequestOptions::pauses`](crate::RequestOptions::pauses).
+    /// Reports the pause of length `wait` before a retry to
+    /// [`RequestOptions::pauses`](crate::RequestOptions::pauses). `error` is the failure that
+    /// caused it.
     fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
         pauses.begins(&self.current.first_target().to_url(), wait, &why);
     }
 
-    /// Delivers the stored heads if no body follows them and the options request heads.
+    /// Delivers the stored heads at the end of a transfer without a body, if the options request
+    /// heads.
     fn deliver_heads(&mut self) {
         if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
@@ -336,7 +341,7 @@ impl Transfer {
         let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
-    /// Finishes the transfer with this result, and completes its facts.
+    /// Finishes the transfer with the result `result`, and completes its facts.
     pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> TransferStep {
         if !self.resume.has_begun && !self.is_part() {
             // The received bytes were discarded.
@@ -354,7 +359,7 @@ impl Transfer {
         TransferStep::Done(result.map_err(|error| self.annotate(error)))
     }
 
-    /// Adds the URL of this transfer to an error, and the stage that the transfer had reached.
+    /// Adds to an error the URL of this transfer and the phase that the transfer had reached.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         let stage = if self.attempt.has_sent { ErrorStage::Sent } else { ErrorStage::Unknown };
         let error = error.with_url(self.current.target.to_url()).at(stage);
@@ -369,8 +374,9 @@ impl Transfer {
         self.response.host_pause
     }
 
-    /// Returns the pause that a response requests by Retry-After. Returns `None` if it requests
-    /// none, or if it came from another origin than that of the caller's target.
+    /// Returns the pause that the response with this head requests (429 or 503 with Retry-After).
+    /// Returns `None` if it requests none, or if it came from another origin than that of the
+    /// caller's target.
     pub(super) fn requested_pause(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
@@ -379,8 +385,8 @@ impl Transfer {
         Some(asked.min(self.options.retry.cap))
     }
 
-    /// Converts a finished transfer to its outcome. Returns the [`BodyDelivery`] with the sink,
-    /// too.
+    /// Converts a finished transfer to its outcome, and releases its [`BodyDelivery`], which
+    /// contains the sink.
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
@@ -391,7 +397,7 @@ impl Transfer {
     }
 }
 
-/// Classifies an error in the terms of the retry rules.
+/// Classifies an error for the retry rules. `broke` is the stage at which the exchange failed.
 fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
     match (error.kind(), broke) {
         (_, ExchangeFailure::ByProtocol) => Trouble::Permanent,
@@ -424,7 +430,8 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
     }
 }
 
-/// Returns a random number, by which the retries of several programs are spread over time.
+/// Returns a random number. It varies the pauses, so that the retries of several programs are
+/// spread over time.
 fn entropy() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u128(SystemTime::now().elapsed().map_or(0, |elapsed| elapsed.as_nanos()));

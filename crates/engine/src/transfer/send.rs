@@ -15,8 +15,8 @@ use crate::drive::connection::ProtocolMachine;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the error for a request that a protocol machine rejects. The machine reports the index
-/// of a field; the message contains its name.
+/// Returns the error to report if a protocol machine rejects a request. The machine reports the
+/// index of a field in `fields`; the message contains the field's name.
 fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     if error == RequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
@@ -28,7 +28,7 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     Error::with_source(ErrorKind::Setup, message, error)
 }
 
-/// Returns the size in bytes that the request's head has in HTTP/1.1.
+/// Returns the size in bytes that the head of this request has in HTTP/1.1.
 fn head_size(request: &RequestHead<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64
@@ -101,8 +101,8 @@ impl Transfer {
         (self.expectation == ExpectContinue::Sent).then_some(self.options.expect_timeout)
     }
 
-    /// Asks the sink for content from an earlier run, so that only the rest is requested. Called
-    /// before the first exchange.
+    /// Asks the sink for the part of the content that it has from an earlier run, so that only the
+    /// rest is requested. It is called once, before the first exchange.
     fn find_existing_part(&mut self) {
         if std::mem::replace(&mut self.ranges.sink_was_asked, true) || !self.ranges.are_allowed() || self.options.decode
         {

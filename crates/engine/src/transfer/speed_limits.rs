@@ -1,4 +1,5 @@
-//! Upper and lower limits on the speed of a transfer.
+//! The limits on the speed of a transfer: a maximum rate, a minimum speed, and a time limit on
+//! silence.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,8 +12,8 @@ use crate::ignore_poison::IgnorePoison;
 use crate::request::{RequestOptions, SpeedLimit};
 use crate::{Error, ErrorKind};
 
-/// The speed limits of a transfer: the maximum rate, the minimum speed and the time limit on
-/// silence. A transfer and the parts of its split download share one maximum rate.
+/// The speed limits of a transfer: the maximum rate, the minimum speed and the time for which the
+/// server may be silent. A transfer and the parts of its split download share one maximum rate.
 #[derive(Default)]
 pub(super) struct SpeedLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
@@ -20,14 +21,14 @@ pub(super) struct SpeedLimits {
     silence: Option<SilenceLimit>,
 }
 
-/// The time limit on the server's silence, and the time when the connection was last active.
+/// The time for which the server may be silent, and the time when the connection was last active.
 struct SilenceLimit {
     limit: Duration,
     since: Instant,
     is_paused: bool,
 }
 
-/// The minimum speed of a transfer, and the period over which it is being measured.
+/// The minimum speed of a transfer, and the current period over which the speed is measured.
 struct MinSpeed {
     watch: SpeedWatch,
     next_check: Instant,
@@ -50,10 +51,10 @@ impl MinSpeed {
     }
 }
 
-/// The number of bytes that may be received now.
+/// The number of body bytes that a driver may receive now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveCredit {
-    /// At most this number of bytes may be received; it is at least one.
+    /// At most this number of bytes may be received. The number is at least one.
     Bytes(u64),
     /// No bytes may be received until the sink wakes the driver.
     Full,
@@ -67,28 +68,31 @@ impl SpeedLimits {
         Self { rate, min_speed: None, silence: None }
     }
 
-    /// Makes the limits of another transfer, which shares this one's maximum rate.
+    /// Makes speed limits for a further part of the same split download. The parts share one
+    /// maximum rate.
     pub(super) fn sharing_rate(&self) -> Self {
         Self { rate: self.rate.clone(), min_speed: None, silence: None }
     }
 
-    /// Restarts the minimum speed and the time limit on silence for an exchange that begins now.
+    /// Restarts the measurement of the minimum speed and of the server's silence for an exchange
+    /// that begins now.
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
         self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
         self.silence = options.read_timeout.map(|limit| SilenceLimit { limit, since: now, is_paused: false });
     }
 
-    /// Replaces the minimum speed, and restarts its measurement.
+    /// Replaces the minimum speed by `limit`, and restarts the measurement.
     pub(super) fn set_min_speed(&mut self, limit: SpeedLimit, now: Instant) {
         self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }
 
-    /// Returns true if there is a maximum rate.
+    /// Returns true if the transfer has a maximum rate.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.is_some()
     }
 
-    /// Returns the number of bytes, at most `credit`, that the maximum rate allows now.
+    /// Returns how many bytes the maximum rate allows to receive now. It is at most `credit`, the
+    /// number that the sink accepts.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
         let time = clock::policy_time(now);
         let allowed = match &self.rate {
@@ -106,15 +110,15 @@ impl SpeedLimits {
         allowed
     }
 
-    /// Returns the credit for body bytes that arrive together with a head. These need not wait for
-    /// the maximum rate.
+    /// Returns the number of body bytes, at most `credit`, that may arrive together with a head.
+    /// They need not wait for the maximum rate.
     pub(super) fn allow_with_head(&self, credit: u64, now: Instant) -> u64 {
         let Some(bucket) = &self.rate else { return credit };
         credit.min(bucket.lock().ignore_poison().available(clock::policy_time(now)))
     }
 
-    /// Pauses or resumes the minimum speed and the time limit on silence. They are paused while the
-    /// transfer does not wait for the server.
+    /// Pauses (`paused`) or resumes the minimum speed and the time limit on silence. They are
+    /// paused while the transfer does not wait for the server.
     pub(super) fn set_paused(&mut self, paused: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
             silence.is_paused = paused;
@@ -127,7 +131,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Records that `bytes` bytes arrived, for all limits.
+    /// Records for all limits that `bytes` bytes have arrived.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         self.on_activity(now);
         if let Some(bucket) = &self.rate {
@@ -135,7 +139,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Records activity on the connection, which restarts the time limit on silence.
+    /// Records that bytes were sent or received, which restarts the time limit on silence.
     pub(super) fn on_activity(&mut self, now: Instant) {
         if let Some(silence) = &mut self.silence {
             silence.since = now;
@@ -151,14 +155,14 @@ impl SpeedLimits {
             .min()
     }
 
-    /// Returns the time at which the server will have been silent for too long, if silence is
-    /// limited.
+    /// Returns the time at which the server will have been silent for too long. Returns `None` if
+    /// silence is not limited.
     pub(super) fn silence_deadline(&self) -> Option<Instant> {
         let silence = self.silence.as_ref().filter(|silence| !silence.is_paused)?;
         silence.since.checked_add(silence.limit)
     }
 
-    /// Returns true if there is a time limit on silence.
+    /// Returns true if the time for which the server may be silent is limited.
     pub(super) fn has_silence_limit(&self) -> bool {
         self.silence.is_some()
     }

@@ -1,4 +1,5 @@
-//! The transfers of a split download: the first stream and further parts.
+//! The transfers of a split download, i.e. of one body over several connections: the first stream
+//! and the further parts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,38 +22,40 @@ use crate::sink::ByteCounter;
 use crate::sink::partial::PartialFile;
 use crate::transfer_facts::TransferFacts;
 
-/// The speed below which a part counts as stalled. The bytes that it lacks are then requested
-/// again.
+/// The speed below which a part of a split download counts as stalled. The bytes that it has not
+/// delivered are then requested again.
 const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
-/// A body that can be fetched in parts.
+/// The properties of a body that can be fetched in parts.
 #[derive(Debug, Clone)]
 pub(crate) struct SplittableBody {
-    /// The length of the representation.
+    /// The length of the whole body (the representation) in bytes.
     pub(crate) total: u64,
-    /// The strong validator of the representation.
+    /// The strong validator of the representation, which the response for each part must confirm.
     pub(crate) validator: Validator,
 }
 
-/// The role of a transfer in a split download. If the transfer has one, the split decides about its
-/// retries.
+/// The role of a transfer in a split download. A transfer with a role leaves decisions about
+/// retries to the coordinator of the split.
 pub(super) enum SplitRole {
-    /// The transfer is not split.
+    /// The transfer does not belong to a split download.
     None,
-    /// The first stream, which has the sink. It stops at the offset where another part begins.
+    /// The first stream of the split download, which delivers to the sink. It stops at the offset
+    /// where another part begins.
     First(Arc<SharedEndOffset>),
     /// A transfer that fetches a further part of the body.
     Part {
-        /// The number that the split has given to the part's range.
+        /// The number of the part's byte range in the split download.
         id: usize,
-        /// The number of the request among all requests for parts of the body.
+        /// The number of the request among all requests of the split download for parts of the
+        /// body.
         ordinal: usize,
     },
 }
 
 impl SplitRole {
-    /// Returns the end that the split has set. Returns `None` unless the transfer is the first
-    /// stream.
+    /// Returns the offset at which the first stream stops. Returns `None` unless the transfer is
+    /// the first stream of a split download.
     pub(super) fn end(&self) -> Option<&Arc<SharedEndOffset>> {
         match self {
             Self::First(end) => Some(end),
@@ -62,8 +65,8 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Returns the properties of the current body if it can be fetched in parts, or `Some(None)` if
-    /// it cannot. Returns `None` before the head of the response has arrived.
+    /// Returns the properties of the response's body if it can be fetched in parts, or `Some(None)`
+    /// if it cannot. Returns `None` before the head of the response has arrived.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return None;
@@ -87,13 +90,13 @@ impl Transfer {
         )
     }
 
-    /// Returns the offset of the next byte to deliver.
+    /// Returns the offset in the content of the next byte to deliver.
     pub(crate) fn position(&self) -> u64 {
         self.resume.range.at
     }
 
-    /// Makes the transfer the first stream of a split download. The transfer then stops at `end`.
-    /// Returns the speed check for all transfers of the split together.
+    /// Makes the transfer the first stream of a split download. The transfer then stops at the
+    /// offset `end`. Returns the speed check for all transfers of the split download together.
     pub(crate) fn begin_split(&mut self, end: &Arc<SharedEndOffset>, now: Instant) -> SplitSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
@@ -102,8 +105,8 @@ impl Transfer {
         SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
-    /// Makes the transfer continue alone after a split. It continues at its present position or, if
-    /// the sink is a file, at the first missing byte.
+    /// Makes the transfer continue without other parts after a split download. It continues at its
+    /// present position or, if the sink is a file, at the first missing byte.
     pub(crate) fn end_split(&mut self) {
         self.split = SplitRole::None;
         self.resume.failed_at = self.resume.range.at;
@@ -113,19 +116,21 @@ impl Transfer {
         }
     }
 
-    /// Returns the sink's file, if ranges of the body may be written to it in any order.
+    /// Returns the file of the sink, if ranges of the body may be written to it in any order;
+    /// `None` for other sinks.
     pub(crate) fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         self.body.partial_file()
     }
 
-    /// Returns the sink's counter for bytes that reach its file without passing through the sink.
+    /// Returns the sink's counter of bytes that are written to the sink's file directly, not
+    /// through the sink. Returns `None` if it has none.
     pub(crate) fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.body.counter()
     }
 
     /// Makes a transfer for part `id` of this transfer's body. `ordinal` selects the address of the
-    /// host to try first. The part has the TLS options of this transfer, so that it may use the
-    /// same connection.
+    /// host to which the part connects first. The part has the TLS options of this transfer, so
+    /// that it may use the same connection.
     pub(crate) fn part(
         &self,
         body: &SplittableBody,
@@ -165,8 +170,8 @@ impl Transfer {
         self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
-    /// Removes HTTP/2 from the protocols that the TLS handshake offers, so that the transfer does
-    /// not share its connection.
+    /// Removes HTTP/2 from the protocols that the TLS handshake offers. The transfer then does not
+    /// share its connection with other parts.
     #[must_use]
     pub(crate) fn without_http2(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
@@ -191,7 +196,8 @@ impl Transfer {
         Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
     }
 
-    /// Returns the number of this part's range; `None` for the first stream.
+    /// Returns the number of this part's byte range in the split download. Returns `None` for other
+    /// transfers.
     pub(crate) fn part_id(&self) -> Option<usize> {
         match self.split {
             SplitRole::Part { id, .. } => Some(id),
@@ -199,8 +205,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the index of the host's address to try first. It differs between the parts of a
-    /// body, so that they use different addresses.
+    /// Returns the index of the host's address to which the transfer connects first. It differs
+    /// between the parts of a body, so that they use different addresses.
     pub(crate) fn address_index(&self) -> usize {
         match self.split {
             SplitRole::Part { ordinal, .. } => ordinal,
@@ -208,13 +214,14 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer is one of several that fetch the same body.
+    /// Returns true if the transfer belongs to a split download, so that others fetch parts of the
+    /// same body.
     pub(crate) fn is_part(&self) -> bool {
         !matches!(self.split, SplitRole::None)
     }
 
-    /// Adds the facts of another part of the same body to this transfer's facts. `bytes` is the
-    /// number of bytes that the part wrote to the file without passing them through this transfer.
+    /// Adds `other`, the facts of another part of the same body, to this transfer's facts. `bytes`
+    /// is the number of bytes that the part has written to the sink's file directly.
     pub(crate) fn add_part(&mut self, other: &TransferFacts, bytes: u64) {
         self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;
@@ -222,7 +229,8 @@ impl Transfer {
         self.facts.head_bytes += other.head_bytes;
     }
 
-    /// Delivers the next bytes of the body, which another part has received.
+    /// Delivers `bytes`, the next bytes of the body, which another part of the split download has
+    /// received.
     ///
     /// # Errors
     /// The errors of [`Transfer::on_body`].
@@ -232,7 +240,7 @@ impl Transfer {
         self.body.push(BufferLease::borrowed(bytes))
     }
 
-    /// Ends the body after all parts have arrived.
+    /// Ends the body after all parts of the split download have arrived.
     ///
     /// # Errors
     /// The error of the sink.
@@ -251,8 +259,8 @@ impl SplitSpeedCheck {
         self.0.next_check()
     }
 
-    /// Returns an error if all transfers of the split together are too slow. `bytes` is the number
-    /// of bytes that they have received so far.
+    /// Returns an error if all transfers of the split download together are too slow. `bytes` is
+    /// the number of bytes that they have received so far.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.check(bytes, now)
     }

@@ -12,17 +12,17 @@ use crate::Error;
 use crate::request::{ContentSpan, RequestOptions};
 use crate::transfer_outcome::FollowedRedirect;
 
-/// The bytes to deliver, and the position from which a response continues. When the transfer starts
-/// over, [`ResumeState::fresh`] replaces this state.
+/// The range of bytes to deliver, and the position from which a further response continues. When
+/// the transfer starts from the beginning, [`ResumeState::fresh`] replaces this state.
 pub(super) struct ResumeState {
-    /// The byte range to deliver, and the position in it.
+    /// The byte range of the content to deliver, and the position in that range.
     pub(super) range: DeliveryRange,
     /// The number of bytes of the current response to skip, because an earlier response delivered
     /// them.
     pub(super) skip: u64,
     /// The position in the content at which the last failure occurred.
     pub(super) failed_at: u64,
-    /// True if the sink has accepted a response, and has the content received so far.
+    /// True if the sink has accepted the head of a response, and has all content received so far.
     pub(super) has_begun: bool,
 }
 
@@ -32,8 +32,8 @@ impl ResumeState {
         Self { range, skip: 0, failed_at: 0, has_begun: false }
     }
 
-    /// Makes the state of a transfer that starts over. The range begins at `start`, or is the
-    /// caller's [`ContentSpan::Rest`]. A [`ContentSpan::Opening`] is not requested again.
+    /// Makes the state of a transfer that starts from the beginning. The range begins at `start`,
+    /// or is the caller's [`ContentSpan::Rest`]. A [`ContentSpan::Opening`] is not requested again.
     pub(super) fn fresh(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(ContentSpan::Rest { .. }) => DeliveryRange::from_options(options),
@@ -42,15 +42,16 @@ impl ResumeState {
     }
 }
 
-/// The mode in which a transfer uses ranges, and the existing content that it extends.
+/// The settings of a transfer's range requests: who sets the Range field, and which existing
+/// content is extended.
 pub(super) struct RangeState {
     pub(super) mode: RangeMode,
     /// The offset of the first byte to fetch: 0, or the length of an existing file that the
-    /// transfer extends. It does not change when the transfer starts over.
+    /// transfer extends. It does not change when the transfer starts from the beginning.
     pub(super) start: u64,
     /// True if the transfer must extend the user's existing content, and cannot replace it.
     pub(super) must_continue: bool,
-    /// True if the sink was asked for existing content, or need not be asked.
+    /// True if the sink was asked for content from an earlier run, or need not be asked.
     pub(super) sink_was_asked: bool,
 }
 
@@ -63,17 +64,18 @@ pub(super) enum RangeMode {
     Caller,
     /// The engine. The transfer delivers all of the content.
     Engine,
-    /// The engine. The transfer delivers the content from an offset on that the caller has set.
+    /// The engine. The transfer delivers the content from an offset on that the caller has chosen.
     EngineFromOffset,
 }
 
 impl RangeState {
-    /// Returns true if the engine may set Range: the method is GET, and the caller sets no Range.
+    /// Returns true if the engine may set the Range field: the method is GET, and the caller does
+    /// not set that field.
     pub(super) fn are_allowed(&self) -> bool {
         matches!(self.mode, RangeMode::Engine | RangeMode::EngineFromOffset)
     }
 
-    /// Returns true if the caller wants only a part of the content.
+    /// Returns true if the caller wants only a part of the content, by a Range field or an offset.
     pub(super) fn are_wanted(&self) -> bool {
         matches!(self.mode, RangeMode::Caller | RangeMode::EngineFromOffset)
     }
@@ -83,11 +85,11 @@ impl RangeState {
 pub(crate) struct AttemptState {
     /// The number of attempts before the current one.
     pub(super) number: u32,
-    /// The number of times that the transfer started over because the existing bytes could not be
-    /// completed.
+    /// The number of times that the transfer started from the beginning because the existing bytes
+    /// could not be completed.
     pub(super) restarts: u32,
-    /// The number of times that the request was sent again because a server had not processed it:
-    /// the server refused it, or closed the connection.
+    /// The number of times that a request of the transfer was sent again because a server had not
+    /// processed it: the server refused the request, or closed the connection.
     pub(crate) replays: u32,
     /// The number of times that the transfer waited for a free file descriptor.
     pub(crate) descriptor_waits: u32,
@@ -95,7 +97,7 @@ pub(crate) struct AttemptState {
     pub(super) has_sent: bool,
     /// The start time of the first attempt.
     pub(super) first_started: Instant,
-    /// The deadline of the current attempt.
+    /// The deadline of the current attempt; `None` if there is none.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -118,9 +120,11 @@ impl AttemptState {
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
     pub(super) disposition: BodyDisposition,
-    /// The delay before the next attempt, if one must follow although the body is delivered.
+    /// The delay before the next attempt, if an attempt must follow although the body of this
+    /// response is delivered; otherwise `None`.
     pub(super) retry_after_body: Option<Duration>,
-    /// The pause that the response requests for its host (Retry-After), if it requests one.
+    /// The pause that the response requests for requests to its host (Retry-After); `None` if it
+    /// requests none.
     pub(super) host_pause: Option<Duration>,
 }
 
@@ -134,7 +138,7 @@ pub(super) enum BodyDisposition {
     Deliver,
     /// The body is dropped, and the transfer continues at another target.
     Follow(Box<RedirectedRequest>),
-    /// The body is dropped, and the transfer is tried again after this delay.
+    /// The body is dropped, and the transfer sends the request again after this delay.
     Retry(Duration),
     /// The body is dropped, and the transfer sends another request to the same target at once.
     Again,
@@ -146,12 +150,13 @@ pub(super) enum BodyDisposition {
     Fail(Error),
 }
 
-/// The requirements for the connection of the next exchange, and the properties of the current one.
+/// The requirements for the connection of the transfer's next exchange, and the properties of the
+/// connection of the current exchange.
 #[derive(Default)]
 pub(crate) struct ConnectionReuse {
-    /// True if the next exchange needs a new connection.
+    /// True if the next exchange needs a new connection, not one from the pool.
     pub(crate) wants_fresh: bool,
-    /// True if a server has refused this host on a reused connection (421).
+    /// True if a server has refused this host on a reused connection (status 421).
     pub(super) is_misdirected: bool,
     /// True if earlier exchanges used the current connection, perhaps for other hosts.
     is_reused: bool,
@@ -171,7 +176,7 @@ impl ConnectionReuse {
         self.is_reused
     }
 
-    /// Returns true if the request was pipelined behind others.
+    /// Returns true if the request was pipelined, i.e. sent behind requests without a response yet.
     pub(crate) fn is_pipelined(&self) -> bool {
         self.is_pipelined
     }
@@ -182,41 +187,43 @@ impl ConnectionReuse {
     }
 }
 
-/// The authentication at a proxy that forwards the request. It is reset when the transfer returns
-/// to the caller's target.
+/// The state of the authentication at a proxy that forwards the request. It is reset when the
+/// transfer starts again at the caller's target.
 #[derive(Default)]
 pub(super) struct ProxyChallenges {
     /// True if the current request contains credentials for a proxy.
     pub(super) is_answered: bool,
-    /// The number of the proxy's challenges that were answered.
+    /// The number of the proxy's challenges that the transfer has answered.
     pub(super) rounds: u32,
 }
 
-/// The redirects and heads that came before the final response. They are reset when the transfer
-/// returns to the caller's target.
+/// The redirects and response heads that came before the final response. They are reset when the
+/// transfer starts again at the caller's target.
 #[derive(Default)]
 pub(super) struct RedirectHistory {
-    /// The heads to deliver before the body, in the order of their arrival.
+    /// The response heads to deliver before the body, in the order of their arrival; empty if none
+    /// are to be delivered.
     pub(super) heads: Vec<u8>,
-    /// The last of these heads that is not a final response of the origin, but a proxy's response
-    /// or an interim response (1xx).
+    /// The last stored head that is not a final response of the origin: a proxy's response, or an
+    /// interim response (1xx). `None` if there was none.
     pub(super) last_other_head: Option<Box<ResponseHead>>,
     /// The redirects that were followed, if
     /// [`RequestOptions::keep_history`](crate::RequestOptions::keep_history) is set.
     pub(super) redirects: Vec<FollowedRedirect>,
 }
 
-/// The data by which the caller's queue recognizes and orders a transfer.
+/// The data by which the caller's queue recognizes a transfer and orders it among others.
 #[derive(Default)]
 pub struct SchedulingKey {
-    /// The number that the caller gave the transfer.
+    /// The number that the caller has given the transfer to recognize it.
     pub tag: u64,
-    /// The host for which the transfer counts in the queue's limit per host, until it ends.
+    /// The host in whose limit of simultaneous transfers this transfer counts until it ends. `None`
+    /// if it counts in no limit.
     pub host_slot: Option<HostId>,
     /// The position of the transfer in the output order. On a connection, a transfer must not wait
-    /// behind one of a higher rank. A transfer for which all others wait has rank 0.
+    /// behind one of a higher rank. A transfer for which all other transfers wait has rank 0.
     pub rank: u64,
-    /// True if the transfer no longer counts in the limit per host, because it waits behind earlier
-    /// pipelined requests.
+    /// True if the transfer no longer counts in the limit of its host, because it waits behind
+    /// earlier pipelined requests.
     pub(crate) has_given_slot: bool,
 }

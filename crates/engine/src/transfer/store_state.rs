@@ -29,7 +29,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the target for which cookies are sent and stored. Usually, it is the current target.
+    /// Returns the target for which cookies are sent and stored. Usually, that is the current
+    /// target.
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
         let named = self

@@ -9,23 +9,23 @@ use haul_policy::target::{Origin, Target};
 
 use crate::request::method;
 
-/// The target of the next exchange, with the redirects that led to it.
+/// The target of a transfer's next exchange, with the state of the redirects that led to it.
 #[derive(Clone)]
 pub(super) struct TargetState {
     pub(super) target: Target,
     pub(super) method: Cow<'static, str>,
-    /// True if the request has the caller's content.
+    /// True if the next request has the caller's content. A redirect may drop the content.
     pub(super) with_body: bool,
-    /// The caller's secrets that may be sent to the target.
+    /// Says which of the caller's secrets may be sent to the current target.
     pub(super) secrets: SecretHandling,
-    /// True if the target has the origin of the caller's target.
+    /// True if the current target has the same origin as the caller's target.
     pub(super) same_origin: bool,
     /// True if a redirect led from https to http.
     pub(super) is_downgraded: bool,
     pub(super) referer: Option<Vec<u8>>,
-    /// True if the target's origin has responded with HTTP/1.0.
+    /// True if the current target's origin has responded with HTTP/1.0.
     pub(super) is_http10: bool,
-    /// True if requests after a failure go directly to the target of the earlier redirect, without
+    /// True if requests after a failure go directly to the target of the last redirect, without
     /// requesting the caller's target again.
     pub(super) skips_redirects: bool,
     /// The number of redirects followed so far.
@@ -55,19 +55,19 @@ impl TargetState {
         }
     }
 
-    /// Returns a copy for a part of a split body. The part is requested directly from the
-    /// redirect's target.
+    /// Returns a copy of this state for a part of a split download. The part is requested directly
+    /// from the redirect's target.
     pub(super) fn of_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, before_redirects: None, ..self.clone() }
     }
 
-    /// Returns the caller's target.
+    /// Returns the caller's target, i.e. the target before all redirects.
     pub(super) fn first_target(&self) -> &Target {
         self.before_redirects.as_deref().map_or(&self.target, |(target, _)| target)
     }
 
-    /// Replaces the target by that of a redirect. With `send_referer`, the URL that redirected
-    /// becomes the next request's Referer.
+    /// Makes the target of the redirect `hop` the current one. With `send_referer`, the URL that
+    /// redirected becomes the next request's Referer.
     pub(super) fn follow(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {
@@ -93,7 +93,7 @@ impl TargetState {
         self.before_redirects.as_deref().is_none_or(|(_, method)| *method == self.method)
     }
 
-    /// Returns to the caller's target, and forgets the redirects.
+    /// Makes the caller's target the current one again, and forgets the redirects.
     pub(super) fn start_over(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
         let (target, method) = match self.before_redirects.take() {
             Some(first) => *first,

@@ -1,4 +1,5 @@
-//! Reports the events of a transfer to its trace, and records them in its facts.
+//! Reports the events of a transfer to its trace (the caller's observer), and records them in the
+//! facts of the transfer.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,8 +16,8 @@ use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
 impl Transfer {
-    /// Records the connection on which the exchange runs. `again` is true if the connection is
-    /// reused.
+    /// Records the connection `stream`, on which the exchange runs. `again` is true if the
+    /// connection is reused.
     pub fn on_connection(&mut self, stream: &ConnectionStream, again: bool) {
         self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
@@ -43,14 +44,14 @@ impl Transfer {
         }
     }
 
-    /// Returns the host to which the connection goes: the proxy's, or the server's if there is no
-    /// proxy.
+    /// Returns the host to which the connection is made: that of the proxy, or that of the server
+    /// if there is no proxy.
     fn peer_host(&self) -> &str {
         self.route.proxy_host.as_deref().unwrap_or_else(|| self.current.target.host_text())
     }
 
-    /// Reports that the response is complete, and that the connection may be used for another
-    /// request.
+    /// Reports to the trace that the response is complete, and that the connection may be used for
+    /// another request.
     pub fn on_connection_kept(&self) {
         if let Some(trace) = &self.options.trace {
             let number = self.facts.connection.unwrap_or_default();
@@ -59,7 +60,7 @@ impl Transfer {
         }
     }
 
-    /// Reports that the transfer follows a redirect.
+    /// Reports to the trace that the transfer follows a redirect.
     pub(super) fn trace_redirect(&self) {
         if let Some(trace) = &self.options.trace {
             let text = format!("Issue another request to this URL: '{}'", self.current.target.to_url());
@@ -67,7 +68,7 @@ impl Transfer {
         }
     }
 
-    /// Reports that the transfer will be tried again after a wait.
+    /// Reports to the trace that the transfer will be tried again after the time `wait`.
     pub(super) fn trace_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt.number);
@@ -86,7 +87,7 @@ impl Transfer {
         }
     }
 
-    /// Reports content of the request that was sent.
+    /// Reports to the trace that `content`, content of the request, was sent.
     pub fn on_sent(&mut self, content: &[u8]) {
         self.facts.upload_bytes += content.len() as u64;
         self.facts.request_bytes += content.len() as u64;
@@ -95,8 +96,8 @@ impl Transfer {
         }
     }
 
-    /// Handles an interim response (1xx). Reports it, and stores its head if the options request
-    /// heads.
+    /// Handles an interim response (1xx): reports it to the trace, and stores its head if the
+    /// options request heads.
     pub fn on_interim(&mut self, head: &ResponseHead) {
         self.facts.head_bytes += head.raw().len() as u64;
         if let Some(trace) = &self.options.trace {
@@ -107,7 +108,7 @@ impl Transfer {
         }
     }
 
-    /// Stores a head for delivery before the body, if the options request heads.
+    /// Stores a response head for delivery before the body, if the options request heads.
     pub(super) fn keep_head(&mut self, head: &ResponseHead) {
         if self.history.heads.len() <= MAX_KEPT_HEADS {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));
@@ -115,14 +116,14 @@ impl Transfer {
         }
     }
 
-    /// Returns a head in the form in which it is delivered. With
+    /// Returns the text of a response head in the form in which it is delivered. With
     /// [`RequestOptions::escape_head`](crate::RequestOptions::escape_head), control characters are
     /// replaced.
     pub(super) fn escaped<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
         if self.options.escape_head { for_terminal(raw).into() } else { raw.into() }
     }
 
-    /// Handles the trailer section of the current response.
+    /// Handles the trailer fields of the current response.
     ///
     /// # Errors
     /// The sink's error, if trailers are delivered like heads; or the trace's error.
