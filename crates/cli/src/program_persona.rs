@@ -28,7 +28,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The version of curl whose options and behaviour the curl persona imitates.
 pub const CURL_VERSION: &str = "8.22.0";
 
-/// The program whose defaults, messages and behaviour a run has.
+/// The program whose defaults, messages and behaviour haul has in this run: haul itself, or curl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgramPersona {
     /// haul itself: it follows redirects, fails on error statuses, and fetches URLs in parallel.
@@ -39,8 +39,8 @@ pub enum ProgramPersona {
 }
 
 impl ProgramPersona {
-    /// Determines the persona from a command line that begins with the program's name. Returns it
-    /// with the remaining arguments.
+    /// Determines the persona from a command line that begins with the program's name. Returns the
+    /// persona and the remaining arguments.
     pub fn called(words: impl IntoIterator<Item = OsString>) -> (ProgramPersona, Vec<OsString>) {
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
@@ -64,12 +64,12 @@ impl ProgramPersona {
         }
     }
 
-    /// Returns true for the curl persona.
+    /// Returns true if haul acts as curl.
     pub fn is_curl(self) -> bool {
         self == ProgramPersona::Curl
     }
 
-    /// Returns the default value of the field `User-Agent`.
+    /// Returns the default value of the header field `User-Agent`.
     pub fn user_agent(self) -> String {
         match self {
             ProgramPersona::Haul => format!("haul/{VERSION}"),

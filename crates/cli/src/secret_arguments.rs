@@ -15,11 +15,12 @@ use std::io;
 
 use haul_policy::secrets::is_hidden_field;
 
-/// The secret at the end of an argument, which is the whole argument or the value after an option.
+/// The secret at the end of an argument of the program. It is the whole argument, or the value
+/// after an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretArgumentPart {
-    /// The number of the argument, counted from 1 after the program's name (and after `curl` in
-    /// `haul curl`).
+    /// The number of the argument with the secret, counted from 1 after the program's name (and
+    /// after `curl` in `haul curl`).
     pub argument: usize,
     /// The number of secret bytes at the end of the argument.
     pub length: usize,
@@ -47,7 +48,7 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
 }
 
 /// Overwrites the secrets in the arguments of this process with blanks. `left` is the number of
-/// arguments that the parser was given, which are the last ones.
+/// arguments that the parser got; they are the last ones of the command line.
 pub fn blank(left: usize, secrets: &[SecretArgumentPart]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();

@@ -1,4 +1,4 @@
-//! The sources of an operation's URLs, in a compact form.
+//! The sources of a URL group's URLs (arguments and files of URLs), in a compact form.
 //!
 //! A config file may name millions of URLs. They are stored in one buffer, with a table of their
 //! end offsets. This costs 8 bytes per URL in addition to its text. A `String` for each would cost
@@ -19,17 +19,19 @@ use std::borrow::Cow;
 
 use haul_policy::urlencode::percent;
 
-/// The flag in an end offset that marks the name of a file of URLs.
+/// The bit of a table entry that says: the text is the name of a file of URLs. The other bits of an
+/// entry are the offset at which its text ends in the buffer of [`UrlList`].
 const FILE_BIT: u64 = 1 << 63;
 
-/// The flag in an end offset that marks a URL from a list (`--url @FILE`). Such a URL is not a
-/// glob, and its output file is named after its path unless `-o` is given.
+/// The bit of a table entry that says: the text is a URL that the parser has read from a file
+/// (`--url @FILE`). Such a URL is not a glob, and its output file is named after its path unless
+/// `-o` is given.
 const LISTED_BIT: u64 = 1 << 62;
 
 const BITS: u64 = FILE_BIT | LISTED_BIT;
 
-/// Returns the URL in a line of a list, without surrounding blanks. Returns `None` if the line is
-/// empty or a comment.
+/// Returns the URL in a line of a file of URLs, without surrounding blanks. Returns `None` if the
+/// line is empty or a comment.
 pub fn in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
 }
@@ -50,13 +52,13 @@ pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
 /// A source of URLs: an argument, or a file of URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlSource<'a> {
-    /// A URL as written, which may be a glob that stands for several URLs.
+    /// A URL as the user wrote it, which may be a glob that stands for several URLs.
     Argument(&'a str),
     /// The name of a file with one URL per line; `-` is standard input.
     InputFile(&'a str),
 }
 
-/// The sources of an operation's URLs, in the order of the command line.
+/// The sources of a URL group's URLs, in the order of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UrlList {
     text: String,
@@ -64,13 +66,13 @@ pub struct UrlList {
 }
 
 impl UrlList {
-    /// Adds a URL, which may be a glob.
+    /// Adds a URL of the command line, which may be a glob.
     pub fn push_url(&mut self, url: &str) {
         self.text.push_str(url);
         self.ends.push(self.text.len() as u64);
     }
 
-    /// Adds a URL that the parser has read from a list (`--url @FILE`), and that is not a glob.
+    /// Adds a URL that the parser has read from a file (`--url @FILE`), and that is not a glob.
     pub fn push_listed(&mut self, url: &str) {
         self.text.push_str(url);
         self.ends.push(self.text.len() as u64 | LISTED_BIT);
@@ -87,17 +89,17 @@ impl UrlList {
         self.ends.push(self.text.len() as u64 | FILE_BIT);
     }
 
-    /// Returns the number of sources. A glob or a file of URLs counts as one source.
+    /// Returns the number of sources of URLs. A glob or a file of URLs counts as one source.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns true if there are no sources.
+    /// Returns true if there are no sources of URLs.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns the source at this index; `None` beyond the end.
+    /// Returns the source of URLs at this index; `None` beyond the last one.
     pub fn get(&self, index: usize) -> Option<UrlSource<'_>> {
         let end = *self.ends.get(index)?;
         let start = match index {
@@ -108,7 +110,7 @@ impl UrlList {
         Some(if end & FILE_BIT == 0 { UrlSource::Argument(text) } else { UrlSource::InputFile(text) })
     }
 
-    /// Returns all sources in order.
+    /// Returns all sources of URLs in order.
     pub fn iter(&self) -> impl Iterator<Item = UrlSource<'_>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }

@@ -23,7 +23,7 @@ use haul_policy::terminal_text::is_hazard;
 use crate::config_file::DEPTH_MAX;
 use crate::program_persona::{ProgramPersona, VERSION};
 
-/// The length limit in bytes for text that a message quotes from the user.
+/// The length limit in bytes for a text of the user that an error message quotes.
 const PRINTABLE_MAX: usize = 120;
 
 /// The reason why an option, or the command line as a whole, is refused.
@@ -31,7 +31,7 @@ const PRINTABLE_MAX: usize = 120;
 pub enum UsageErrorReason {
     /// Neither haul nor curl has such an option.
     Unknown,
-    /// The option needs a value and none follows.
+    /// The option needs a value, but none follows.
     RequiresParameter,
     /// A value is attached to an option that takes none.
     TrailingGarbage,
@@ -47,13 +47,13 @@ pub enum UsageErrorReason {
     Blank,
     /// The value is not valid UTF-8.
     NotUtf8,
-    /// `--next` follows a group of options without a URL.
+    /// `--next` follows a group of options that contains no URL.
     MissingUrlBeforeNext,
     /// The subject of `--help` is not an option.
     NoSuchHelp,
     /// A group of options contains no URL.
     NoUrl,
-    /// The command line is empty. curl prints only the hint about `--help` then.
+    /// The command line is empty. curl prints only the hint about `--help` in this case.
     NothingAsked,
     /// Config files include each other in a loop, or are nested too deeply.
     TooDeep,
@@ -77,9 +77,9 @@ pub enum UsageErrorReason {
     Directory,
     /// The name of an output file contains a placeholder for a glob that does not exist.
     GlobName {
-        /// The name of the output file as given.
+        /// The name of the output file as the user gave it.
         template: String,
-        /// The offset in `template` of the byte after the placeholder.
+        /// The offset in `template` of the byte after the placeholder that is wrong.
         position: usize,
     },
     /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the
@@ -89,20 +89,20 @@ pub enum UsageErrorReason {
     BadUse(String),
     /// A file that an option names cannot be read.
     Read {
-        /// The file name as given.
+        /// The name of the file as the user gave it.
         path: String,
-        /// The error of the system call.
+        /// The text of the error with which the system call failed.
         error: String,
     },
 }
 
 impl UsageErrorReason {
-    /// Returns a [`UsageErrorReason::BadUse`] with this text.
+    /// Returns a [`UsageErrorReason::BadUse`] whose message is `text`.
     pub fn bad_use(text: impl Into<String>) -> Self {
         UsageErrorReason::BadUse(text.into())
     }
 
-    /// Returns a [`UsageErrorReason::Read`] for this file.
+    /// Returns a [`UsageErrorReason::Read`] for a file that could not be read because of `error`.
     pub fn read(path: &std::path::Path, error: &std::io::Error) -> Self {
         UsageErrorReason::Read { path: printable(path.as_os_str().as_encoded_bytes()), error: error.to_string() }
     }
@@ -145,19 +145,20 @@ impl fmt::Display for UsageErrorReason {
 /// The place of an error: an option of the command line, or a line of a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgPosition {
-    /// The command line as a whole.
+    /// The error concerns the command line as a whole.
     Whole,
-    /// An option of the command line as written, without its value, which may be a secret.
+    /// The error concerns this option of the command line, as written. Its value is left out,
+    /// because it may be a secret.
     Option(String),
-    /// One line of a config file.
+    /// The error concerns one line of a config file.
     Config {
         /// The option that named the config file; `None` for the default config file.
         by: Option<Box<str>>,
-        /// The name of the config file as given; `<stdin>` for `-`.
+        /// The name of the config file as the user gave it; `<stdin>` for `-`.
         file: Box<str>,
-        /// The line number, from 1.
+        /// The number of the line in the config file, from 1.
         line: u64,
-        /// The option as written, without its value.
+        /// The option in the line as written, without its value.
         option: String,
     },
 }
@@ -170,12 +171,12 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    /// Creates an error from a reason and its position.
+    /// Creates a usage error from a reason and the position of the option.
     pub fn new(place: ArgPosition, reason: UsageErrorReason) -> Self {
         UsageError { place, reason }
     }
 
-    /// Returns the reason for the error.
+    /// Returns the reason why the command line is refused.
     pub fn reason(&self) -> &UsageErrorReason {
         &self.reason
     }
@@ -198,8 +199,8 @@ impl UsageError {
 }
 
 impl UsageError {
-    /// Returns the complete message. It has several lines, of which each begins with the program's
-    /// name. The last one is a hint about `--help`.
+    /// Returns the complete error message. It has several lines, of which each begins with the
+    /// program's name. The last one is a hint about `--help`.
     pub fn message_for(&self, program: &str) -> String {
         let is_curl = program == ProgramPersona::Curl.name();
         match &self.reason {
@@ -217,7 +218,7 @@ impl UsageError {
         }
     }
 
-    /// Returns the message without the hint about `--help`.
+    /// Returns the error message without the hint about `--help`.
     pub fn message_without_hint(&self, program: &str) -> String {
         let is_curl = program == ProgramPersona::Curl.name();
         let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
@@ -252,8 +253,9 @@ impl UsageError {
         said
     }
 
-    /// Returns the additional line that curl prints for an error in a config file, about the option
-    /// that named the file. Returns `None` for an error elsewhere, and for the default config file.
+    /// Returns the line that curl adds to the message for an error in a config file. It is about
+    /// the option that named the config file. Returns `None` for an error elsewhere, and for the
+    /// default config file.
     fn of_config(&self) -> Option<String> {
         let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
         let reason = match &self.reason {
@@ -265,7 +267,7 @@ impl UsageError {
     }
 }
 
-/// Returns the hint about `--help`, which is the last line of a message.
+/// Returns the hint about `--help`, which is the last line of an error message.
 fn hint(program: &str) -> String {
     let manual = if program == ProgramPersona::Curl.name() { " or 'curl --manual'" } else { "" };
     format!("{program}: try '{program} --help'{manual} for more information")
@@ -290,7 +292,8 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// Replaces control characters and characters that change the direction of text by `?`.
+/// Replaces control characters and characters that change the direction of text by `?`, so that the
+/// text is safe to print on a terminal.
 pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
 }
@@ -298,13 +301,14 @@ pub fn sanitized(text: &str) -> String {
 /// The length limit in characters of a message from [`mark_position`], as in curl.
 const MARKED_MAX: usize = 511;
 
-/// Returns a message of three lines: `what`, the text, and a `^` below the position in the text.
+/// Returns a message of three lines: `what`, then `text`, then a `^` below the character of `text`
+/// at `position`.
 pub fn mark_position(what: &str, position: usize, text: &str) -> String {
     let pointed = format!("{what}:\n{}\n{}^", sanitized(text), " ".repeat(position.saturating_sub(1).max(1)));
     pointed.chars().take(MARKED_MAX).collect()
 }
 
-/// Joins the lines of a text to one line, and replaces control characters.
+/// Joins the lines of a text to one line, separated by blanks, and replaces control characters.
 pub fn one_line(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| sanitized(line.trim())).filter(|line| !line.is_empty()).collect();
     lines.join(" ")

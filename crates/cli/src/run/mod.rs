@@ -36,7 +36,7 @@ use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, sequential, single_url};
 
-/// Runs all operations of the plan. Returns the exit code of the program.
+/// Runs all URL groups (operations) of the plan. Returns the exit code of the program.
 pub fn run(plan: RunPlan) -> u8 {
     if let Some(path) = &plan.global.stderr
         && let Err(error) = redirect_stderr(path)
@@ -102,13 +102,13 @@ pub fn run(plan: RunPlan) -> u8 {
 }
 
 /// Returns true if the run prints something at its end that must appear even after Ctrl-C:
-/// statistics, or sorted values.
+/// statistics (`--stats`), or sorted values (`--sort`).
 fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &UrlGroup| operation.stages.last().is_some_and(|stage| stage.sort);
     plan.global.stats.is_some() || plan.operations.iter().any(sorts)
 }
 
-/// Returns true if an operation prints to the terminal while it runs, so that a progress line would
+/// Returns true if a URL group prints to the terminal while it runs, so that a progress line would
 /// disturb its output.
 fn prints(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let trace = &plan.global.trace;
@@ -180,9 +180,9 @@ fn carry_out(
     }
 }
 
-/// Replaces `-D -` by `-i` if transfers run in parallel and all send their bodies to standard
-/// output. Each head is then written just before its body. With `-D -`, it would be written as it
-/// arrives, possibly inside another body.
+/// Replaces `-D -` by `-i` if the transfers of a URL group run in parallel and all send their
+/// bodies to standard output. Each response head is then written just before its body. With `-D -`,
+/// it would be written as it arrives, possibly inside another body.
 fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, UrlGroup> {
     let one_by_one = only_url(operation).is_some() || sequential::is_sequential(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
@@ -204,7 +204,8 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, U
     in_turn
 }
 
-/// Prints an error because of which a transfer could not begin. Returns the exit code for it.
+/// Prints the error because of which a transfer could not begin. Returns the exit code for this
+/// error.
 fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
     progress.clear();
     // Whoever closed the pipe has seen enough, and knows.
@@ -216,8 +217,8 @@ fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error
     error.exit_code()
 }
 
-/// Prints the errors of files other than the body, such as a cookie jar. Returns the exit code of
-/// the first error, or 0.
+/// Prints the errors of files other than the response body, such as a cookie jar. Returns the exit
+/// code of the first error, or 0 if there is none.
 fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.clear();
@@ -226,8 +227,8 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
     lost.first().map_or(0, Error::exit_code)
 }
 
-/// Returns the URL if the operation has exactly one and extracts nothing. Returns `None` for a glob
-/// or a list.
+/// Returns the URL if the URL group has exactly one and extracts nothing. Returns `None` for a glob
+/// or a file of URLs.
 fn only_url(operation: &UrlGroup) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {

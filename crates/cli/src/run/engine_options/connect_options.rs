@@ -12,8 +12,8 @@ use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
 use crate::plan::{ClientCert, HeaderArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
 
-/// Sets `keepalive` and `interface` in the engine's connection options. All other options already
-/// have the engine's form.
+/// Sets TCP keep-alive (`--keepalive-time`) and the local interface (`--interface`) in the engine's
+/// connection options. All other options of the plan already have the engine's form.
 pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
     options.keepalive = args.keepalive.map(|keepalive| TcpKeepalive {
         idle: keepalive.time,
@@ -26,7 +26,7 @@ pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Resu
 }
 
 /// Converts the proxy settings of a stage to the engine's. Returns `None` for
-/// [`ProxyChoice::Direct`].
+/// [`ProxyChoice::Direct`], which uses no proxy.
 pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     let (proxy, environment) = match &args.choice {
         ProxyChoice::Direct => return Ok(None),
@@ -70,8 +70,8 @@ fn has_tls(given: Option<&Proxy>, environment: &ProxyEnvironment) -> bool {
     given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
-/// Returns the TLS options for the server of `--doh-url`: those of the stage, without what concerns
-/// only the server of the URL.
+/// Returns the TLS options for the DNS server of `--doh-url`. They are those of the stage, without
+/// options that concern only the server of the URL.
 pub(crate) fn doh_tls(args: &TransferArgs) -> Result<TlsOptions> {
     let mut options =
         tls(&TlsArgs { pins: None, client: ClientCert::default(), ..args.tls.clone() }, HttpVersion::Any)?;
@@ -79,7 +79,8 @@ pub(crate) fn doh_tls(args: &TransferArgs) -> Result<TlsOptions> {
     Ok(options)
 }
 
-/// Converts the TLS settings. `version` determines the protocols that ALPN offers.
+/// Converts the TLS settings of the plan to the engine's. `version` determines the protocols that
+/// ALPN offers.
 pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     let mut options = args.options.clone();
     if options.ca_file.is_none() && options.ca_path.is_none() {

@@ -16,10 +16,12 @@ use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::output_names::OutputNames;
 
-/// The placeholder, which a value that `--extract` found replaces.
+/// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
+/// replaces it.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// A stage after `--then`. `number` is its index in the stages of the operation, from 1.
+/// A stage after `--then`. `number` is its index in the stages of the URL group `operation`, from
+/// 1.
 pub(crate) struct LaterStage {
     operation: UrlGroup,
     number: usize,
@@ -31,7 +33,8 @@ impl LaterStage {
     /// previous stage extracts values.
     ///
     /// # Errors
-    /// The output's name contains a placeholder for a glob or group that does not exist.
+    /// The name of the stage's output contains a placeholder for a glob or group that does not
+    /// exist.
     pub(crate) fn new(
         operation: &UrlGroup,
         number: usize,
@@ -60,7 +63,8 @@ impl LaterStage {
         Ok(Self { operation: operation.clone(), number, names: names.clone() })
     }
 
-    /// Returns the output file of one page. Returns `None` if all pages are written to one output.
+    /// Returns the output file of the page that was requested for `value`, an extracted value.
+    /// Returns `None` if all pages of this stage are written to one output.
     fn file(&self, value: &[u8], target: &Target) -> Result<Option<PathBuf>> {
         let stage = &self.operation.stages[self.number];
         let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
@@ -80,7 +84,8 @@ impl LaterStage {
         })
     }
 
-    /// Returns true if a header field contains the placeholder of the extracted value.
+    /// Returns true if a header field of this stage's requests contains the placeholder of the
+    /// extracted value.
     fn has_field_by_value(&self) -> bool {
         let request = &self.operation.stages[self.number].request;
         let texts = [&request.user_agent, &request.referer, &request.cookie];
@@ -143,7 +148,8 @@ fn contains_placeholder(text: &[u8]) -> bool {
     text.windows(PLACEHOLDER.len()).any(|bytes| bytes == PLACEHOLDER)
 }
 
-/// Replaces each placeholder in the value of a field by the extracted value, without encoding.
+/// Replaces each placeholder in `text`, the value of a header field, by the extracted value
+/// `value`, without encoding.
 fn fill_value(text: &[u8], value: &[u8]) -> Vec<u8> {
     crate::plan::ValueTemplate::of(text, PlaceholderEncoding::Plain).filled(value)
 }

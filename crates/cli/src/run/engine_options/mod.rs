@@ -25,7 +25,7 @@ use crate::write_out::WriteOut;
 /// of the body is incomplete.
 const SPLIT_MEMORY: u64 = 16 << 20;
 
-/// Converts the settings of a stage to the engine's request options.
+/// Converts the settings of a stage of the plan to the request options of the engine.
 pub(crate) fn request(
     global: &GlobalArgs,
     stage: &StageArgs,
@@ -117,7 +117,7 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
 }
 
 /// Checks the condition of `-z` against the response's `Last-Modified`. A response without this
-/// field always meets it.
+/// header field always meets the condition.
 impl ResponseHeadPredicate for TimeCond {
     fn wants(&self, head: &ResponseHead) -> bool {
         let date = head.get("last-modified").and_then(crate::date::of_http);
@@ -129,8 +129,8 @@ impl ResponseHeadPredicate for TimeCond {
     }
 }
 
-/// Sets the addresses of `--resolve` and the servers of `--dns-servers` or `--doh-url` in the
-/// client's resolver.
+/// Sets the addresses of `--resolve` and the DNS servers of `--dns-servers` or `--doh-url` in the
+/// resolver of the client.
 pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
     client.resolver().use_servers(&stage.transfer.dns);
     for entry in &stage.transfer.resolve {

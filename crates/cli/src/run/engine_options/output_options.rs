@@ -16,14 +16,14 @@ use haul_policy::glob::{GlobValues, fill_template};
 use crate::plan::{ContinueAt, ExistingFilePolicy, OutputArg, UrlGroup};
 use crate::run::transfers::output_names::OutputNames;
 
-/// The file name for `-O` if the URL's path does not end in a name, as in curl.
+/// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
 const NAMELESS: &str = "curl_response";
 
 /// The file to which the body is written for `--out-null`.
 pub(crate) const NULL: &str = "/dev/null";
 
-/// Returns the file name for a URL of the source at this index. Returns `None` for standard output.
-/// `parts` holds the values of the globs in the URL.
+/// Returns the output file for a URL of the source at the index `source`. `parts` holds the values
+/// of the globs in the URL. Returns `None` for standard output.
 pub(crate) fn file_for(
     operation: &UrlGroup,
     source: usize,
@@ -49,7 +49,7 @@ pub(crate) fn file_for(
     Ok(Some(path))
 }
 
-/// Returns the path of an output file. A relative name is below the directory of `--output-dir`.
+/// Returns the path of an output file. A relative `name` is below the directory of `--output-dir`.
 pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
     match &operation.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
@@ -64,7 +64,8 @@ pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
     }
 }
 
-/// Replaces the placeholders of globs, such as `#1`, in a file name with the values for one URL.
+/// Replaces the placeholders of globs, such as `#1`, in the name of an output file with the values
+/// that the globs have in one URL.
 fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     let mut name = Vec::new();
     for chunk in template.as_bytes().utf8_chunks() {
@@ -74,8 +75,8 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     OsString::from_vec(name)
 }
 
-/// Returns an error for `-C -` with request content if the output file has content: the rest of the
-/// response to such a request cannot be requested.
+/// Returns an error for `-C -` with request content if the output file `path` has content: the rest
+/// of the response to such a request cannot be requested.
 fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of(source).is_none();
@@ -86,7 +87,7 @@ fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<
     Ok(())
 }
 
-/// Returns the engine's file options for the output of the source at this index.
+/// Returns the engine's file options for the output of the source at the index `source`.
 pub(crate) fn file_options(operation: &UrlGroup, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
     options_for(operation, operation.output_of(source), checksum, None)
 }
@@ -124,9 +125,9 @@ pub(crate) fn options_for(
     }
 }
 
-/// Reserves a file name for a URL in [`OutputNames`]. Returns `false` if the file exists and
-/// `--skip-existing` is given. With `--no-clobber`, nothing is reserved, because files are
-/// numbered. A name that the response chooses is reserved later, by [`OutputNames::check`].
+/// Reserves the name of an output file for a URL in [`OutputNames`]. Returns `false` if the file
+/// exists and `--skip-existing` is given. Reserves nothing with `--no-clobber`, which numbers
+/// files. A name that the response chooses is reserved later, by [`OutputNames::check`].
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.
@@ -146,9 +147,9 @@ pub(crate) fn claim_name(
     }
 }
 
-/// Reserves a file name for a URL of the first stage, as [`claim_name`] does. Returns `false` if
-/// the file exists and `--skip-existing` is given. With the curl persona nothing is reserved:
-/// several URLs may have one name, and the last one replaces the file.
+/// Reserves the name of an output file for a URL of the first stage. Returns `false` if the file
+/// exists and `--skip-existing` is given. With the curl persona nothing is reserved: several URLs
+/// may have one name, and the last one replaces the file.
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.
@@ -165,13 +166,13 @@ pub(crate) fn claims_name(
     }
 }
 
-/// Returns true if the response chooses the file name of an output (`-J` with `-O`).
+/// Returns true if the response chooses the name of the output file (`-J` with `-O`).
 pub(crate) fn is_named_by_response(operation: &UrlGroup, output: &OutputArg) -> bool {
     operation.remote_header_name && *output == OutputArg::RemoteName
 }
 
-/// Returns true if bodies are written to standard output without an explicit `-o -`, and standard
-/// output is a terminal.
+/// Returns true if response bodies are written to standard output without an explicit `-o -`, and
+/// standard output is a terminal.
 pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
     let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == OutputArg::Stdout);
     is_unnamed
@@ -179,7 +180,8 @@ pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
         && std::io::stdout().is_terminal()
 }
 
-/// Returns standard output. Unless `-o -` is given, it refuses binary content on a terminal.
+/// Returns standard output as the destination of response bodies. Unless `-o -` is given, it
+/// refuses binary content on a terminal.
 pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
     let output = Descriptor::stdout();
     let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);

@@ -1,12 +1,13 @@
-//! Parses `--pinnedpubkey`: hashes of public keys, or the file of a key, which is then hashed.
+//! Parses `--pinnedpubkey`: hashes of public keys, or the name of a file with a key, which is then
+//! hashed.
 
 use std::fs;
 
 use haul::net::tls::{PublicKeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
-/// Returns the hashes that the option's value contains, or that of the key in the file that it
-/// names.
+/// Returns the hashes in `text`, the value of `--pinnedpubkey`. If the value names a file, returns
+/// the hash of the public key in that file.
 pub(crate) fn read(text: &str) -> Result<Vec<PublicKeyPin>> {
     let none = |why: &str| Error::new(ErrorKind::PinnedKey, format!("no public key to compare with: {why}"));
     if !text.starts_with("sha256//") {

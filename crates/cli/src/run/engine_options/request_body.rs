@@ -12,8 +12,8 @@ use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 use crate::file_access::stdin_content;
 use crate::plan::{self, ContinueAt, FormArg, FormPartArg, FormPartArgContent, FormPartSource, RequestArgs};
 
-/// Sets the body in the request options, with the field `Content-Range` for `-r`, and the
-/// `Content-Type` of a form.
+/// Sets the request body in the request options, with the header field `Content-Range` for `-r`,
+/// and the `Content-Type` of a form.
 pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
     let content = match body {
         plan::BodyArg::Bytes(bytes) => bytes.as_slice().into(),
@@ -33,14 +33,14 @@ pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -
 
 /// The content of one upload (`-T`).
 pub(crate) struct UploadContent {
-    /// The bytes that are sent.
+    /// The bytes that are uploaded.
     pub(crate) body: RequestBody,
-    /// The value of `Content-Range`; `None` sends none.
+    /// The value of the header field `Content-Range`; `None` sends no such field.
     pub(crate) range: Option<String>,
 }
 
 impl UploadContent {
-    /// Returns standard input, up to its end, as content.
+    /// Returns standard input, up to its end, as the content of an upload.
     ///
     /// # Errors
     /// `-C` is given, which requires content of known length.
@@ -48,8 +48,8 @@ impl UploadContent {
         Self::of_no_length(BodyPiece::Once(stdin_content()), request)
     }
 
-    /// Returns content of unknown length. With `-r`, as in curl, `Content-Range` has this range,
-    /// without a complete length (RFC 9110 section 14.4).
+    /// Returns upload content of unknown length. With `-r`, as in curl, `Content-Range` has the
+    /// range of that option, without a complete length (RFC 9110 section 14.4).
     fn of_no_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
             return Err(Error::new(ErrorKind::Setup, "an upload of unknown length cannot be resumed; leave -C out"));
@@ -58,8 +58,9 @@ impl UploadContent {
         Ok(Self { body: RequestBody::pieces([piece]), range })
     }
 
-    /// Returns the content of a file. With `-C`, it begins at that offset. With `-r`, as in curl,
-    /// `Content-Range` has that range, although the whole file is sent.
+    /// Returns the content of a file to upload. With `-C`, the content begins at the offset of that
+    /// option. With `-r`, as in curl, `Content-Range` has the range of that option, although the
+    /// whole file is sent.
     ///
     /// # Errors
     /// The file cannot be read, or ends before the offset of `-C`. In the latter case the upload is
@@ -93,7 +94,7 @@ impl UploadContent {
     }
 }
 
-/// Returns the content of a file.
+/// Returns the whole content of a file as a request body.
 fn file(path: &Path) -> Result<RequestBody> {
     RequestBody::file(path).map_err(|error| unreadable(path, error))
 }
@@ -133,7 +134,8 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
     RequestBody::multipart(&layout, &pieces).map_err(refused)
 }
 
-/// Returns true if the part, or a part of its nested list, has an encoder.
+/// Returns true if the form part, or a part of its nested list, has an encoder that changes the
+/// content.
 fn is_encoded(part: &FormPartArg) -> bool {
     match &part.content {
         FormPartArgContent::Mixed(parts) => parts.iter().any(is_encoded),
@@ -141,8 +143,8 @@ fn is_encoded(part: &FormPartArg) -> bool {
     }
 }
 
-/// Encodes the content of all parts that have an encoder, in memory. So the length of the form is
-/// known: it is sent without chunks, and can be sent again.
+/// Encodes, in memory, the content of all form parts that have an encoder. The length of the form
+/// is then known, so that the form is sent without chunks and can be sent again.
 fn encode(parts: &mut [FormPartArg]) -> Result<()> {
     for part in parts {
         if let FormPartArgContent::Mixed(parts) = &mut part.content {

@@ -4,8 +4,8 @@ use haul::{Error, ErrorKind, Result, Target};
 
 use crate::plan::{NetrcArg, StageArgs, append_query};
 
-/// Parses a URL of a stage, and adds the query of `-G` and `--url-query`. Returns an error if its
-/// scheme is not allowed.
+/// Parses a URL of a stage, and adds the query of `-G` and `--url-query`. Returns an error if the
+/// scheme of the URL is not allowed.
 pub(crate) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     let redirect = &stage.transfer.redirect;
     let shown = || crate::usage_error::shown_url(url);
@@ -20,7 +20,7 @@ pub(crate) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     Ok(target)
 }
 
-/// Returns an error for a scheme that `--proto` does not allow.
+/// Returns an error if the scheme of the target is not one that `--proto` allows.
 pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.transfer.redirect.protocols.allows(target.scheme()) {
         return Ok(());

@@ -17,7 +17,8 @@ use haul_policy::target::Scheme;
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::mark_position;
 
-/// Returns the error line, which is printed on standard error.
+/// Returns the line that is printed on standard error for a failed transfer. `outcome` is `None` if
+/// the transfer did not begin.
 pub(crate) fn line(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
@@ -29,8 +30,8 @@ pub(crate) fn line(persona: ProgramPersona, error: &Error, outcome: Option<&Tran
     }
 }
 
-/// Returns the hint to append to haul's error line, which names an option that solves the problem.
-/// Empty for most errors.
+/// Returns the hint to append to haul's error line, such as the name of an option that solves the
+/// problem. Empty for most errors.
 fn remedy(error: &Error) -> &'static str {
     let cause = error.cause();
     let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
@@ -45,8 +46,8 @@ fn remedy(error: &Error) -> &'static str {
     }
 }
 
-/// Returns the message for a file other than the body that could not be written. With the curl
-/// persona it is a warning, because such an error does not change curl's exit code.
+/// Returns the message for a file other than the response body that could not be written. With the
+/// curl persona it is a warning, because such an error does not change curl's exit code.
 pub(crate) fn side_output_error(persona: ProgramPersona, error: &Error) -> String {
     match persona {
         ProgramPersona::Haul => line(persona, error, None),
@@ -54,8 +55,8 @@ pub(crate) fn side_output_error(persona: ProgramPersona, error: &Error) -> Strin
     }
 }
 
-/// Returns the warning that curl prints before a retry. The wait is in seconds, with a fraction if
-/// it is not a whole number. `left` is the number of remaining retries.
+/// Returns the warning that curl prints before a retry. It contains `wait`, the pause before the
+/// retry in seconds, and `left`, the number of remaining retries.
 pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {
         Trouble::Status(status) if is_transient_status(status) => ": HTTP error",
@@ -70,7 +71,8 @@ pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> Strin
     format!("Problem {problem}. Retrying in {whole}{fraction} second{s}. {left} {tries} left.")
 }
 
-/// Returns the text that `%{errormsg}` prints. The error line contains it too.
+/// Returns the text that `%{errormsg}` of `-w` prints for a failed transfer. The error line
+/// contains it too.
 pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         ProgramPersona::Haul => error.to_string(),
@@ -146,7 +148,7 @@ fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
-/// Returns curl's message for a certificate error, with the words of OpenSSL, for which scripts
+/// Returns curl's message for a certificate error. It has the words of OpenSSL, for which scripts
 /// search.
 fn certificate(cause: &str, target: &Target) -> String {
     if cause.contains("not valid for name") {
@@ -163,8 +165,8 @@ const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
 /// The engine's message for a self-signed CA certificate that a server presents as its own.
 const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
-/// Returns the error number and the message of OpenSSL for a certificate error of the engine.
-/// Returns `None` if OpenSSL has no such error.
+/// Returns the error number and the message of OpenSSL for `why`, a certificate error in the words
+/// of the engine. Returns `None` if OpenSSL has no such error.
 fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
     Some(match why {
         UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),
@@ -187,9 +189,9 @@ fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
     })
 }
 
-/// Returns the result of the certificate's verification, as the error number of OpenSSL: 0 for
+/// Returns the result of verifying a certificate, as an error number of OpenSSL. It is 0 for
 /// success, and 1 for an error for which OpenSSL has no number. `of_proxy` selects the proxy's
-/// certificate.
+/// certificate instead of the server's.
 pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     let number = |why: &str| openssl_error(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
@@ -201,8 +203,8 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     }
 }
 
-/// Returns the name of the peer that did not answer, for an error message: the server, or the proxy
-/// on the way to it.
+/// Returns the peer that did not answer, as an error message names it: the server, or the proxy on
+/// the way to it.
 fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let said = said.strip_prefix("failed to connect to ").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Sets the metadata of a finished file: its modification time (`-R`) and extended attributes
+//! Sets the metadata of a downloaded file: its modification time (`-R`) and extended attributes
 //! (`--xattr`). Also writes the file of `--etag-save`.
 
 use std::fs::{self, DirBuilder, File, FileTimes};
@@ -41,8 +41,8 @@ pub(crate) fn file(operation: &UrlGroup, path: &Path, url: &str, outcome: &Trans
     failed
 }
 
-/// Sets the modification time of a file to the date in `Last-Modified`. Does nothing without this
-/// field.
+/// Sets the modification time of a downloaded file to the date in the response's `Last-Modified`.
+/// Does nothing without this header field.
 pub(crate) fn date(path: &Path, head: &ResponseHead) -> std::io::Result<()> {
     let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
     let times = FileTimes::new().set_modified(modified).set_accessed(modified);
@@ -54,8 +54,8 @@ fn without_user(url: &str) -> String {
     haul::Target::parse(url).map_or_else(|_| crate::usage_error::shown_url(url), |target| target.to_url())
 }
 
-/// Checks that the file of `--etag-save` can be written, and creates it. Called before anything is
-/// fetched.
+/// Checks that the file of `--etag-save` can be written, and creates it. This is called before any
+/// request is sent.
 ///
 /// # Errors
 /// [`ErrorKind::Read`] if the file cannot be opened. The kind determines the exit code, which is
@@ -69,15 +69,15 @@ pub(crate) fn can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()> {
     open.map(|_| ()).map_err(cannot)
 }
 
-/// Creates the missing directories of a file other than the body, if `--create-dirs` is given. They
-/// get the same permissions as those of output files.
+/// Creates the missing directories of `path`, a file other than the response body, if
+/// `--create-dirs` is given. They get the same permissions as the directories of output files.
 pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
-/// Writes the entity tag of a response to the file of `--etag-save`. If the response has none, an
-/// existing file stays unchanged, and a missing file is created empty.
+/// Writes the entity tag of a response to the file of `--etag-save`. If the response has no entity
+/// tag, an existing file stays unchanged, and a missing file is created empty.
 pub(crate) fn entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
     // That of an error's page is not the content's.
     let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));

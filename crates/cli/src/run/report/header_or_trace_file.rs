@@ -15,13 +15,14 @@ use crate::file_access::Stdout;
 pub(crate) struct HeaderOrTraceFile {
     out: Mutex<Box<dyn Write + Send>>,
     name: String,
-    /// The first error of a write. Some bytes are missing from the file after it.
+    /// The first error of a write to this file, after which bytes are missing; empty if all writes
+    /// succeeded.
     failed: OnceLock<Error>,
     is_terminal: bool,
 }
 
 impl HeaderOrTraceFile {
-    /// Creates or truncates a file; `-` is standard output, and `%` is standard error.
+    /// Creates or truncates the file; the path `-` means standard output, and `%` standard error.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] if the file cannot be opened.
@@ -51,13 +52,14 @@ impl HeaderOrTraceFile {
         Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new(), is_terminal: false }
     }
 
-    /// Returns true if this is standard output and standard output is a terminal.
+    /// Returns true if the output of `-D` or of the trace is standard output, and that is a
+    /// terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Writes the bytes and flushes the file. An error is stored, and [`failure`](Self::failure)
-    /// returns it.
+    /// Writes the bytes and flushes the file. Stores the first error, which
+    /// [`failure`](Self::failure) returns.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
@@ -66,7 +68,7 @@ impl HeaderOrTraceFile {
         }
     }
 
-    /// Returns the first error of a write; `None` if all writes succeeded.
+    /// Returns the first error of a write to this file; `None` if all writes succeeded.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failed.get().map(Error::again)
     }

@@ -24,43 +24,44 @@ use crate::run::report::progress_bar::ProgressBar;
 use crate::run::report::progress_meter::ProgressMeter;
 use crate::run::report::transfer_rate::TransferRate;
 
-/// The time from the start of the run to the first drawing of the line. A shorter run draws none.
+/// The time from the start of the run until the progress line is first drawn. A shorter run draws
+/// none.
 const QUIET: Duration = Duration::from_millis(400);
 
-/// The shortest time between two drawings of the line. A fast transfer reports its progress many
-/// thousand times a second.
+/// The shortest time between two drawings of the progress line. A fast transfer reports its
+/// progress many thousand times a second.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Collects the progress of a run and draws it.
+/// Collects the progress of a run's transfers, and draws the progress line.
 pub(crate) struct ProgressReporter {
     began: Instant,
     wanted: bool,
-    /// True while the operation prints to the same terminal. No line is drawn then.
+    /// True while transfers print to the terminal of the progress line, which is then not drawn.
     is_hidden: AtomicBool,
     over: AtomicU64,
     failed: AtomicU64,
-    /// The number of bytes written since the start of [`ProgressState::measured`].
+    /// The number of body bytes written since the start of [`ProgressState::measured`].
     bytes: AtomicU64,
-    /// The time before which the line is not drawn again, in milliseconds since `began`.
+    /// The time before which the progress line is not drawn again, in milliseconds since `began`.
     next: AtomicU64,
     display: Mutex<ProgressState>,
-    /// curl's progress meter, which replaces the line; `None` with the haul persona.
+    /// curl's progress meter, which replaces the progress line; `None` with the haul persona.
     meter: Option<Mutex<ProgressMeter>>,
-    /// The bar of `-#`, which replaces the line for a body of known length; `None` without the
-    /// option.
+    /// The bar of `-#`, which replaces the progress line for a body of known length; `None` without
+    /// the option.
     bar: Option<Mutex<ProgressBar>>,
 }
 
 /// The state of the progress line: the measured rate, and whether the line is on the terminal.
 struct ProgressState {
-    /// The measurement of the rate; `None` before the first byte.
+    /// The measurement of the transfer rate; `None` before the first byte of a body.
     measured: Option<RateMeasurement>,
-    /// The terminal while it shows the line; `None` while the line is cleared.
+    /// The terminal while it shows the progress line; `None` while the line is cleared.
     line: Option<Term>,
     body: Option<BodyProgress>,
 }
 
-/// A measurement of the transfer rate, which begins when a body begins.
+/// A measurement of the transfer rate, which begins when a response body begins.
 struct RateMeasurement {
     began: Instant,
     rate: TransferRate,
@@ -72,12 +73,12 @@ impl RateMeasurement {
     }
 }
 
-/// The body of the transfer whose percentage is shown.
+/// The response body whose percentage the progress line shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct BodyProgress {
-    /// The number of bytes that the output already contained when the body began.
+    /// The number of bytes that the output already contained when the response body began.
     already: u64,
-    /// The length of the complete content, including `already`; `None` if it is unknown.
+    /// The length in bytes of the complete content, including `already`; `None` if it is unknown.
     total: Option<u64>,
 }
 
@@ -98,15 +99,15 @@ impl ProgressReporter {
         Self { meter, ..Self::with(global, false) }
     }
 
-    /// Begins an operation. If `prints` is true, the operation prints to the terminal, and no line
-    /// is drawn.
+    /// Begins a URL group (operation). If `prints` is true, its transfers print to the terminal,
+    /// and no progress line is drawn.
     pub(crate) fn operation_begins(&self, prints: bool) {
         self.clear();
         self.is_hidden.store(prints, Ordering::Relaxed);
     }
 
-    /// Begins a transfer. `to_stdout` is true if its body goes to standard output, so that no meter
-    /// or bar is drawn if that is a terminal.
+    /// Begins a transfer. `to_stdout` is true if its body goes to standard output. No meter or bar
+    /// is drawn then if standard output is a terminal.
     pub(crate) fn transfer_begins(&self, to_stdout: bool) {
         let is_hidden = || to_stdout && std::io::stdout().is_terminal();
         if let Some(mut meter) = self.meter() {
@@ -117,7 +118,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Sets the offset at which the transfer resumes, for curl's meter.
+    /// Sets the offset in bytes at which the transfer resumes a partial file, for curl's meter.
     pub(crate) fn set_resume_offset(&self, offset: u64) {
         if let Some(mut meter) = self.meter() {
             meter.set_resume_offset(offset);
@@ -152,8 +153,8 @@ impl ProgressReporter {
         self.began.elapsed()
     }
 
-    /// Ends a transfer. Adds its bytes to the count, if [`ProgressReporter::body_bytes`] has not
-    /// counted them. `was_reached` is false if it had no connection to a server.
+    /// Ends a transfer. Counts its bytes, if [`ProgressReporter::body_bytes`] has not done so.
+    /// `was_reached` is false if the transfer had no connection to a server.
     pub(crate) fn transfer_over(&self, facts: &TransferFacts, was_reached: bool, failed: bool) {
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(facts, was_reached);
@@ -195,7 +196,7 @@ impl ProgressReporter {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Adds to the count of body bytes that were written to the output.
+    /// Adds `bytes` to the number of body bytes that were written to the output.
     pub(crate) fn body_bytes(&self, bytes: usize) {
         if let Some(mut meter) = self.meter() {
             meter.body_bytes(bytes as u64);
@@ -207,7 +208,8 @@ impl ProgressReporter {
         }
     }
 
-    /// Clears the line (or ends the line of the bar), so that another text can be printed.
+    /// Clears the progress line (or ends the terminal line of the bar), so that another text can be
+    /// printed.
     pub(crate) fn clear(&self) {
         if let Some(mut bar) = self.bar() {
             bar.end_line();
@@ -269,7 +271,7 @@ fn millis(time: Duration) -> u64 {
 struct ProgressFigures {
     moved: u64,
     body: BodyProgress,
-    /// The rate in bytes per second.
+    /// The transfer rate in bytes per second.
     rate: u64,
     left: Option<Duration>,
     over: u64,
@@ -277,8 +279,8 @@ struct ProgressFigures {
 }
 
 impl ProgressFigures {
-    /// Returns the percentage of the body that is complete, rounded down, so that 100 means
-    /// complete. Returns `None` if the length is unknown.
+    /// Returns the percentage of the body that is complete. It is rounded down, so that 100 means
+    /// complete. Returns `None` if the length of the body is unknown.
     fn percent(&self) -> Option<u64> {
         let total = u128::from(self.body.total?);
         let has = u128::from(self.has()).min(total);
@@ -344,7 +346,7 @@ mod tests {
         assert_eq!(ProgressFigures::default().percent(), None);
     }
 
-    /// Returns a reporter for tests, which behaves as on a terminal but never draws.
+    /// Returns a progress reporter for tests, which behaves as on a terminal but never draws.
     fn shown() -> ProgressReporter {
         let progress = ProgressReporter::with(&GlobalArgs::default(), true);
         progress.next.store(u64::MAX, Ordering::Relaxed);

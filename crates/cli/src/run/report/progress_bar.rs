@@ -11,16 +11,17 @@ use std::time::{Duration, Instant};
 /// The shortest time between two drawings of the bar.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The width in columns if the width of the terminal is unknown.
+/// The width of the progress bar in columns, if the width of the terminal is unknown.
 const COLUMNS: usize = 79;
 
-/// The number of columns to the right of the bar's marks, for a text such as ` 100.0%`.
+/// The number of columns to the right of the bar's `#` marks, for a text such as ` 100.0%`.
 const PERCENT: usize = 7;
 
-/// The state of the bar: the progress of one body, and the time of the last drawing.
+/// The state of the progress bar (`-#`): the progress of one response body, and the time of the
+/// last drawing.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressBar {
-    /// True if the body itself is printed on the terminal. The bar is not drawn then.
+    /// True if the response body itself is printed on the terminal. The bar is not drawn then.
     is_hidden: bool,
     body: Option<BarFill>,
     drawn: Option<Instant>,
@@ -38,8 +39,8 @@ impl ProgressBar {
     }
 
     /// Begins the body of a response, or begins it again after a retry. `already` is the number of
-    /// bytes that the output has from an earlier run or try. Returns `false` if the length is
-    /// unknown, so that there is no bar.
+    /// bytes that the output has from an earlier run or try. Returns `false` if `length` is `None`
+    /// (unknown), so that there is no bar.
     pub(crate) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
         self.body = length.map(|length| BarFill { has: already, total: length.saturating_add(already) });
         if self.body.is_none() {
@@ -48,8 +49,8 @@ impl ProgressBar {
         self.body.is_some()
     }
 
-    /// Adds to the count of body bytes, and draws the bar if it is time to. Returns `false` if the
-    /// length is unknown, so that there is no bar.
+    /// Adds to the number of received body bytes, and draws the bar if it is time to. Returns
+    /// `false` if the length of the body is unknown, so that there is no bar.
     pub(crate) fn body_bytes(&mut self, bytes: u64) -> bool {
         let Some(body) = &mut self.body else { return false };
         body.has = body.has.saturating_add(bytes);
@@ -62,13 +63,14 @@ impl ProgressBar {
         true
     }
 
-    /// Ends a transfer, and the line of the bar. Returns `false` if the transfer had no bar.
+    /// Ends a transfer, and the terminal line of its bar. Returns `false` if the transfer had no
+    /// bar.
     pub(crate) fn transfer_over(&mut self) -> bool {
         self.end_line();
         self.body.take().is_some()
     }
 
-    /// Ends the terminal line on which the bar stands, so that another text can be printed.
+    /// Ends the terminal line that shows the bar, so that another text can be printed.
     pub(crate) fn end_line(&mut self) {
         if self.drawn.take().is_some() {
             let _ = std::io::stderr().write_all(b"\n");

@@ -19,27 +19,28 @@ use haul::transfer_facts::TransferFacts;
 const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
                       Dload  Upload  Total   Spent   Left   Speed\n";
 
-/// The shortest time between two drawings during a transfer.
+/// The shortest time between two drawings of the meter during a transfer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of samples, one a second, from which the current speed is computed.
+/// The number of samples, one a second, from which the current speed of a transfer is computed.
 const LOOKS_BACK: usize = 6;
 
-/// The state of the meter for the current transfer.
+/// The state of curl's progress meter for the current transfer.
 #[derive(Debug)]
 pub(crate) struct ProgressMeter {
     began: Instant,
     drawn: Option<Instant>,
-    /// True if the body itself is printed on the terminal. The meter is not drawn then.
+    /// True if the response body itself is printed on the terminal. The meter is not drawn then.
     is_hidden: bool,
-    /// The offset at which the transfer resumes a partial file; 0 if it does not resume.
+    /// The offset in bytes at which the transfer resumes a partial file; 0 if it does not resume.
     resumes_at: u64,
     figures: MeterFigures,
-    /// The last samples of the transfer: the time since its start, and the number of bytes.
+    /// The last samples of the transfer's speed. Each has the time since the start of the transfer,
+    /// and the number of bytes until then.
     records: VecDeque<(Duration, u64)>,
 }
 
-/// The figures in a line of the meter.
+/// The figures in one line of curl's progress meter.
 #[derive(Clone, Copy, Debug, Default)]
 struct MeterFigures {
     total: Option<u64>,
@@ -66,13 +67,14 @@ impl ProgressMeter {
         *self = ProgressMeter { is_hidden, ..ProgressMeter::new() };
     }
 
-    /// Sets the offset at which the transfer resumes, which the titles mention.
+    /// Sets the offset in bytes at which the transfer resumes a partial file. The titles of the
+    /// meter mention it.
     pub(crate) fn set_resume_offset(&mut self, offset: u64) {
         self.resumes_at = offset;
     }
 
-    /// Begins the body of a response, or begins it again after a retry. `total` is its length in
-    /// bytes; `None` if it is unknown.
+    /// Begins the body of a response, or begins it again after a retry. `total` is the length of
+    /// the body in bytes; `None` if it is unknown.
     pub(crate) fn body_begins(&mut self, total: Option<u64>) {
         self.figures.total = total;
         self.figures.received = 0;
@@ -85,8 +87,8 @@ impl ProgressMeter {
         }
     }
 
-    /// Draws the final figures of a transfer. Does nothing if it had no connection to a server
-    /// (`was_reached`).
+    /// Draws the final figures of a transfer. Does nothing if `was_reached` is false: the transfer
+    /// had no connection to a server.
     pub(crate) fn transfer_over(&mut self, facts: &TransferFacts, was_reached: bool) {
         if !was_reached {
             return;
@@ -124,7 +126,8 @@ impl ProgressMeter {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Adds a sample if [`INTERVAL`] has passed since the last one, and computes the current speed.
+    /// Adds a sample of the transfer's speed if [`INTERVAL`] has passed since the last one, and
+    /// computes the current speed.
     fn record(&mut self) {
         let MeterFigures { spent, received, sent, .. } = self.figures;
         if self.records.back().is_some_and(|(at, _)| spent.saturating_sub(*at) < INTERVAL) {

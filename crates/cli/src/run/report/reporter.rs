@@ -1,5 +1,5 @@
-//! Reports the transfers of an operation: prints error lines and the output of `-w`, and sets up
-//! the observers of `-D` and `-v`.
+//! Reports the transfers of a URL group (operation): prints error lines and the output of `-w`, and
+//! sets up the observers of `-D` and `-v`.
 
 use std::fs::File;
 use std::io::Write;
@@ -30,11 +30,11 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::output_names::OutputNames;
 use crate::write_out::WriteOutValues;
 
-/// The pause before a retry from which haul announces it, so that the user knows why nothing
+/// The shortest pause before a retry that haul announces, so that the user knows why nothing
 /// happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
-/// The reporter of one operation, which prints the result of each of its transfers.
+/// The reporter of one URL group (operation), which prints the result of each of its transfers.
 pub(crate) struct Reporter {
     persona: ProgramPersona,
     shows_errors: bool,
@@ -44,11 +44,12 @@ pub(crate) struct Reporter {
     operation: UrlGroup,
     is_silent: bool,
     before: RunState,
-    /// True if a file other than the body, such as that of `--etag-save`, could not be written.
+    /// True if a file other than the response body, such as that of `--etag-save`, could not be
+    /// written.
     has_unwritten_output: AtomicBool,
 }
 
-/// The state that each operation of a run takes over from the previous one.
+/// The state of a run that each URL group (operation) takes over from the previous one.
 #[derive(Clone, Default)]
 pub(crate) struct RunState {
     pub(crate) urls: u64,
@@ -57,7 +58,8 @@ pub(crate) struct RunState {
     pub(crate) pace: Option<StartRate>,
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
-    /// The hook that ends waits after a signal; `None` if signals are not caught.
+    /// The hook with which the engine ends its waits after a signal; `None` if signals are not
+    /// caught.
     pub(crate) interrupt: Option<InterruptCallback>,
 }
 
@@ -86,7 +88,7 @@ impl Reporter {
     }
 
     /// Returns an observer that announces long pauses before retries. Returns `None` with `-s`, and
-    /// for the curl persona, whose trace announces them.
+    /// for the curl persona, whose trace announces the pauses.
     pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
@@ -99,12 +101,14 @@ impl Reporter {
         }
     }
 
-    /// Returns the limit of `--rate`, which all operations of the run share.
+    /// Returns the limit of `--rate`, which all URL groups of the run share; `None` without the
+    /// option.
     pub(crate) fn pace(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }
 
-    /// Returns the hook that ends waits after a signal.
+    /// Returns the hook with which the engine ends its waits after a signal; `None` if signals are
+    /// not caught.
     pub(crate) fn interrupt(&self) -> Option<&InterruptCallback> {
         self.before.interrupt.as_ref()
     }
@@ -114,8 +118,8 @@ impl Reporter {
         &self.before.names
     }
 
-    /// Writes header fields to the file of `-D`. Called for a local file, for which curl makes
-    /// fields without a status line.
+    /// Writes header fields to the file of `-D`. This is called for a local file (`file:` URL), for
+    /// which curl makes header fields without a status line.
     pub(crate) fn dump_head(&self, fields: &[u8]) {
         if let Some(Some(tracer)) = self.traces.first() {
             tracer.dump_head(fields);
@@ -127,7 +131,7 @@ impl Reporter {
     }
 
     /// Reports the end of a transfer: prints its error, and updates the progress. Returns the text
-    /// of `-w` to print on standard output after the body.
+    /// of `-w` to print on standard output after the body; `None` if there is none.
     pub(crate) fn report(&self, report: &TransferReport<'_>) -> Option<Vec<u8>> {
         let error = report.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +156,7 @@ impl Reporter {
     }
 
     /// Formats `-w` for a transfer, and prints the parts for standard error and files. Returns the
-    /// part for standard output.
+    /// part for standard output; `None` without `-w`.
     fn written_out(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let write_out = self.write_out.get(report.stage)?.as_ref()?;
         let stage = self.operation.stages.get(report.stage)?;
@@ -176,7 +180,7 @@ impl Reporter {
     }
 
     /// Formats `-w` for a URL whose transfer could not begin, and prints the parts for standard
-    /// error and files. Returns the part for standard output.
+    /// error and files. Returns the part for standard output; `None` without `-w`.
     pub(crate) fn report_unusable_url(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
@@ -193,7 +197,8 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Prints the parts of `-w` for standard error and files. Returns the part for standard output.
+    /// Formats `-w` with the values of a transfer, and prints the parts for standard error and
+    /// files. Returns the part for standard output.
     fn printed(&self, write_out: &WriteOut, facts: &WriteOutValues<'_>) -> Vec<u8> {
         let printed = write_out.render(facts, self.persona);
         if !printed.stderr.is_empty() {
@@ -209,8 +214,8 @@ impl Reporter {
         printed.stdout
     }
 
-    /// Prints a text on standard output after a body. With the curl persona, an error is only a
-    /// warning, because the exit code depends only on the body.
+    /// Prints a text of `-w` on standard output after a body. With the curl persona, an error is
+    /// only a warning, because the exit code depends only on the body.
     pub(crate) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
         let Some(text) = text else { return Ok(()) };
         let mut output = DescriptorWriter::stdout();
@@ -235,15 +240,15 @@ impl Reporter {
         }
     }
 
-    /// Returns the file to which the body was written. Returns `None` for `--out-null`, and if the
-    /// condition of `-z` was not met, so that nothing was written.
+    /// Returns the file to which the response body was written. Returns `None` for `--out-null`,
+    /// and if the condition of `-z` was not met, so that nothing was written.
     fn file<'t>(&self, report: &TransferReport<'t>) -> Option<&'t Path> {
         let is_dropped =
             report.outcome.facts.status == 304 && report.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
         report.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.discards_body(report.stage))
     }
 
-    /// Returns true if the bodies of a stage are discarded (`--out-null`).
+    /// Returns true if the response bodies of a stage are discarded (`--out-null`).
     fn discards_body(&self, stage: usize) -> bool {
         match stage {
             0 => self.operation.outputs.contains(&plan::OutputArg::Null),
@@ -251,8 +256,8 @@ impl Reporter {
         }
     }
 
-    /// After a successful transfer, sets the metadata of its file (`-R`, `--xattr`), and writes the
-    /// file of `--etag-save`.
+    /// Sets the metadata of the downloaded file (`-R`, `--xattr`) after a successful transfer, and
+    /// writes the file of `--etag-save`.
     fn write_side_files(&self, report: &TransferReport<'_>) {
         if report.error().is_some() {
             return;
@@ -270,7 +275,7 @@ impl Reporter {
         }
     }
 
-    /// Prints an error about a file other than the body that could not be written.
+    /// Prints an error about a file other than the response body that could not be written.
     fn report_unwritten(&self, path: &Path, error: std::io::Error) {
         let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
         self.has_unwritten_output.store(true, Ordering::Relaxed);
@@ -280,8 +285,9 @@ impl Reporter {
         }
     }
 
-    /// Returns the exit code of the operation. `transfers` is the exit code of its transfers. With
-    /// the haul persona, a file other than the body that could not be written is a failure too.
+    /// Returns the exit code of the URL group. `transfers` is the exit code of its transfers. With
+    /// the haul persona, the group also fails if a file other than the response body could not be
+    /// written.
     pub(crate) fn exit_code(&self, transfers: u8) -> u8 {
         let fails = transfers == 0 && !self.persona.is_curl() && self.has_unwritten_output.load(Ordering::Relaxed);
         if fails { ErrorKind::Write.exit_code() } else { transfers }
@@ -330,12 +336,12 @@ impl TransferReporter for FleetReporter {
     }
 }
 
-/// The reporter of an operation whose transfers run in parallel, in the engine's fleet.
+/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet.
 pub(crate) struct FleetReporter {
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) methods: Vec<String>,
     pub(crate) numbers: UrlNumbers,
-    /// True if all bodies are written to one file. Each text of `-w` is then printed on standard
-    /// output as soon as its transfer ends.
+    /// True if all response bodies are written to one file. Each text of `-w` is then printed on
+    /// standard output as soon as its transfer ends.
     pub(crate) has_file: bool,
 }

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::file_access::print_error_line;
 use crate::plan::StatsFormat;
 
-/// Prints the statistics of the run on standard error. `elapsed` is the time that the run took.
+/// Prints the statistics of the run (`--stats`) on standard error. `elapsed` is the time that the
+/// run took.
 pub(crate) fn print(totals: &TransferTotals, elapsed: Duration, format: StatsFormat) {
     print_error_line(&match format {
         StatsFormat::Text => text(totals, elapsed),

@@ -26,8 +26,8 @@ use crate::run::report::error_message;
 use crate::run::report::file_metadata;
 use crate::run::report::header_or_trace_file::HeaderOrTraceFile;
 
-/// An observer that writes the events of transfers to a trace, and response heads to the file of
-/// `-D`.
+/// An observer that writes the events of transfers to a trace (`-v`, `--trace`), and response heads
+/// to the file of `-D`.
 pub(crate) struct Tracer {
     args: TraceArgs,
     out: HeaderOrTraceFile,
@@ -35,11 +35,12 @@ pub(crate) struct Tracer {
     heads: Option<HeaderOrTraceFile>,
     /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
-    /// True if a warning is printed before each retry, as curl does without `-s`.
+    /// True if a warning is printed before each retry of a transfer, as curl does without `-s`.
     tells_retries: bool,
-    /// True if the error of a try is printed before the next one, as curl does.
+    /// True if the error of a failed try is printed before the transfer is retried, as curl does.
     tells_failures: bool,
-    /// True once [`Tracer::lost`] has returned the error of the trace file.
+    /// True once [`Tracer::lost`] has returned the error of the trace file, so that it is reported
+    /// only once.
     is_told: AtomicBool,
 }
 
@@ -84,13 +85,13 @@ impl Tracer {
         })))
     }
 
-    /// Returns the error of a write to the trace file. Later calls return `None`, so that it is
-    /// reported once.
+    /// Returns the error of a write to the trace file; `None` if there was none. Later calls return
+    /// `None`, so that the error is reported once.
     pub(crate) fn lost(&self) -> Option<Error> {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
     }
 
-    /// Writes a head to the file of `-D`, if there is one.
+    /// Writes a response head to the file of `-D`. Does nothing without the option.
     pub(crate) fn dump_head(&self, raw: &[u8]) {
         match &self.heads {
             Some(heads) if heads.is_terminal() => heads.write(&for_terminal(raw)),
@@ -134,8 +135,8 @@ impl TransferObserver for Tracer {
         matches!(self.args.form, TraceFormat::Ascii | TraceFormat::Hex)
     }
 
-    /// Returns the error of a write to the file of `-D`, which fails the transfer. The error of a
-    /// trace does not.
+    /// Returns the error of a write to the file of `-D`, which fails the transfer. An error of the
+    /// trace file does not fail it.
     fn failure(&self) -> Option<Error> {
         self.heads.as_ref()?.failure()
     }
@@ -184,7 +185,8 @@ impl Tracer {
         format!("{}* {}\n", self.stamp(), crate::usage_error::sanitized(text)).into_bytes()
     }
 
-    /// Formats the lines of a head for `--trace` or `--trace-ascii`, each with its own title.
+    /// Formats the lines of a response head for `--trace` or `--trace-ascii`, each line with its
+    /// own title.
     fn blocks(&self, raw: &[u8]) -> Vec<u8> {
         let block = |line: &str| self.block("<= Recv header", line.as_bytes());
         shown_head(raw).split_inclusive('\n').flat_map(block).collect()
@@ -200,8 +202,8 @@ impl Tracer {
         out
     }
 
-    /// Returns the prefix of a line: the time of day in UTC for `--trace-time`, and the numbers for
-    /// `--trace-ids`.
+    /// Returns the prefix of a trace line: the time of day in UTC for `--trace-time`, and the
+    /// numbers for `--trace-ids`. Empty without these options.
     fn stamp(&self) -> String {
         let ids = if self.args.ids { "[0-0] " } else { "" };
         if !self.args.time {
@@ -225,7 +227,8 @@ fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Formats bytes as lines of at most 64 characters. A line also ends after CR LF.
+/// Formats bytes for `--trace-ascii`, as lines of at most 64 characters. A line also ends after CR
+/// LF.
 fn ascii(bytes: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < bytes.len() {
@@ -269,8 +272,8 @@ fn shown_head(raw: &[u8]) -> String {
     shown
 }
 
-/// Replaces the user and password in the URL of this line by `***`. Unlike
-/// [`haul_policy::secrets::without_userinfo`], it keeps an `@` in the path of the URL.
+/// Replaces the user and password in the URL of this trace line by `***`. Unlike
+/// [`haul_policy::secrets::without_userinfo`], this function keeps an `@` in the path of the URL.
 fn with_user_hidden(line: &str) -> Cow<'_, str> {
     let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
     let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();

@@ -16,18 +16,18 @@ use std::time::Duration;
 /// The time constant: after this time, an earlier speed has about a third of its weight.
 const MEMORY: Duration = Duration::from_secs(15);
 
-/// The weighted speed of a transfer.
+/// The speed of a transfer, weighted towards the last seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TransferRate {
-    /// The time of the last sample since the beginning of the transfer.
+    /// The time of the last sample, measured from the beginning of the transfer.
     at: Duration,
     bytes: u64,
     per_second: f64,
 }
 
 impl TransferRate {
-    /// Adds a sample: the total number of `bytes` at the time `at` since the beginning of the
-    /// transfer.
+    /// Adds a sample: `bytes`, the total number of bytes of the transfer at the time `at` since its
+    /// beginning.
     pub(crate) fn seen(&mut self, at: Duration, bytes: u64) {
         let step = at.saturating_sub(self.at);
         if step.is_zero() {
@@ -40,13 +40,13 @@ impl TransferRate {
         self.bytes = bytes;
     }
 
-    /// Returns the speed in bytes per second.
+    /// Returns the weighted speed of the transfer in bytes per second.
     pub(crate) fn per_second(&self) -> u64 {
         self.per_second as u64
     }
 
-    /// Returns the time that `bytes` more bytes take at this speed, in whole seconds; `None` at
-    /// speed 0.
+    /// Returns the time that `bytes` more bytes take at the present speed, in whole seconds; `None`
+    /// at speed 0.
     pub(crate) fn time_for(&self, bytes: u64) -> Option<Duration> {
         let per_second = self.per_second();
         (per_second > 0).then(|| Duration::from_secs(bytes.div_ceil(per_second)))

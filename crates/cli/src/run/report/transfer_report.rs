@@ -16,7 +16,7 @@ use crate::write_out::{WriteOutValues, url_spelling};
 
 /// A finished transfer, with its URL, its output file and its outcome.
 pub(crate) struct TransferReport<'a> {
-    /// The URL, including the query that `-G` and `--url-query` add.
+    /// The URL of the transfer, including the query that `-G` and `--url-query` add.
     pub(crate) url: &'a str,
     pub(crate) number: u64,
     pub(crate) stage: usize,
@@ -31,7 +31,7 @@ impl TransferReport<'_> {
         self.outcome.result.as_ref().err()
     }
 
-    /// Returns true if the URL is a local file, which only the curl persona reads.
+    /// Returns true if the URL is a `file:` URL of a local file, which only the curl persona reads.
     pub(crate) fn is_local(&self, persona: ProgramPersona) -> bool {
         persona.is_curl() && file_url::is_file_url(self.url)
     }
@@ -56,8 +56,8 @@ impl TransferReport<'_> {
         (target.scheme().as_str(), url)
     }
 
-    /// Returns the URL as given, for `%{url}`. With the haul persona, user and password are
-    /// removed, because printed URLs appear in logs.
+    /// Returns the URL as the user gave it, for `%{url}`. With the haul persona, user and password
+    /// are removed, because printed URLs appear in logs.
     pub(crate) fn shown_url(&self, persona: ProgramPersona) -> Cow<'_, str> {
         match persona {
             ProgramPersona::Curl => Cow::Borrowed(self.url),
@@ -69,7 +69,7 @@ impl TransferReport<'_> {
     }
 
     /// Returns the target of a redirect that was not followed, for `%{redirect_url}`. `follows` is
-    /// true if redirects are followed. Then there is such a target only if the redirect was
+    /// true if redirects are followed. In this case there is a target only if the redirect was
     /// refused, or if the transfer succeeded.
     pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
@@ -86,8 +86,8 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns the values of `-w` that follow from the outcome of the transfer. The caller sets the
-    /// other ones.
+    /// Returns the values for `-w` that follow from the outcome of the transfer. The caller adds
+    /// the values that do not.
     pub(crate) fn facts<'a>(
         &'a self,
         url: &'a str,
@@ -159,8 +159,8 @@ fn without_user(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the URL of a target. As in curl, a port that was given explicitly is kept, even the
-/// default port of the scheme.
+/// Returns the URL of a target. As in curl, a port that the user gave explicitly is kept, even if
+/// it is the default port of the scheme.
 fn with_port(target: &Target) -> String {
     let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
     match port {
@@ -171,7 +171,7 @@ fn with_port(target: &Target) -> String {
     }
 }
 
-/// Appends a fragment to a URL, if there is one.
+/// Appends a fragment to a URL, if `fragment` is not `None`.
 fn with_fragment(url: String, fragment: Option<&str>) -> String {
     match fragment {
         Some(fragment) => format!("{url}#{fragment}"),

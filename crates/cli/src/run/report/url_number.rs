@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The source (an argument, or a line of a list) from which each transfer comes. curl numbers URLs
-/// by their source, so that all URLs of a glob have the same number.
+/// Records from which source (an argument, or a line of a file of URLs) each transfer comes. curl
+/// numbers URLs by their source, so that all URLs of a glob have the same number.
 #[derive(Clone, Default)]
 pub(crate) struct UrlNumbers {
     runs: Arc<Mutex<Vec<UrlNumberRange>>>,
 }
 
-/// A range of transfers whose sources are either the same (a glob) or consecutive (a list). Ranges
-/// keep the memory small for millions of transfers.
+/// A range of transfers. Their sources are either the same (a glob) or consecutive (a file of
+/// URLs). Ranges keep the memory small for millions of transfers.
 struct UrlNumberRange {
     first: u64,
     source: u64,
@@ -24,8 +24,8 @@ impl UrlNumberRange {
 }
 
 impl UrlNumbers {
-    /// Records that the transfer with this number comes from this source. Transfers are added in
-    /// order.
+    /// Records that the transfer with this number comes from the source with this number. Transfers
+    /// are added in ascending order.
     pub(crate) fn add(&self, transfer: u64, source: u64) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = runs.last_mut() {
@@ -39,7 +39,7 @@ impl UrlNumbers {
         runs.push(UrlNumberRange { first: transfer, source, step: 0 });
     }
 
-    /// Returns the number of the source from which a transfer comes.
+    /// Returns the number of the source from which the transfer with this number comes.
     pub(crate) fn source_of(&self, transfer: u64) -> u64 {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let at = runs.partition_point(|run| run.first <= transfer);

@@ -1,5 +1,5 @@
-//! The digest that a body must have (`--checksum`), from the command line or from a list of
-//! checksums.
+//! The digest that a response body must have (`--checksum`). It comes from the command line, or
+//! from a checksum list (SHA256SUMS).
 
 use std::io::Read;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::checksum::{self as asked, ChecksumList, DigestLookupError, LIST_MAX};
 use crate::file_access::{FileAccess, SystemFileAccess};
 use crate::plan::UrlGroup;
 
-/// The lists of checksums that the run has read, each with the URL or file name by which it was
-/// given. A list is read only once.
+/// The checksum lists (SHA256SUMS) that the run has read, each with the URL or file name in the
+/// value of `--checksum`. A list is read only once.
 #[derive(Default)]
 pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
 
 impl ChecksumLists {
-    /// Returns the list of checksums for an operation with many URLs, with the URL or file name of
-    /// the list. Returns `None` if `--checksum` names no list.
+    /// Returns the checksum list for a URL group with many URLs, with the URL or file name of the
+    /// list. Returns `None` if `--checksum` names no list.
     pub(crate) fn of_many(
         &mut self,
         client: &Client,
@@ -36,10 +36,11 @@ impl ChecksumLists {
         }
     }
 
-    /// Returns the digest that the body of `target` must have; `None` without `--checksum`.
+    /// Returns the digest that the response body of `target` must have; `None` without
+    /// `--checksum`.
     ///
-    /// A list is fetched with the request options of the body. Credentials are sent only if the
-    /// list has the same origin as the body.
+    /// A checksum list is fetched with the request options of the body. Credentials are sent only
+    /// if the list has the same origin as the body.
     pub(crate) fn of(
         &mut self,
         client: &Client,
@@ -74,8 +75,8 @@ impl ChecksumLists {
     }
 }
 
-/// Returns the digest that a list contains for `target`. The entry is searched by the path of the
-/// URL, and then by the path of the output file.
+/// Returns the digest that a checksum list contains for `target`. The entry is searched by the path
+/// of the URL, and then by the path of the output file.
 pub(crate) fn listed(
     list: &ChecksumList,
     place: &str,
@@ -107,7 +108,7 @@ fn checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
     ExpectedChecksum::new(algorithm, digest.bytes().to_vec())
 }
 
-/// Reads a list of checksums. `place` is its URL or file name, or `-` for standard input.
+/// Reads a checksum list (SHA256SUMS). `place` is its URL or file name, or `-` for standard input.
 fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
@@ -152,7 +153,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
     Ok(std::mem::take(&mut *bytes))
 }
 
-/// A sink that collects a fetched list of checksums in memory.
+/// A sink that collects a fetched checksum list in memory.
 struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink for ChecksumListSink {

@@ -31,20 +31,21 @@ use crate::date;
 use crate::plan::{ContinueAt, StageArgs, UrlGroup};
 use crate::run::report::reporter::Reporter;
 
-/// The size of the read buffer in bytes.
+/// The size in bytes of the buffer through which a local file is copied.
 const BLOCK: usize = 128 << 10;
-/// The start of the year 10000 in seconds since 1970. HTTP dates end before it.
+/// The start of the year 10000 in seconds since 1970. Dates in HTTP header fields end before it.
 const YEAR_10000: u64 = 253_402_300_800;
 
 /// The local file that a `file:` URL names.
 pub(crate) struct LocalFile {
     path: PathBuf,
-    /// An http target with the same path, for functions that derive a file name from a target.
+    /// An http target with the path of the local file, for functions that derive a file name from a
+    /// target.
     pub(crate) target: Target,
 }
 
-/// Returns the file that a URL names. Returns `None` if it is not a `file:` URL, or if the persona
-/// is not curl.
+/// Returns the local file that a `file:` URL names. Returns `None` if `url` is no such URL, or if
+/// the persona is not curl.
 ///
 /// # Errors
 /// The URL is invalid, or `--proto` does not allow `file`.
@@ -71,7 +72,8 @@ pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option
 }
 
 impl LocalFile {
-    /// Copies the file to the sink or, if `uploads` is true, the content of `-T` to the file.
+    /// Copies the local file to the output. If `uploads` is true, writes the content of `-T` to the
+    /// local file instead.
     pub(crate) fn carry_out(
         self,
         operation: &UrlGroup,
@@ -102,7 +104,7 @@ impl LocalFile {
     }
 }
 
-/// The state of one transfer, which copies a local file to a sink.
+/// The state of one transfer that copies a local file to a sink.
 struct LocalFileTransfer<'a> {
     request: &'a RequestOptions,
     reporter: &'a Reporter,
@@ -144,13 +146,14 @@ impl LocalFileTransfer<'_> {
         }
     }
 
-    /// Returns the offset at which `-C` resumes; `None` if the file is copied from its start.
+    /// Returns the offset in bytes at which `-C` resumes; `None` if the local file is copied from
+    /// its start.
     fn resumed(&mut self) -> Option<u64> {
         self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
     }
 
-    /// Returns the offsets at which copying begins and ends, as `-C` and `-r` ask. `length` is the
-    /// length of the file. The end is `None` if it is unknown.
+    /// Returns the offsets in the local file at which copying begins and ends, as `-C` and `-r`
+    /// ask. `length` is the length of the file. The end is `None` if it is unknown.
     fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
         let (from, last) = match (self.resumed(), &self.request.range) {
             (Some(from), _) => (from, None),
@@ -169,7 +172,7 @@ impl LocalFileTransfer<'_> {
     }
 
     /// Creates the header fields that curl prints for a local file, and passes them to the sink.
-    /// Returns false if the condition of `-z` excludes the content.
+    /// Returns false if the condition of `-z` is not met, so that the content is not wanted.
     fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {
@@ -209,7 +212,7 @@ impl LocalFileTransfer<'_> {
         Ok(is_wanted)
     }
 
-    /// Copies all remaining bytes of `from` to the sink.
+    /// Copies all remaining bytes of the reader `from` to the sink.
     fn pour(&mut self, from: &mut dyn Read) -> Result<()> {
         let mut buffer = BufferPool::new(BLOCK).take();
         loop {
@@ -233,7 +236,7 @@ fn not_resumed(why: &str) -> Error {
 }
 
 /// Returns the offsets of the first and last byte of a range such as `0-499` (RFC 9110 section
-/// 14.1.2). The last is `None` for the end of the file.
+/// 14.1.2). The last is `None` for the end of the file. Returns `None` for an invalid range.
 fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
     match (range.split_once('-')?, length) {
         (("", last), length) => Some((length?.checked_sub(last.parse().ok()?)?, None)),
@@ -254,8 +257,8 @@ fn names(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(names.iter().flat_map(|name| [name.as_bytes(), b"\n"]).flatten().copied().collect())
 }
 
-/// Writes the content of `-T` to the file, or appends it with `-C`. Adds the number of written
-/// bytes to `sent`.
+/// Writes `content`, the upload of `-T`, to the file `path`, or appends it with `-C`. Adds the
+/// number of written bytes to `sent`.
 fn write(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
@@ -287,7 +290,8 @@ fn write(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: 
     }
 }
 
-/// Reads bytes of the content. Returns 0 at its end. Waits if a non-blocking pipe has no bytes.
+/// Reads bytes of the content to upload. Returns 0 at its end. Waits while a non-blocking pipe has
+/// no bytes.
 fn next(content: &mut dyn BodyUpload, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match (content.read(buffer), content.source()) {

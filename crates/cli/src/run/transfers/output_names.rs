@@ -16,8 +16,8 @@ use haul::sink::naming::FilePathCheck;
 use haul::{Error, ErrorKind, Result};
 use tempfile::SpooledTempFile;
 
-/// The number of bytes of URLs that are kept in memory. If there are more, all go to a temporary
-/// file.
+/// The number of bytes of URLs that are kept in memory for messages. If there are more, all URLs go
+/// to a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
 /// The output file names that URLs of the run have reserved. Clones refer to the same set.
@@ -27,13 +27,15 @@ pub(crate) struct OutputNames(Arc<Mutex<TakenNames>>);
 #[derive(Debug)]
 struct TakenNames {
     hasher: RandomState,
-    /// The reserved names: the hash of each, and the offset in `urls` of the URL that reserved it.
+    /// The reserved names of output files: the hash of each, and the offset in `urls` of the URL
+    /// that reserved it.
     names: HashMap<u64, u64>,
     urls: SpooledTempFile,
-    /// A cache of one entry: the last directory as written, and its canonical path.
+    /// A cache of one entry: the directory of the last output file as written, and its canonical
+    /// path.
     directory: Option<(PathBuf, PathBuf)>,
-    /// A cache of one entry: the last path that is a device or pipe. With `-o /dev/null`, each URL
-    /// of a list has this path.
+    /// A cache of one entry: the last output path that is a device or pipe. With `-o /dev/null`,
+    /// each URL of a list has this path.
     device: Option<PathBuf>,
 }
 
@@ -50,15 +52,15 @@ impl Default for TakenNames {
 }
 
 impl OutputNames {
-    /// Returns true if a URL of the run has reserved this name.
+    /// Returns true if a URL of the run has reserved this name of an output file.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = taken.hash(path);
         taken.names.contains_key(&name)
     }
 
-    /// Returns a check that the engine calls with the file name that a response chose. The check
-    /// reserves the name. If `skips_existing` is true, the name of a file that existed before the
+    /// Returns a check that the engine calls with the file name that a response chose, and that
+    /// reserves this name. If `skips_existing` is true, the name of a file that existed before the
     /// run is not reserved.
     pub(crate) fn check(&self, skips_existing: bool) -> FilePathCheck {
         let names = self.clone();
@@ -68,7 +70,7 @@ impl OutputNames {
         })
     }
 
-    /// Reserves a file name for a URL.
+    /// Reserves the name of an output file for a URL.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] if another URL of the run has reserved the name. There is no error for
@@ -101,7 +103,7 @@ impl OutputNames {
 }
 
 impl TakenNames {
-    /// Returns the hash of a path. Different notations of its directory have the same hash.
+    /// Returns the hash of an output path. Different spellings of its directory have the same hash.
     fn hash(&mut self, path: &Path) -> u64 {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.directory.as_ref().is_none_or(|(written, _)| written != parent) {
@@ -113,7 +115,7 @@ impl TakenNames {
         self.hasher.hash_one((directory, path.file_name()))
     }
 
-    /// Appends a URL to `urls`. Returns its offset there.
+    /// Appends a URL to `urls`. Returns the offset of the URL in `urls`.
     fn add(&mut self, url: &str) -> std::io::Result<u64> {
         let position = self.urls.seek(SeekFrom::End(0))?;
         self.urls.write_all(&(url.len() as u64).to_le_bytes())?;

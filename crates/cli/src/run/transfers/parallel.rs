@@ -22,7 +22,7 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::UrlItems;
 
-/// Fetches all URLs of the operation. Returns the exit code.
+/// Fetches all URLs of a URL group (operation). Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -104,14 +104,15 @@ pub(crate) fn run(
     Ok(summary.exit_code)
 }
 
-/// Returns true if curl would run this operation in parallel (`-Z`). curl ignores `--rate` then.
+/// Returns true if curl would run this URL group in parallel (`-Z`). curl ignores `--rate` in this
+/// case.
 fn is_curls_parallel(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
     let is_plain = operation.stages.len() == 1 && operation.stages[0].extract.is_empty();
     plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
 }
 
-/// Returns true if reading the list of URLs may block: from standard input, or from a FIFO.
+/// Returns true if reading URLs from this source may block: from standard input, or from a FIFO.
 fn may_wait(source: UrlSource<'_>) -> bool {
     match source {
         UrlSource::Argument(_) => false,

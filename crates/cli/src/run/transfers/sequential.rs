@@ -20,8 +20,9 @@ use crate::run::report::reporter::Reporter;
 use crate::run::transfers::single_url::{self, UrlJob};
 use crate::run::transfers::state_stores::StateStores;
 
-/// Returns true if the URLs of the operation are transferred one after the other: for uploads, and
-/// with the curl persona for runs without `-Z`, for a single URL, and for `file:` URLs.
+/// Returns true if the URLs of a URL group are transferred one after the other. This is so for
+/// uploads, and with the curl persona for runs without `-Z`, for a single URL, and for `file:`
+/// URLs.
 pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
@@ -35,9 +36,9 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
     uploads || is_curls
 }
 
-/// Runs the transfers one after the other. With the haul persona, returns the exit code of the
-/// first failure. With the curl persona, returns that of the last transfer or, with `-Z`, of the
-/// last failure.
+/// Runs the transfers of a URL group one after the other. With the haul persona, returns the exit
+/// code of the first failure. With the curl persona, returns that of the last transfer or, with
+/// `-Z`, of the last failure.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -50,8 +51,8 @@ pub(crate) fn run(
     Ok(serial.exit_code)
 }
 
-/// The state of an operation whose transfers run one after the other. Methods return `Break` if no
-/// further transfers may run.
+/// The state of a URL group whose transfers run one after the other. Its methods return `Break` if
+/// no further transfers may run.
 struct SequentialRun<'a> {
     client: &'a Client,
     plan: &'a RunPlan,
@@ -77,7 +78,7 @@ impl SequentialRun<'_> {
         Ok(())
     }
 
-    /// Transfers all URLs of one source, which may be a glob.
+    /// Transfers all URLs of `source`, which may be a glob. `index` is the index of the source.
     fn source(&mut self, index: usize, source: &str, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         if !self.operation.is_glob(index, source) {
             return self.one(index, source, GlobValues::default(), upload);
@@ -90,8 +91,8 @@ impl SequentialRun<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Transfers one URL. `index` is that of its source, and `parts` holds the values of the
-    /// source's globs.
+    /// Transfers one URL. `index` is the index of its source, and `parts` holds the values of the
+    /// globs in that source.
     fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UrlUpload) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         self.reporter.wait_for_pace();
@@ -140,7 +141,7 @@ impl SequentialRun<'_> {
         Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Prints the error because of which a transfer could not begin, and the output of `-w`.
+    /// Prints the error because of which a transfer could not begin, and the output of `-w` for it.
     /// Returns the exit code.
     fn report(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
         let code = crate::run::report_setup_error(self.plan, self.reporter.progress(), error);
@@ -148,8 +149,8 @@ impl SequentialRun<'_> {
         Ok(code)
     }
 
-    /// Prints the output of `-w` for a transfer that could not begin. Only the curl persona does
-    /// this.
+    /// Prints the output of `-w` for a transfer that could not begin. Only the curl persona prints
+    /// it.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
         match self.plan.global.persona.is_curl() && is_transfer {
@@ -159,8 +160,9 @@ impl SequentialRun<'_> {
     }
 }
 
-/// Returns true if the error ends the run, as in curl. This is an error in the settings, or an
-/// invalid URL on which the upload, the query or the name of the output file depends.
+/// Returns true if `error`, because of which a transfer could not begin, ends the whole run, as in
+/// curl. This is an error in the settings, or an invalid URL on which the upload, the query or the
+/// name of the output file depends.
 fn ends_all(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
@@ -171,13 +173,13 @@ fn ends_all(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Erro
 enum UrlUpload {
     Nothing,
     Stdin,
-    /// The path of a file, with the values of the globs in it.
+    /// The file at this path is uploaded. The values are those of the globs in the value of `-T`.
     File(OsString, GlobValues),
 }
 
 impl UrlUpload {
-    /// Returns the URL to which the content is uploaded, and the content. The name of a file is
-    /// appended to a URL that does not end in a name.
+    /// Returns the URL to which the content is uploaded, and the content; `None` if nothing is
+    /// uploaded. The name of the uploaded file is appended to a URL that does not end in a name.
     fn for_url(&self, url: &str, operation: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
         let request = &operation.stages[0].request;
         Ok(match self {
@@ -197,8 +199,8 @@ impl UrlUpload {
     }
 }
 
-/// Returns the uploads to the source at this index, in order. As in curl, each is sent to all URLs
-/// of the source.
+/// Returns the uploads for the source of URLs at this index, in order. As in curl, each upload is
+/// sent to all URLs of the source.
 fn uploads(operation: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
     Ok(match operation.upload_of(index) {
         None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use haul::interrupt::InterruptCallback;
 use nix::sys::signal::{SigSet, Signal, raise};
 
-/// The signals that are blocked, and the first one that arrived.
+/// The signals that this process blocks, and the first one of them that arrived.
 pub(crate) struct Signals {
     set: SigSet,
     /// The number of the signal that arrived; 0 if none has.
@@ -73,7 +73,8 @@ fn end_by(set: SigSet, signal: Signal) {
     let _ = raise(signal);
 }
 
-/// Returns the bit mask of the ignored signals. `status` is the text of `/proc/self/status`.
+/// Returns the bit mask of the signals that the process ignores. `status` is the text of
+/// `/proc/self/status`. Returns `None` if it has no such mask.
 fn ignored(status: &str) -> Option<u64> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()

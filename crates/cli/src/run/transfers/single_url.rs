@@ -38,18 +38,18 @@ use crate::run::report::transfer_report::TransferReport;
 pub(crate) struct UrlJob<'a> {
     /// The URL of the request.
     pub(crate) url: &'a str,
-    /// The URL as given. Unlike `url`, it does not end in the name of the uploaded file, so that
-    /// `-O` does not overwrite that file.
+    /// The URL as the user gave it. Unlike `url`, it does not end in the name of the uploaded file,
+    /// so that `-O` does not overwrite that file.
     pub(crate) given: &'a str,
-    /// The index of the source from which the URL comes.
+    /// The index of the source (an argument, or a file of URLs) from which the URL comes.
     pub(crate) index: usize,
-    /// The values of the globs in the source.
+    /// The values of the globs in the source of the URL.
     pub(crate) parts: &'a GlobValues,
     /// The content to upload; `None` to fetch the URL.
     pub(crate) upload: Option<UploadContent>,
 }
 
-/// Runs the transfer and reports its outcome. Returns the exit code.
+/// Runs the transfer of one URL and reports its outcome. Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     global: &GlobalArgs,
@@ -130,7 +130,7 @@ pub(crate) fn run(
     conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter)
 }
 
-/// Reports the outcome of the transfer. Returns the exit code.
+/// Reports the outcome of the transfer of one URL. Returns the exit code.
 fn conclude(
     operation: &UrlGroup,
     outcome: &TransferOutcome,
@@ -164,8 +164,8 @@ fn conclude(
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
-/// A sink that passes the body on to another sink. It reports the progress, and stores the name of
-/// the body's file.
+/// A sink that passes the response body on to another sink. It reports the progress, and stores the
+/// name of the file to which the body is written.
 struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,
@@ -250,7 +250,8 @@ impl Sink for ProgressSink {
     }
 }
 
-/// Counts bytes for the progress of a split download, whose parts are written to the file directly.
+/// Counts bytes for the progress of a split download. Its parts are written to the file without a
+/// [`ProgressSink`].
 struct ProgressCounter(Arc<ProgressReporter>);
 
 impl ByteCounter for ProgressCounter {

@@ -14,7 +14,7 @@ use crate::file_access::{Stdout, stdin};
 use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
 use crate::run::transfers::checksums::ChecksumLists;
 
-/// The stores of cookies, HSTS hosts and alternative services, which all operations and stages of a
+/// The stores of cookies, HSTS hosts and alternative services, which all URL groups and stages of a
 /// run share.
 #[derive(Default)]
 pub(crate) struct StateStores {
@@ -22,18 +22,19 @@ pub(crate) struct StateStores {
     jars: Vec<(CookieArgs, SharedCookieJar)>,
     hsts: Vec<(StateFileArg, HstsCache)>,
     alt_svc: Vec<(StateFileArg, AltSvcCache)>,
-    /// The time at which the current operation began.
+    /// The time at which the current URL group (operation) began; `None` before the first one.
     began: Option<Instant>,
-    /// The host of the operation's first URL. In a cookie file, a `Set-Cookie` line without a
-    /// domain is assigned to this host.
+    /// The host of the first URL in the current URL group. A `Set-Cookie` line without a domain in
+    /// a cookie file is assigned to this host.
     host: Option<String>,
 }
 
-/// The time for which a save waits for the lock of another process before the user is notified.
+/// The time for which saving a file waits for the lock of another process before the user is
+/// notified.
 const NOTICE_AFTER: Duration = Duration::from_secs(5);
 
-/// Calls `save`, which waits for a lock that another process may hold, up to a deadline. If the
-/// wait is longer than [`NOTICE_AFTER`], calls `notify` and waits on, until `deadline`.
+/// Calls `save`, which saves a file and waits for a lock that another process may hold. If the wait
+/// is longer than [`NOTICE_AFTER`], calls `notify` and waits on, until `deadline`.
 fn save_with_notice(
     deadline: Option<Instant>,
     notify: &dyn Fn(&Error),
@@ -53,13 +54,13 @@ fn style(args: &CookieArgs) -> CookieFileStyle {
     if args.as_curl { CookieFileStyle::Curl } else { CookieFileStyle::Standard }
 }
 
-/// Returns true if the file of `-c` is `-`, which stands for standard output.
+/// Returns true if the file of `-c` is `-`, which means standard output.
 fn is_output(jar: &Path) -> bool {
     jar == Path::new("-")
 }
 
 impl StateStores {
-    /// Records the start time and the first host of an operation.
+    /// Records the start time and the first host of a URL group (operation).
     pub(crate) fn begin(&mut self, operation: &UrlGroup) {
         self.began = Some(Instant::now());
         let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
@@ -71,8 +72,8 @@ impl StateStores {
         };
     }
 
-    /// Sets the stores in the request options of a stage, as its options ask. Reads their files
-    /// when they are first used.
+    /// Sets the stores of cookies, HSTS hosts and alternative services in the request options of a
+    /// stage, as the stage's settings ask. Reads the files of the stores when they are first used.
     pub(crate) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
         let transfer = &stage.transfer;
         if transfer.cookies.is_on() {
@@ -137,7 +138,7 @@ impl StateStores {
         Ok(jar)
     }
 
-    /// Returns the cookie jars that an operation writes (`-c`), with their options and files.
+    /// Returns the cookie jars that a URL group writes (`-c`), each with its options and file.
     fn written_jars<'s>(
         &'s self,
         operation: &UrlGroup,
@@ -147,24 +148,25 @@ impl StateStores {
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
 
-    /// Returns the time at which waiting for locks must end, from `--max-time`. For a single URL,
-    /// this limit counts from the start of the operation. For several URLs, it counts from now.
+    /// Returns the time at which waiting for the locks of files must end, from `--max-time`. For a
+    /// single URL, this limit counts from the start of the URL group. For several URLs, it counts
+    /// from now.
     fn deadline(&self, operation: &UrlGroup) -> Option<Instant> {
         let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
         let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);
         from.checked_add(limit)
     }
 
-    /// Prints the cookie jars of `-c -` on standard output. Returns the errors of writes.
+    /// Prints the cookie jars of `-c -` on standard output. Returns the errors that occurred.
     pub(crate) fn print(&self, operation: &UrlGroup) -> Vec<Error> {
         let jars = self.written_jars(operation).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
 
-    /// Writes the stores of an operation to their files, so that the next operation can read them.
-    /// Returns the errors of files that could not be written. Calls `notify` if another process
-    /// holds a lock for a long time.
+    /// Writes the stores that a URL group uses to their files, so that the next group can read
+    /// them. Returns the errors of files that could not be written. Calls `notify` if another
+    /// process holds a lock for a long time.
     pub(crate) fn save(&self, operation: &UrlGroup, notify: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
         let save_with_notice =

@@ -1,4 +1,5 @@
-//! Iterates over the URLs of an operation, which come from arguments, globs and lists.
+//! Iterates over the URLs of a URL group (operation). They come from arguments, globs and files of
+//! URLs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -20,19 +21,20 @@ use crate::run::transfers::checksums;
 use crate::run::transfers::output_names::OutputNames;
 use crate::url_list;
 
-/// The length limit of a line in a list of URLs.
+/// The length limit in bytes of a line in a file of URLs: 8 MiB.
 const MAX_LINE: u64 = 8 << 20;
 
-/// Iterates over the URLs of an operation, as items for the engine's fleet. A list is read line by
-/// line as items are needed.
+/// Iterates over the URLs of a URL group, as items for the engine's fleet. A file of URLs is read
+/// line by line as items are needed.
 pub(crate) struct UrlItems {
     operation: UrlGroup,
-    /// The list of checksums, with its URL or file name; `None` without one.
+    /// The checksum list (SHA256SUMS), with its URL or file name; `None` if `--checksum` names
+    /// none.
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
     current: OpenUrlSource,
-    /// The origin of the last URL. The next URL often has the same origin, whose text is then
-    /// shared.
+    /// The origin of the last URL. The next URL often has the same origin, and then shares its
+    /// text.
     near: Option<Origin>,
     made: u64,
     numbers: UrlNumbers,
@@ -64,8 +66,8 @@ impl UrlItems {
         }
     }
 
-    /// Returns the item for a URL of the source at this index. Returns `None` if `--skip-existing`
-    /// skips it.
+    /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
+    /// `None` if `--skip-existing` skips the URL.
     fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<FleetItem>> {
         let url = self.prepared(url)?;
         let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
@@ -78,7 +80,7 @@ impl UrlItems {
         Ok(Some(FleetItem { url, destination }))
     }
 
-    /// Returns the destination of a URL's body. Returns `None` if its file exists and
+    /// Returns the destination of the response body of a URL. Returns `None` if its file exists and
     /// `--skip-existing` is given.
     fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<BodyDestination>> {
         let output = self.operation.output_of(source);
@@ -113,8 +115,8 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the URL with the query of `-G` and `--url-query`. Adds the scheme of
-    /// `--proto-default` if the URL has none.
+    /// Returns the URL with the query of `-G` and `--url-query`. If the URL has no scheme, adds
+    /// that of `--proto-default`.
     fn prepared(&self, url: String) -> Result<String> {
         let stage = &self.operation.stages[0];
         let redirect = &stage.transfer.redirect;
@@ -129,8 +131,9 @@ impl UrlItems {
         Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
-    /// Opens the next source. For a URL that is no glob, returns its item. Returns `Some(Ok(None))`
-    /// if a glob or list was opened, and `None` after the last source.
+    /// Opens the next source of URLs. For a URL that is no glob, returns its item. Returns
+    /// `Some(Ok(None))` if a glob or a file of URLs was opened or the URL is skipped, and `None`
+    /// after the last source.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         let index = self.at;
         let source = self.operation.urls.get(index)?;
@@ -172,8 +175,8 @@ impl UrlItems {
         }
     }
 
-    /// Returns the next item of the open glob or list. Returns `None` at its end, or if none is
-    /// open.
+    /// Returns the next item of the open glob or file of URLs. Returns `None` at its end, or if none
+    /// is open, and `Some(Ok(None))` for a URL that `--skip-existing` skips.
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {
@@ -210,8 +213,8 @@ fn unreadable(name: &str, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
 }
 
-/// Returns the next line of a list that contains a URL, without surrounding blanks. Returns `None`
-/// at the end.
+/// Returns the next line of a file of URLs that contains a URL, without surrounding blanks. Returns
+/// `None` at the end of the file.
 fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
     loop {
         let mut line = Vec::new();
