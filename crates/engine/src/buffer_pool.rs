@@ -23,18 +23,20 @@ use std::sync::{Arc, Mutex};
 use crate::ignore_poison::IgnorePoison;
 
 /// Returns true if `room` bytes should be received into a read buffer and copied from there to
-/// `place`, because that is faster than receiving them at `place` directly. A server sends a file
-/// in pages. Copying a page to an address 1 to 31 bytes past a page boundary takes the processor
-/// three times as long (each load seems to depend on the bytes just stored, and waits for them).
-/// `malloc` places each large block 16 bytes past a page boundary. Receiving 335 kB there took 190
-/// µs, at any other address 70 µs, and into a read buffer with a copy from there 85 µs (AMD EPYC,
-/// Linux 6.18).
+/// `place`, because that is faster than receiving them at `place` directly. That is so for large
+/// receives to addresses 1 to 31 bytes past a page boundary.
+///
+/// A server sends a file in pages. Copying a page to such an address takes the processor three
+/// times as long (each load seems to depend on the bytes just stored, and waits for them). `malloc`
+/// places each large block 16 bytes past a page boundary. Receiving 335 kB there took 190 µs, at
+/// any other address 70 µs, and into a read buffer with a copy from there 85 µs (AMD EPYC, Linux
+/// 6.18).
 #[must_use]
 pub fn should_receive_via_buffer(place: *const u8, room: usize) -> bool {
     room >= LARGE && is_slow(place)
 }
 
-/// The minimum length for which [`should_receive_via_buffer`] can return true.
+/// The minimum length in bytes for which [`should_receive_via_buffer`] can return true.
 const LARGE: usize = 16 << 10;
 
 fn is_slow(place: *const u8) -> bool {
@@ -46,14 +48,14 @@ const PAGE: usize = 4096;
 /// The alignment of the start of each buffer, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// A store for unused buffers of one size.
+/// A store for unused read buffers of one size.
 #[derive(Debug)]
 pub struct BufferPool {
     free: Mutex<Vec<Box<[u8]>>>,
     size: usize,
 }
 
-/// Maximum number of unused buffers in a pool. Further ones are freed.
+/// The maximum number of unused buffers in a pool. Further ones are freed.
 const MAX_FREE: usize = 64;
 
 impl BufferPool {
@@ -64,7 +66,8 @@ impl BufferPool {
         Arc::new(Self { free: Mutex::new(Vec::new()), size })
     }
 
-    /// Returns a buffer: the one that was returned last (its memory is in the cache), or a new one.
+    /// Takes a buffer out of the pool, the one that was put back last (its memory is in the cache).
+    /// If the pool is empty, makes a new buffer.
     #[must_use]
     pub fn take(self: &Arc<Self>) -> Buffer {
         let bytes = self.free.lock().ignore_poison().pop();
@@ -73,7 +76,7 @@ impl BufferPool {
     }
 }
 
-/// A read buffer. It returns to its pool when it is dropped.
+/// A read buffer. When it is dropped, its memory goes back to its pool.
 #[derive(Debug)]
 pub struct Buffer {
     bytes: Box<[u8]>,
@@ -105,7 +108,8 @@ impl Drop for Buffer {
     }
 }
 
-/// Body bytes that are offered to a sink. The sink may read them during the call, or keep them.
+/// Body bytes that are offered to a sink, in a call of [`Sink::bytes`](crate::sink::Sink::bytes).
+/// The sink may read them during the call, or keep them.
 #[derive(Debug)]
 pub struct BufferLease<'a> {
     held: LeasedBytes<'a>,
@@ -118,12 +122,12 @@ enum LeasedBytes<'a> {
     /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole
     /// buffer.
     Whole(&'a mut Buffer),
-    /// Bytes in a read buffer that the worker still needs, or in other memory.
+    /// Bytes in a read buffer that the worker still needs, or in memory other than a read buffer.
     Part(&'a [u8]),
 }
 
-/// The divisor of a buffer's size. If the bytes of a lease fill at least this fraction (a quarter),
-/// a sink takes the buffer itself; fewer bytes are copied.
+/// The divisor that says when a sink keeps a whole buffer. If the bytes of a lease fill at least a
+/// quarter of the buffer, the sink takes the buffer itself; fewer bytes are copied.
 const KEEP_FRACTION: usize = 4;
 
 impl<'a> BufferLease<'a> {
@@ -132,13 +136,14 @@ impl<'a> BufferLease<'a> {
         Self { held: LeasedBytes::Whole(buffer), range }
     }
 
-    /// Makes a lease of bytes in memory that stays with its owner.
+    /// Makes a lease of bytes in memory that its owner needs back. A sink that keeps the bytes
+    /// copies them.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self { range: 0..bytes.len(), held: LeasedBytes::Part(bytes) }
     }
 
-    /// Returns the bytes of the lease.
+    /// Returns the body bytes that the lease offers.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.held {
@@ -172,7 +177,7 @@ pub enum Chunk {
 }
 
 impl Chunk {
-    /// Returns the kept bytes.
+    /// Returns the body bytes that the chunk keeps.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {

@@ -1,4 +1,5 @@
-//! The two clocks: the monotonic clock for timeouts and waits, and the wall clock for dates.
+//! Functions for the two clocks: the monotonic clock for timeouts and waits, and the wall clock for
+//! dates.
 //!
 //! ```
 //! let now = std::time::Instant::now();
@@ -26,13 +27,14 @@ pub fn instant(time: haul_policy::time::MonotonicTime) -> Instant {
     start() + Duration::from_nanos(time.0)
 }
 
-/// Returns `now + wait`, or the time in a century if the clock cannot represent the sum.
+/// Returns the time `wait` after `now`. Returns the time in a century if the clock cannot represent
+/// that.
 pub fn after(now: Instant, wait: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     now.checked_add(wait).unwrap_or_else(|| now + CENTURY)
 }
 
-/// Returns the number of seconds since 1970, by the wall clock.
+/// Returns the current Unix time by the wall clock, in seconds since 1970.
 pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

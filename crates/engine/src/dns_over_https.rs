@@ -29,16 +29,16 @@ use crate::{BufferedResponse, Client, Error, ErrorKind, Result};
 
 /// The media type of DNS messages (RFC 8484 section 6).
 const MEDIA_TYPE: &str = "application/dns-message";
-/// The time limit for one request, including the connection that it may need.
+/// The time limit for one request to the DNS server, including the connection that it may need.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum size of a DNS message (RFC 1035 section 4.2.2).
+/// The maximum size of a DNS message in bytes (RFC 1035 section 4.2.2).
 const MAX_MESSAGE: u64 = 65_535;
-/// The maximum number of requests at a time; further ones wait.
+/// The maximum number of simultaneous requests to the DNS server; further ones wait.
 const MAX_PARALLEL: usize = 256;
-/// The maximum number of connections to a server that has no HTTP/2.
+/// The maximum number of connections to a DNS server that does not support HTTP/2.
 const MAX_CONNECTIONS: usize = 16;
 
-/// A DNS server that is reached by HTTPS.
+/// A DNS server that is queried over HTTPS.
 #[derive(Debug, Clone)]
 pub struct DnsOverHttps {
     url: Target,
@@ -46,7 +46,7 @@ pub struct DnsOverHttps {
 }
 
 impl DnsOverHttps {
-    /// Sets the server's URL, and the TLS options for the connections to it.
+    /// Makes a DNS server with this URL, and these TLS options for the connections to it.
     ///
     /// # Errors
     /// [`ErrorKind::Url`] if the text is no https URL.
@@ -58,7 +58,7 @@ impl DnsOverHttps {
         Ok(Self { url: target, tls })
     }
 
-    /// Sends all later queries of this resolver to the server. Only the host of the server's own
+    /// Makes `resolver` send all later queries to this server. Only the host of the server's own
     /// URL is still looked up by the system. The fixed answers that the resolver has now apply to
     /// that host, too.
     pub fn use_for(self, resolver: &Resolver) {
@@ -67,10 +67,10 @@ impl DnsOverHttps {
     }
 }
 
-/// The transport of a resolver.
+/// The means by which a resolver sends its queries to a DNS server over HTTPS.
 struct HttpsTransport {
     server: DnsOverHttps,
-    /// Looks up the host of the server's URL.
+    /// The resolver that looks up the host in the DNS server's URL.
     own_names: Resolver,
 }
 
@@ -105,7 +105,7 @@ impl DnsTransport for HttpsTransport {
     }
 }
 
-/// The requests of one thread of lookups.
+/// The requests to the DNS server of one thread that looks up names.
 struct HttpsChannel {
     url: Target,
     text: String,
@@ -138,10 +138,10 @@ impl DnsChannel for HttpsChannel {
     }
 }
 
-/// Returns the DNS message in a response.
+/// Returns the DNS message that a response contains.
 ///
 /// # Errors
-/// The response is no successful one with a DNS message (RFC 8484 section 4.2).
+/// The response has no successful status, or contains no DNS message (RFC 8484 section 4.2).
 fn message(response: BufferedResponse) -> Result<DnsMessage> {
     let field = |name: &str| response.head.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
     if response.status() != 200 {

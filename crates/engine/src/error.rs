@@ -29,10 +29,11 @@ struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
-    /// The URL that the program requested, if a redirect has led from it to `url`.
+    /// The URL that the program requested, if a redirect has led from that URL to `url`; otherwise
+    /// `None`.
     asked: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
-    /// True if the peer rejected this side's TLS certificate or parameters by an alert.
+    /// True if the peer rejected the TLS certificate or parameters of this side by an alert.
     is_tls_rejection: bool,
     stage: ErrorStage,
     status: Option<u16>,
@@ -47,7 +48,7 @@ pub(crate) enum ErrorStage {
     Connecting,
     /// The failure occurred after a request was sent.
     Sent,
-    /// The request was redirected, and the redirect cannot be followed.
+    /// The request was redirected, but the redirect cannot be followed.
     Redirected,
 }
 
@@ -60,7 +61,7 @@ pub enum ErrorKind {
     UnsupportedScheme,
     /// The URL cannot be parsed. Exit 3.
     Url,
-    /// A proxy's name has no address, or its URL is malformed. Exit 5.
+    /// The name of a proxy has no address, or the URL of a proxy is malformed. Exit 5.
     ProxyResolve,
     /// The host's name has no address. Exit 6.
     Resolve,
@@ -69,7 +70,7 @@ pub enum ErrorKind {
     Connect,
     /// The head of the response violates HTTP. Exit 8.
     Protocol,
-    /// The peer violated HTTP/2. Exit 16.
+    /// The peer violated the HTTP/2 protocol. Exit 16.
     Http2,
     /// The server reset an HTTP/2 stream before the response was complete. Exit 92.
     Http2Stream,
@@ -124,8 +125,8 @@ pub enum ErrorKind {
     CaFile,
     /// The file of revocation lists cannot be used. Exit 82.
     CrlFile,
-    /// The file named by a `file:` URL cannot be read. Only programs that support such URLs use
-    /// this; the engine does not. Exit 37.
+    /// The file named by a `file:` URL cannot be read. The engine itself does not use this kind; it
+    /// is for programs that support such URLs. Exit 37.
     LocalFile,
     /// The server's public key is not among the pinned ones. Exit 90.
     PinnedKey,
@@ -189,7 +190,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Makes an error of this kind. The message is a phrase that says what happened.
+    /// Makes an error of this kind. `message` is a phrase that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             details: Box::new(ErrorDetails {
@@ -216,47 +217,48 @@ impl Error {
         error
     }
 
-    /// Makes the error for a transfer that the program has cancelled.
+    /// Makes the error of a transfer that the program has cancelled.
     pub(crate) fn cancelled() -> Self {
         Self::new(ErrorKind::Interrupted, "it was cancelled")
     }
 
-    /// Changes the kind, and puts the text `what` before the message.
+    /// Changes the kind of the error, and puts the text `what` before its message.
     #[must_use]
     pub(crate) fn into_kind(mut self, kind: ErrorKind, what: &str) -> Self {
         self.details.kind = kind;
         self.about(what)
     }
 
-    /// Puts the text `what` before the message.
+    /// Puts the text `what`, followed by a colon, before the error's message.
     #[must_use]
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.details.message = format!("{what}: {}", self.details.message);
         self
     }
 
-    /// Sets the URL, unless one is set already.
+    /// Sets the URL at which the transfer failed, unless one is set already.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.details.url.get_or_insert_with(|| url.into());
         self
     }
 
-    /// Sets the URL that the program requested, if a redirect has led from it to the error's URL.
+    /// Sets the URL that the program requested. Call this only if a redirect has led from that URL
+    /// to the error's URL.
     #[must_use]
     pub fn asked_as(mut self, url: impl Into<String>) -> Self {
         self.details.asked.get_or_insert_with(|| url.into());
         self
     }
 
-    /// Sets the stage, unless a later one is set already.
+    /// Sets the stage that the transfer had reached, unless a later stage is set already.
     #[must_use]
     pub(crate) fn at(mut self, stage: ErrorStage) -> Self {
         self.details.stage = self.details.stage.max(stage);
         self
     }
 
-    /// Sets the status of the response that the error is about.
+    /// Sets the status of the response that caused the error.
     #[must_use]
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.details.status = Some(status);
@@ -293,13 +295,15 @@ impl Error {
         self.details.kind.exit_code()
     }
 
-    /// Returns the URL at which the transfer failed, if known. It never contains credentials.
+    /// Returns the URL at which the transfer failed; `None` if it is not known. The URL never
+    /// contains credentials.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.details.url.as_deref()
     }
 
-    /// Returns the URL that the program requested, if a redirect has led from it to [`Error::url`].
+    /// Returns the URL that the program requested, if a redirect has led from that URL to
+    /// [`Error::url`]. Returns `None` if there was no redirect.
     #[must_use]
     pub fn asked_url(&self) -> Option<&str> {
         self.details.asked.as_deref()
@@ -312,15 +316,16 @@ impl Error {
         self.kind() == ErrorKind::Interrupted
     }
 
-    /// Returns true if the server's or the proxy's name has no address.
+    /// Returns true if the name of the server or of the proxy has no address.
     #[must_use]
     pub fn is_dns(&self) -> bool {
         matches!(self.kind(), ErrorKind::Resolve | ErrorKind::ProxyResolve)
     }
 
     /// Returns true if TLS could not be set up: the handshake failed, one side did not accept the
-    /// other's certificate or key, or the TLS settings cannot be used. In TLS 1.3, a server may
-    /// reject the client's certificate after the request was sent; this counts, too.
+    /// other's certificate or key, or the TLS settings cannot be used. It is also true if the
+    /// server rejected the client's certificate after the request was sent, as is possible in TLS
+    /// 1.3.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.is_tls_setup() || self.is_tls_rejection()
@@ -360,8 +365,9 @@ impl Error {
         self.kind() == ErrorKind::Status
     }
 
-    /// Returns the status of the response, if it made the request fail
-    /// ([`is_status`](Self::is_status)), or the status with which a proxy refused a tunnel.
+    /// Returns the status of the response that made the request fail
+    /// ([`is_status`](Self::is_status)), or the status with which a proxy refused a tunnel. Returns
+    /// `None` for other errors.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.details.status
@@ -412,14 +418,15 @@ impl Error {
         is_of_connections && self.details.stage < ErrorStage::Sent
     }
 
-    /// Returns the operating system's error, if that is the cause.
+    /// Returns the underlying cause if it is an error of the operating system, and `None`
+    /// otherwise.
     #[must_use]
     pub fn io_source(&self) -> Option<&io::Error> {
         self.details.source.as_deref().and_then(|source| source.downcast_ref())
     }
 
-    /// Marks the error: the peer rejected this side's TLS certificate or parameters by an alert
-    /// (RFC 8446 section 6.2).
+    /// Marks this error as a rejection: the peer rejected this side's TLS certificate or parameters
+    /// by an alert (RFC 8446 section 6.2).
     #[must_use]
     pub(crate) fn into_tls_rejection(mut self) -> Self {
         self.details.is_tls_rejection = true;
@@ -432,7 +439,7 @@ impl Error {
         self.details.is_tls_rejection
     }
 
-    /// Returns the message with the text of the underlying cause, without the URL.
+    /// Returns the message and the text of the underlying cause, without the URL.
     #[must_use]
     pub fn cause(&self) -> String {
         match &self.details.source {
@@ -442,9 +449,9 @@ impl Error {
     }
 }
 
-/// Wraps an [`Error`] for programs that read a [`Response`](crate::Response) by [`io::Read`];
-/// `get_ref` and `downcast` return it. The [`io::ErrorKind`] is never `Interrupted` or
-/// `WouldBlock`, so that no reader repeats the read.
+/// Wraps an [`Error`] in an [`io::Error`], for programs that read a [`Response`](crate::Response)
+/// by [`io::Read`]; `get_ref` and `downcast` give it back. The [`io::ErrorKind`] is never
+/// `Interrupted` or `WouldBlock`, so that no reader repeats the read.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {

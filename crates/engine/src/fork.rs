@@ -23,7 +23,8 @@ extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Installs the handler that counts forks. Must be called before the first connection is made.
+/// Installs the handler that counts forks of this process. Call it before the first connection is
+/// made.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

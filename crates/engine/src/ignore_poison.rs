@@ -5,7 +5,7 @@
 
 use std::sync::{LockResult, PoisonError};
 
-/// Locks a mutex or a read-write lock even if an earlier holder panicked.
+/// A lock that can be taken even if an earlier holder panicked.
 pub(crate) trait IgnorePoison<G> {
     /// Returns the guard of the lock, even if the lock is poisoned.
     fn ignore_poison(self) -> G;

@@ -1,5 +1,5 @@
-//! Callbacks that end blocking calls. A wait calls the callback from time to time, so that Ctrl-C
-//! and alarms of a host language can end the wait.
+//! Callbacks that end blocking calls. A call that waits calls the callback from time to time, so
+//! that Ctrl-C and alarms of a host language can end the wait.
 //!
 //! A signal ends the system call that waits (`EINTR`), but Perl and Python run their signal
 //! handlers only when the interpreter continues. With a callback, a wait calls it as soon as a
@@ -26,22 +26,23 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The interval at which a wait calls the callback, unless a signal arrives earlier.
+/// The interval at which a waiting call calls the interrupt callback, unless a signal arrives
+/// earlier.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// A callback that decides whether to stop waiting. No lock is held during the call, so it may
-/// itself send requests, even with the same client.
+/// A callback that decides whether a waiting call of the client must end. No lock is held
+/// meanwhile, so the callback may itself send requests, even with the same client.
 #[derive(Clone)]
 pub struct InterruptCallback(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl InterruptCallback {
-    /// Makes a callback from a function. If it returns `true`, the waiting call fails with
-    /// [`ErrorKind::Interrupted`].
+    /// Makes a callback from a function. If the function returns `true`, the waiting call fails
+    /// with [`ErrorKind::Interrupted`].
     pub fn new(wants_to_stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(wants_to_stop))
     }
 
-    /// Calls the callback. Returns true if the wait must end.
+    /// Calls the callback. Returns true if the waiting call must end.
     pub(crate) fn wants_to_stop(&self) -> bool {
         (self.0)()
     }
@@ -53,7 +54,8 @@ impl fmt::Debug for InterruptCallback {
     }
 }
 
-/// A timer that calls the interrupt callback at intervals. It does nothing if there is no callback.
+/// A timer by which a waiting call calls the interrupt callback at intervals. It does nothing if
+/// there is no callback.
 #[derive(Debug)]
 pub(crate) struct InterruptTimer {
     hook: Option<InterruptCallback>,
@@ -65,8 +67,8 @@ impl InterruptTimer {
         Self { hook: hook.cloned(), last_call: None }
     }
 
-    /// Returns the time until which a wait may last: `end`, or an earlier time at which the
-    /// callback must be called.
+    /// Returns the time until which a wait may last at most: `end`, or an earlier time at which the
+    /// callback must be called. Returns `None` if there is neither.
     pub(crate) fn limit_wait(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
             Some(_) => Some(end.map_or(now + TICK, |end| end.min(now + TICK))),
@@ -93,7 +95,7 @@ impl InterruptTimer {
         }
     }
 
-    /// Calls the callback if that [is due](Self::is_due).
+    /// Calls the callback if a call of it [is due](Self::is_due).
     ///
     /// # Errors
     /// The error of [`InterruptTimer::on_signal`].
@@ -101,7 +103,7 @@ impl InterruptTimer {
         if self.is_due(now) { self.on_signal(now) } else { Ok(()) }
     }
 
-    /// Sleeps until the time `until`. Calls the callback meanwhile.
+    /// Sleeps until the time `until`, and calls the callback at intervals meanwhile.
     ///
     /// # Errors
     /// The error of [`InterruptTimer::on_signal`].

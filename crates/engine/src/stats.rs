@@ -11,13 +11,13 @@ use crate::ignore_poison::IgnorePoison;
 use crate::net::tcp_info;
 use crate::transfer_facts::{PhaseTimes, TransferFacts};
 
-/// The totals of a client, to which all its drivers add.
+/// The totals of all transfers of a client. All drivers of the client add to them.
 #[derive(Debug, Default)]
 pub struct ClientStats {
     totals: Mutex<TransferTotals>,
 }
 
-/// The totals of a client at one time, or of one of its drivers.
+/// The totals of all transfers of a client so far, or those of one of its drivers.
 #[derive(Debug, Default, Clone)]
 pub struct TransferTotals {
     /// The number of finished transfers.
@@ -36,13 +36,13 @@ pub struct TransferTotals {
     pub connections: u64,
     /// The number of requests sent on a connection that had carried another request before.
     pub reused: u64,
-    /// The bytes and packets that the connections carried.
+    /// The bytes and packets that the client's connections carried.
     pub wire: WireTraffic,
     /// The time that all transfers together spent in each phase.
     pub phases: PhaseTimes,
 }
 
-/// The number of bytes and packets on the wire, in both directions.
+/// The numbers of bytes and packets that TCP connections carried, in both directions.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct WireTraffic {
     /// True if the operating system reports these numbers.
@@ -58,13 +58,13 @@ pub struct WireTraffic {
 }
 
 impl ClientStats {
-    /// Returns a copy of the totals so far.
+    /// Returns a copy of the client's totals so far.
     #[must_use]
     pub fn totals(&self) -> TransferTotals {
         self.totals.lock().ignore_poison().clone()
     }
 
-    /// Adds the totals of a worker to those of the client.
+    /// Adds `other`, the totals of a driver, to those of the client.
     pub(crate) fn add(&self, other: &TransferTotals) {
         let mut totals = self.totals.lock().ignore_poison();
         totals.add(other);
@@ -114,7 +114,7 @@ impl TransferTotals {
         self.phases.add(&facts.phase_times);
     }
 
-    /// Adds the traffic of a connection that is about to be closed.
+    /// Adds the traffic of a connection, which is about to be closed, to these totals.
     pub(crate) fn connection_closed(&mut self, fd: &impl AsFd) {
         if let Some(counts) = tcp_info::read(fd.as_fd()) {
             self.wire.known = true;

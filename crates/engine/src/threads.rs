@@ -18,13 +18,14 @@ pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'stati
     Builder::new().name(name.into()).spawn(work)
 }
 
-/// A guard that blocks signals in this thread until it is dropped.
+/// A guard that blocks signals in the current thread until it is dropped.
 struct SignalBlockGuard {
     before: SigSet,
 }
 
 impl SignalBlockGuard {
-    /// The signals that report a fault of the thread itself. They are never blocked.
+    /// The signals that report a fault of the thread itself, such as an invalid access to memory.
+    /// They are never blocked.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
     fn new() -> Option<Self> {

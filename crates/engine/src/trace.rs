@@ -28,7 +28,7 @@ use haul_proto::request::RequestHead;
 use crate::Error;
 use crate::transfer_outcome::TransferOutcome;
 
-/// An event of a transfer that an observer may report.
+/// An event in the course of a transfer, which is reported to an observer.
 #[derive(Debug, Clone)]
 pub enum TraceEvent<'a> {
     /// A message for the user, without a defined format.
@@ -41,7 +41,7 @@ pub enum TraceEvent<'a> {
     },
     /// The head of a response was received.
     Response {
-        /// The head, as received.
+        /// The head of the response, as received.
         head: &'a ResponseHead,
     },
     /// An interim response (1xx) was received.
@@ -59,22 +59,23 @@ pub enum TraceEvent<'a> {
         /// The trailer fields, as received.
         fields: &'a Fields,
     },
-    /// The last attempt failed, and another follows after a wait.
+    /// The last attempt failed, and another attempt follows after a wait.
     Retry {
-        /// The result of the last attempt, which is the reason for the retry.
+        /// The result of the last attempt, which is the reason for another attempt.
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
         /// The number of attempts that remain, including the next one.
         left: u32,
         /// The outcome of the failed attempt. `None` if the attempt received a response whose
-        /// status is the reason to retry.
+        /// status is the reason for the retry.
         failed: Option<&'a TransferOutcome>,
     },
-    /// Content is being sent. Reported only if [`TransferObserver::wants_content`] returns true.
+    /// Content of a request is being sent. This is reported only if
+    /// [`TransferObserver::wants_content`] returns true.
     Sent(&'a [u8]),
-    /// Content was received, before decoding. Reported only if [`TransferObserver::wants_content`]
-    /// returns true.
+    /// Content of a response was received; it is not decoded yet. This is reported only if
+    /// [`TransferObserver::wants_content`] returns true.
     Received(&'a [u8]),
 }
 
@@ -83,20 +84,21 @@ pub trait TransferObserver: Send + Sync + fmt::Debug {
     /// Reports an event of a transfer.
     fn event(&self, event: &TraceEvent<'_>);
 
-    /// Returns true if [`TraceEvent::Sent`] and [`TraceEvent::Received`] must be reported. Then the
-    /// kernel cannot move bodies without copies. Default: false.
+    /// Returns true if the observer wants [`TraceEvent::Sent`] and [`TraceEvent::Received`]. The
+    /// kernel then cannot move bodies without copies. Default: false.
     fn wants_content(&self) -> bool {
         false
     }
 
     /// Returns an error to make the transfer fail, for example because the observer could not write
-    /// to a file. Called after the head of each final response and after trailers. Default: `None`.
+    /// to a file. The transfer calls this after the head of each final response and after trailers.
+    /// Default: `None`.
     fn failure(&self) -> Option<Error> {
         None
     }
 }
 
-/// Returns the text of a system error as `strerror(3)` returns it, without the number that Rust
+/// Returns the text of a system error as `strerror(3)` gives it, without the number that Rust
 /// appends.
 ///
 /// ```
@@ -112,7 +114,7 @@ pub fn system_words(error: &io::Error) -> String {
     text
 }
 
-/// Makes the event for a request, without secrets.
+/// Makes the trace event for a request. The values of secret fields are left out.
 pub(crate) fn request_event(request: &RequestHead<'_>, version: &str) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
-/// The facts about one transfer. After a retry, they are those of the last attempt. A `Duration`
-/// that is described as a time is measured from [`TransferFacts::started`].
+/// The facts about one transfer. After a retry, they are those of the last attempt, unless a field
+/// says otherwise. A `Duration` that is described as a time is measured from
+/// [`TransferFacts::started`].
 #[derive(Debug, Clone)]
 pub struct TransferFacts {
     /// The method of the last request, if a redirect has changed it; otherwise `None`.
@@ -22,7 +23,8 @@ pub struct TransferFacts {
     pub connect_status: u16,
     /// The protocol version of the final response; `None` without a response.
     pub version: Option<ProtocolVersion>,
-    /// The number of bytes of all requests sent. The size of a head is that of its HTTP/1.1 form.
+    /// The number of bytes of all requests sent. A request's head counts with the size of its
+    /// HTTP/1.1 form.
     pub request_bytes: u64,
     /// The number of content bytes sent with the last request.
     pub upload_bytes: u64,
@@ -49,15 +51,18 @@ pub struct TransferFacts {
     /// The number of the connection that carried the last request. The connections of a process are
     /// numbered from 0.
     pub connection: Option<u64>,
-    /// The address and port of the peer: the server, or the proxy.
+    /// The address and port to which the connection was made: those of the server, or of the proxy.
+    /// `None` without a connection.
     pub peer: Option<SocketAddr>,
     /// The reason why the last server's certificate is not valid, if it was accepted nevertheless
-    /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
+    /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)). `None` for a valid
+    /// certificate.
     pub certificate_fault: Option<Box<str>>,
-    /// The certificate chain of the last server, beginning with its own certificate, in DER. Only
-    /// set with [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
+    /// The certificate chain of the last server in DER, beginning with the server's own
+    /// certificate. `None` without
+    /// [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
     pub certificates: Option<Arc<[Vec<u8>]>>,
-    /// The local address and port of the connection.
+    /// The local address and port of the connection; `None` without a connection.
     pub local: Option<SocketAddr>,
     /// The time when the host's name was resolved.
     pub resolved: Duration,
@@ -71,11 +76,12 @@ pub struct TransferFacts {
     pub first_byte: Duration,
     /// The time when the transfer was over.
     pub total: Duration,
-    /// The time spent in each phase, by all attempts.
+    /// The time that the transfer spent in each phase, in all attempts.
     pub phase_times: PhaseTimes,
-    /// The counts of earlier attempts, which the other facts do not include.
+    /// The numbers of connections and redirects of earlier attempts, which the other facts do not
+    /// include.
     pub earlier: EarlierAttempts,
-    /// The current phase, or the last one once the transfer is over.
+    /// The current phase of the transfer, or its last phase once it is over.
     pub phase: TransferPhase,
     /// The time when the current phase began.
     pub phase_began: Instant,
@@ -178,13 +184,14 @@ impl TransferFacts {
         }
     }
 
-    /// Begins another phase, and adds the time of the last one to [`PhaseTimes`].
+    /// Ends the current phase of the transfer, adds its duration to [`PhaseTimes`], and begins the
+    /// phase `phase`.
     pub(crate) fn enter(&mut self, phase: TransferPhase, now: Instant) {
         self.end_phase(now);
         self.phase = phase;
     }
 
-    /// Adds the time of the current phase to [`PhaseTimes`].
+    /// Adds the duration of the current phase to [`PhaseTimes`].
     fn end_phase(&mut self, now: Instant) {
         let began = std::mem::replace(&mut self.phase_began, now);
         let sum = match self.phase {
@@ -199,8 +206,8 @@ impl TransferFacts {
         *sum += now.saturating_duration_since(began);
     }
 
-    /// Moves the number of this attempt's redirects to [`EarlierAttempts`], because the next
-    /// attempt counts from zero.
+    /// Moves the number of redirects of this attempt to [`EarlierAttempts`], because the next
+    /// attempt counts its redirects from zero.
     pub(crate) fn forget_redirects(&mut self) {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
@@ -212,7 +219,7 @@ impl TransferFacts {
         Self { retries, requests, phase_times, earlier, phase, phase_began, ..Self::new(at) }
     }
 
-    /// Records that a request was sent, and the time.
+    /// Records that a request was sent at the time `now`.
     pub(crate) fn on_request(&mut self, now: Instant) {
         self.enter(TransferPhase::Wait, now);
         self.sent = now.saturating_duration_since(self.started);
@@ -234,8 +241,8 @@ impl TransferFacts {
         self.version = Some(head.version());
     }
 
-    /// Records the end of the transfer. The phase does not change: it shows how far the last
-    /// exchange came.
+    /// Records the end of the transfer. The current phase is not changed, since it shows how far
+    /// the last exchange came.
     pub(crate) fn on_finished(&mut self, now: Instant) {
         self.end_phase(now);
         self.total = now.saturating_duration_since(self.started);

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub struct TransferOutcome {
     /// `Ok` if the body was delivered completely, otherwise the error that ended the transfer.
     pub result: Result<()>,
-    /// The target of the last request: after redirects, the last redirect's target.
+    /// The target of the last request, i.e. that of the last redirect if redirects were followed.
     pub target: Target,
     /// The head of the last response; `None` if there was none.
     pub head: Option<ResponseHead>,
@@ -24,7 +24,7 @@ pub struct TransferOutcome {
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
     pub history: Vec<FollowedRedirect>,
-    /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
+    /// The trailer fields of the body (RFC 9110 section 6.5); `None` if there were none.
     pub trailers: Option<Fields>,
 }
 
@@ -40,8 +40,8 @@ impl TransferOutcome {
 /// A redirect that was followed.
 #[derive(Debug, Clone)]
 pub struct FollowedRedirect {
-    /// The target of the request that was redirected.
+    /// The target of the request to which the server responded with the redirect.
     pub target: Target,
-    /// The head of the response that redirected.
+    /// The head of the response that is the redirect.
     pub head: ResponseHead,
 }

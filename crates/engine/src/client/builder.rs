@@ -1,4 +1,4 @@
-//! [`ClientBuilder`], which makes a client with other settings.
+//! [`ClientBuilder`], which makes a client with settings other than the default ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,13 +58,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Adds a header field to all requests. A request's own field of the same name replaces it.
+    /// Adds a header field to all requests of the client. A field of the same name in a request
+    /// replaces it.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         self.options.fields.push((name.as_ref().to_owned(), value.as_ref().to_vec()));
         self
     }
 
-    /// Sets the time limit for a whole attempt, including the body. With
+    /// Sets the time limit for each attempt of a request, including the body. With
     /// [`send_async`](Client::send_async), it includes the wait for other requests. Default: no
     /// limit.
     pub fn timeout(mut self, limit: Duration) -> Self {
@@ -120,7 +121,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a proxy for all requests, by its URL.
+    /// Sets the proxy with the URL `url` for all requests.
     ///
     /// # Errors
     /// [`ErrorKind::ProxyResolve`] if the URL is malformed.
@@ -145,7 +146,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Changes any of the options with which requests start.
+    /// Changes any of the options with which requests of the client start, by calling `change`.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(&mut self.options);
         self
@@ -157,14 +158,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the number of idle connections that are kept, and for how long.
+    /// Sets the limits on idle connections: how many are kept, and for how long.
     pub fn pool(mut self, limits: PoolLimits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Sets the maximum number of concurrent requests of [`send_async`](Client::send_async), at
-    /// least one. Others wait. Each may need a file descriptor. Default 1,024.
+    /// least one. Further requests wait. Each request may need a file descriptor. Default 1,024.
     pub fn max_requests(mut self, most: usize) -> Self {
         self.max_requests = most.max(1);
         self

@@ -49,11 +49,12 @@ use crate::sink::Sink;
 use crate::stats::ClientStats;
 use crate::transfer::{Transfer, TransferOutcome};
 
-/// The size of a read buffer. Larger buffers save few system calls (bodies of 49 KiB arrive in one
-/// or two); with smaller ones, there would be many.
+/// The size in bytes of a read buffer. Larger buffers save few system calls (bodies of 49 KiB
+/// arrive in one or two); with smaller ones, there would be many.
 const READ_BUFFER: usize = 128 << 10;
 
-/// The default limit on concurrent asynchronous requests, since each may need a file descriptor.
+/// The default limit on concurrent asynchronous requests of a client. Each of them may need a file
+/// descriptor.
 const MAX_REQUESTS: usize = 1024;
 
 /// A client, shared by all transfers of a program. Clones are cheap and share everything.
@@ -62,9 +63,9 @@ pub struct Client {
     inner: Arc<OwnedClientState>,
 }
 
-/// The state of a client that clones do not all share: those that the program has share one, those
-/// in a thread of the client another. When the program drops its last clone, the thread for
-/// asynchronous requests ends.
+/// The handle of one clone of a client. The clones that the program has share one such handle, and
+/// the clones in threads of the client share another. When the program drops its last clone, the
+/// thread for asynchronous requests ends.
 struct OwnedClientState {
     core: Arc<ClientCore>,
     is_program_owned: bool,
@@ -87,7 +88,7 @@ struct ClientCore {
     first: PerProcessState,
 }
 
-/// The part of a client's state that cannot be shared with a forked child process.
+/// The part of a client's state that a forked child process cannot share with its parent.
 struct PerProcessState {
     generation: u32,
     resolver: Resolver,
@@ -96,15 +97,18 @@ struct PerProcessState {
     buffer_pool: Arc<BufferPool>,
     recv_memory: SharedRecvMemory,
     stats: ClientStats,
-    /// The origin of the last URL; see [`Client::target`].
+    /// The origin of the last URL that was parsed; see [`Client::target`]. `None` before the first
+    /// one.
     last_origin: Mutex<Option<Origin>>,
     /// The executor for asynchronous requests; created on first use.
     executor: OnceLock<Arc<RequestExecutor>>,
-    /// The inboxes of the event loops that have the client's connections.
+    /// The inboxes of the event loops that use connections of this client. A message in an inbox
+    /// wakes its event loop.
     inboxes: Mutex<Vec<Weak<WorkerInbox>>>,
-    /// The number of calls of [`Client::close_idle`], by which event loops notice a new call.
+    /// The number of calls of [`Client::close_idle`] so far. Event loops compare it to notice a new
+    /// call.
     close_count: AtomicU32,
-    /// The state of a forked child of this process. Only the child itself makes it.
+    /// The state of a forked child of this process. It is set only within the child.
     child: OnceLock<Box<PerProcessState>>,
 }
 
@@ -129,7 +133,8 @@ impl PerProcessState {
 }
 
 impl ClientCore {
-    /// Returns the state of this process. In a forked child, the first call makes a new state.
+    /// Returns the state for the current process. In a forked child, the first call makes a new
+    /// state.
     fn parts(&self) -> &PerProcessState {
         let mut parts = &self.first;
         let generation = fork::generation();
@@ -143,8 +148,8 @@ impl ClientCore {
         parts
     }
 
-    /// Returns the state of this process. `None` in a forked child that has not used the client
-    /// yet.
+    /// Returns the state for the current process. Returns `None` in a forked child that has not
+    /// used the client yet.
     fn existing_parts(&self) -> Option<&PerProcessState> {
         let generation = fork::generation();
         let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));
@@ -171,13 +176,13 @@ impl Client {
         Self::builder().build()
     }
 
-    /// Makes a client that uses this resolver.
+    /// Makes a client that looks up host names with this resolver.
     #[must_use]
     pub fn with_resolver(resolver: Resolver) -> Self {
         Self::builder().resolver(resolver).build()
     }
 
-    /// Starts to build a client with other settings.
+    /// Makes a builder, by which a client with other settings is made.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -191,8 +196,8 @@ impl Client {
         self.inner.core.parts()
     }
 
-    /// Returns a clone for a thread of the client. It does not keep the client alive: when the
-    /// program has dropped all its clones, the thread ends.
+    /// Returns a clone of this client for a thread of the client. The clone does not keep the
+    /// client alive: when the program has dropped all its clones, the thread ends.
     pub(crate) fn for_thread(&self) -> Self {
         Self { inner: Arc::new(OwnedClientState { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
@@ -268,7 +273,7 @@ impl Client {
     }
 
     /// Sends a request and waits for the whole response. This is the cheapest call if the body fits
-    /// in memory. A body of known length is received directly into the memory that is returned.
+    /// in memory: a body of known length is received directly into the returned memory.
     ///
     /// # Errors
     /// The errors of [`send`](Self::send), or the body ended early.
@@ -321,7 +326,7 @@ impl Client {
     }
 
     /// Fetches one target into a sink, and waits for the end of the body. It starts no thread and
-    /// no event loop. Only the given `options` apply, and not the client's.
+    /// no event loop. Only the given `options` apply; those of the client are ignored.
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> TransferOutcome {
         let now = Instant::now();
@@ -334,13 +339,14 @@ impl Client {
         &self.inner.core.options
     }
 
-    /// Returns the client's totals so far. They include the connections in the pool.
+    /// Returns the totals of all transfers of the client so far. They include the traffic of
+    /// connections in the pool.
     #[must_use]
     pub fn stats(&self) -> &ClientStats {
         &self.parts().stats
     }
 
-    /// Returns the resolver, for example to add fixed addresses to it.
+    /// Returns the resolver of the client, for example to add fixed addresses to it.
     #[must_use]
     pub fn resolver(&self) -> &Resolver {
         &self.parts().resolver
@@ -354,7 +360,7 @@ impl Client {
         &self.parts().buffer_pool
     }
 
-    /// Returns the receive memory that the client's HTTP/2 connections share.
+    /// Returns the budget of receive memory that the HTTP/2 connections of the client share.
     pub(crate) fn recv_memory(&self) -> &SharedRecvMemory {
         &self.parts().recv_memory
     }
@@ -380,34 +386,35 @@ impl Client {
     }
 
     /// Returns true if the pool has an idle connection for a request to this target that is open
-    /// and has no unread bytes. Another thread may take it, and its server may close it at any
-    /// time.
+    /// and has no unread bytes. The answer may be outdated at once: another thread may take the
+    /// connection, or the server may close it.
     #[must_use]
     pub fn is_warm(&self, target: &Target, options: &RequestOptions) -> bool {
         self.parts().pool.has_for(target, options, Instant::now())
     }
 
-    /// Returns the limits on idle connections.
+    /// Returns the limits on the client's idle connections.
     pub(crate) fn pool_limits(&self) -> &PoolLimits {
         &self.inner.core.limits
     }
 
-    /// Registers the inbox of an event loop that has its own connections.
+    /// Registers the inbox of an event loop that keeps connections for this client, so that
+    /// [`Client::close_idle`] reaches it.
     pub(crate) fn register_inbox(&self, inbox: &Arc<WorkerInbox>) {
         let mut inboxes = self.parts().inboxes.lock().ignore_poison();
         inboxes.retain(|inbox| inbox.strong_count() > 0);
         inboxes.push(Arc::downgrade(inbox));
     }
 
-    /// Returns the number of calls of [`Client::close_idle`], by which event loops notice a new
-    /// call.
+    /// Returns the number of calls of [`Client::close_idle`] so far. Event loops compare it to
+    /// notice a new call.
     pub(crate) fn close_count(&self) -> u32 {
         self.parts().close_count.load(Ordering::Acquire)
     }
 
-    /// Closes idle connections, including those of the event loops of `send_async` and of batches.
-    /// Later requests use new connections. [`Client::stats`] then includes the traffic of the
-    /// closed ones.
+    /// Closes the client's idle connections, including those of the event loops of `send_async` and
+    /// of batches. Later requests use new connections. [`Client::stats`] then includes the traffic
+    /// of the closed connections.
     pub fn close_idle(&self) {
         let parts = self.parts();
         // An event loop checks this count before it uses an idle connection, and before it puts one

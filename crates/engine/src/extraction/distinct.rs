@@ -1,9 +1,10 @@
 //! Removes repeated values in bounded memory, and keeps the order in which values first appeared.
 //!
 //! Known values are stored as 128 bits of two keyed hashes. (Two values with equal hashes are
-//! practically impossible, even if an adversary chooses the values.) When the table has reached its
-//! budget, it does not grow. Values that it contains are still dropped at once. All others are
-//! *deferred*: written to disk with their number, and returned at the end, each once.
+//! practically impossible, even if an adversary chooses the values.) When the table of hashes has
+//! reached its memory budget, it does not grow. Values whose hashes it contains are still dropped
+//! at once. All others are *deferred*: written to disk with their number, and given out at the end,
+//! each once.
 
 use std::{
     fmt,
@@ -19,12 +20,12 @@ use crate::Result;
 /// The result of [`Distinct::push`] for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistinctResult {
-    /// The value has not occurred before. It can be passed on at once.
+    /// The value has not occurred before. The caller can pass it on at once.
     New,
     /// The value has occurred before, and is dropped.
     Old,
-    /// The memory is full, so the value was written to disk. If it is new, [`Distinct::finish`]
-    /// returns it.
+    /// The memory is full, so the value was written to disk. [`Distinct::finish`] gives it out at
+    /// the end if it has not occurred before.
     Deferred,
 }
 
@@ -51,8 +52,8 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// Makes a filter that uses about `memory` bytes of memory. When they are used up, it writes
-    /// further values to temporary files in the directory `dir`.
+    /// Makes a filter that uses about `memory` bytes of memory. When these are used up, the filter
+    /// writes further values to temporary files in the directory `dir`.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -66,7 +67,7 @@ impl Distinct {
         }
     }
 
-    /// Adds a value, and returns whether it is new.
+    /// Adds a value to the filter, and returns whether the value is new.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
@@ -119,17 +120,17 @@ impl Distinct {
         Ok(DeferredValues { sorted: Some(by_number.finish()?) })
     }
 
-    /// Returns true if the table is full and may not grow. It may not if it uses more than three
-    /// quarters of the budget, since the old table and a new one, twice as large, would not fit
-    /// into the budget together.
+    /// Returns true if the table of hashes is full and may not grow. It may not if it uses more
+    /// than three quarters of the budget, since the old table and a new one, twice as large, would
+    /// not fit into the budget together.
     fn is_full(&self) -> bool {
         self.known.len() == self.known.capacity()
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
-    /// Writes a value to disk as (length, value, number). After sorting, equal values are adjacent,
-    /// the earliest first. Without the length, a longer value could be sorted between two copies of
-    /// a value, since each is followed by its number.
+    /// Writes a value to disk as the record (length, value, number). After sorting the records,
+    /// equal values are adjacent, the earliest first. The length prevents that a longer value is
+    /// sorted between two copies of a shorter one.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());
@@ -149,7 +150,8 @@ impl fmt::Debug for Distinct {
     }
 }
 
-/// The new values for which the table had no room. [`Distinct::finish`] returns them.
+/// The new values for which the table of a [`Distinct`] had no room. [`Distinct::finish`] gives
+/// them out.
 #[derive(Debug)]
 pub struct DeferredValues {
     sorted: Option<SortedValues>,

@@ -23,10 +23,10 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// The minimum number of new bytes to collect before a search, so that a slow body does not cost
-/// one search for each byte.
+/// The minimum number of new bytes to collect before a search, so that a body that arrives slowly
+/// does not cost one search for each byte.
 const GATHER: usize = 4 << 10;
-/// The maximum number of bytes that are collected before a search.
+/// The maximum number of new bytes that are collected before a search.
 const GATHER_MOST: usize = 256 << 10;
 
 /// One or more compiled regular expressions; clones share them.
@@ -110,13 +110,13 @@ impl fmt::Debug for ExtractPattern {
 /// several expressions, the extractor also keeps their values from the unsettled end.
 pub struct Extractor {
     searches: Vec<ExpressionSearch>,
-    /// Values that wait because another expression may still find one that begins earlier in the
-    /// body.
+    /// Values that were found but not passed on yet, because another expression may still find a
+    /// value that begins earlier in the body.
     found: Vec<ExtractedValue>,
 }
 
-/// An extracted value, with the position in the body where its match begins, and the index of its
-/// expression.
+/// An extracted value, the position in the body where its match begins, and the index of the
+/// expression that found it.
 struct ExtractedValue {
     start: u64,
     expression: usize,
@@ -131,14 +131,15 @@ impl Extractor {
         Self { searches, found: Vec::new() }
     }
 
-    /// Sets the number of bytes to collect before a search, so that small tests have piece
-    /// boundaries everywhere.
+    /// Sets the number of bytes to collect before a search. Tests set a small number, so that short
+    /// bodies have piece boundaries everywhere.
     #[cfg(test)]
     pub(super) fn gather_at_least(&mut self, gather: usize) {
         self.searches.iter_mut().for_each(|search| search.gather = gather);
     }
 
-    /// Discards the state of the body in progress, so that another body can be searched.
+    /// Discards the state of the body that is being searched, so that the extractor can search
+    /// another body.
     pub fn reset(&mut self) {
         self.searches.iter_mut().for_each(ExpressionSearch::reset);
         self.found.clear();
@@ -188,7 +189,8 @@ impl Extractor {
     }
 }
 
-/// Passes the values whose matches begin before the position `settled` to `on_match`, in order.
+/// Passes the values in `found` whose matches begin before the position `settled` in the body to
+/// `on_match`, in order.
 fn give_out(
     found: &mut Vec<ExtractedValue>,
     settled: u64,
@@ -224,7 +226,7 @@ struct ExpressionSearch {
     origin: u64,
     /// The index in `tail` (or in the window that is being searched) at which the search continues.
     next: usize,
-    /// The number of bytes of `tail` that were searched already.
+    /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,
     gather: usize,
 }
@@ -304,9 +306,8 @@ impl ExpressionSearch {
         Ok(())
     }
 
-    /// Passes the matches at the settled positions of `window` (those that later input cannot
-    /// change) to `on_match`, and moves `next` past them. `last` is true if the body ends with the
-    /// window.
+    /// Passes the matches in `window` that later input cannot change to `on_match`, and moves
+    /// `next` past them. `last` is true if the body ends with the window.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled =
@@ -330,7 +331,8 @@ impl ExpressionSearch {
     }
 }
 
-/// Describes a syntax error in one line: the error, its position, and a remedy if one is known.
+/// Describes a syntax error in an expression in one line: the error, its position, and a remedy if
+/// one is known.
 fn in_words(cause: &SyntaxError, expression: &str) -> String {
     let (why, at, remedy) = match cause {
         SyntaxError::Parse(flaw) => {

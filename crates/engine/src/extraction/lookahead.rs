@@ -18,8 +18,8 @@ use regex_automata::{
 };
 use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
-/// The number of bytes that an assertion may examine on either side: the length of the longest
-/// UTF-8 character.
+/// The number of bytes that an assertion such as `\b` may examine on either side: the length of the
+/// longest UTF-8 character.
 pub(super) const CONTEXT: usize = 4;
 /// The longest match, in bytes, that is found whole even if it spans several pieces. It applies to
 /// expressions that do not limit the length of their matches.
@@ -28,14 +28,15 @@ pub(super) const LONGEST: usize = 1 << 20;
 /// second expression.
 const SHORT: usize = 4 << 10;
 
-/// The rule that decides which start positions are settled: no later input can change a match
-/// there.
+/// The rule for deciding up to which start position in a window the matches are settled, i.e.
+/// cannot be changed by later input.
 #[derive(Debug)]
 pub(super) enum LookaheadRule {
-    /// Every match is at most this many bytes long.
+    /// Every match is at most this many bytes long, so later input cannot change a match that
+    /// starts further from the end.
     Within(usize),
-    /// Matches are longer than [`SHORT`] or have no limit. This regular expression finds the first
-    /// position that is not settled.
+    /// Matches may be longer than [`SHORT`], or have no limit. This regular expression finds the
+    /// first start position at which later input can still change a match.
     Open(Box<Regex>),
 }
 
@@ -60,8 +61,8 @@ impl LookaheadRule {
         }
     }
 
-    /// Returns the number of bytes of the next piece to examine first. They are usually enough to
-    /// settle the end of the previous piece.
+    /// Returns the number of bytes of the next piece of the body that should be searched together
+    /// with the end of the previous piece. They are usually enough to settle that end.
     pub(super) fn seam(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * CONTEXT).min(SHORT),
@@ -112,7 +113,7 @@ fn beginnings(hir: &Hir) -> Hir {
     }
 }
 
-/// Returns `hir` without assertions and groups.
+/// Returns the expression `hir` without its assertions and groups.
 fn bare(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Look(_) => Hir::empty(),
@@ -132,7 +133,8 @@ fn optional(hir: Hir) -> Hir {
     repeat(hir, 0, Some(1))
 }
 
-/// Returns an expression for a character of several bytes whose last bytes have not arrived yet.
+/// Returns an expression that matches the first bytes of a UTF-8 character of several bytes, whose
+/// last bytes have not arrived yet.
 fn cut_character() -> Hir {
     let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
     Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])

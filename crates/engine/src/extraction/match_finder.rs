@@ -1,5 +1,5 @@
-//! Finds the next match in one contiguous haystack. Uses the cheapest method that the expression
-//! allows.
+//! Finds the next match of an expression in one contiguous haystack, by the cheapest method that
+//! the expression allows.
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ use super::{
 pub(super) struct ValueMatch {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// The range of the value: that of group 1 if the pattern has groups, otherwise that of the
-    /// whole match. `None` if group 1 took no part in the match.
+    /// The range of the value in the haystack: that of group 1 if the pattern has groups, otherwise
+    /// that of the whole match. `None` if group 1 took no part in the match.
     pub(super) value: Option<Range<usize>>,
 }
 
@@ -37,18 +37,18 @@ pub(super) struct MatchFinder {
 /// The cheapest search method that an expression allows.
 #[derive(Debug)]
 enum SearchMethod {
-    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple). Around each hit, matches
-    /// byte by byte, without the regular expression.
+    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple), three adjacent bytes that
+    /// every match contains. Around each hit, matches byte by byte, without the regular expression.
     Runs(Box<ClassRunMatcher>),
-    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple). Around each hit, searches
-    /// with the regular expression.
+    /// Looks for hits of a [`ByteTriple`](super::prefilter::ByteTriple), three adjacent bytes that
+    /// every match contains. Around each hit, searches with the regular expression.
     Filter(Box<Prefilter>),
     /// Searches with the regular expression alone.
     Plain,
 }
 
-/// The buffers of one extractor's searches, with the numbers of bytes that were examined in vain
-/// and usefully.
+/// The buffers of one extractor's searches. It also counts the bytes that were examined around
+/// hits: in vain, and as parts of matches.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -57,7 +57,8 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes that may be examined in vain, regardless of the number of useful ones.
+    /// The number of bytes that may always be examined in vain. Beyond it, the number of usefully
+    /// examined bytes is the limit.
     const FREE: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -66,7 +67,8 @@ impl SearchScratch {
     }
 
     /// Returns true if so many bytes of this body were examined in vain that only the regular
-    /// expression should be used, whose cost is linear. An adversary can cause this.
+    /// expression should be used from now on. Its cost is linear, while an adversary can make the
+    /// other methods slow.
     fn is_exhausted(&self) -> bool {
         self.wasted > self.covered.saturating_add(Self::FREE)
     }
@@ -83,7 +85,7 @@ impl MatchFinder {
         Self { regex, grouped, method }
     }
 
-    /// Returns the name that the expression gives to group 1, if it gives one.
+    /// Returns the name that the expression gives to group 1. Returns `None` if it gives no name.
     pub(super) fn value_name(&self) -> Option<&str> {
         self.regex.group_info().to_name(PatternID::ZERO, 1)
     }
@@ -92,7 +94,7 @@ impl MatchFinder {
         SearchScratch { cache: self.regex.create_cache(), wasted: 0, covered: 0 }
     }
 
-    /// Returns the leftmost match that starts at `from` or later.
+    /// Returns the leftmost match in the haystack that starts at `from` or later.
     pub(super) fn find(&self, scratch: &mut SearchScratch, haystack: &[u8], from: usize) -> Option<ValueMatch> {
         match &self.method {
             SearchMethod::Runs(runs) if !scratch.is_exhausted() => {
@@ -148,7 +150,8 @@ impl MatchFinder {
         }
     }
 
-    /// Returns the leftmost match within the span. Assertions also see the bytes around the span.
+    /// Returns the leftmost match within `span`, a range of the haystack. Assertions also see the
+    /// bytes around the span.
     fn search(&self, cache: &mut Cache, haystack: &[u8], span: Range<usize>) -> Option<ValueMatch> {
         let input = Input::new(haystack).span(span);
         if !self.grouped {

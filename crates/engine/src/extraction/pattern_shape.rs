@@ -7,8 +7,8 @@
 
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
-/// The maximum number of pieces of a shape. An expression with more pieces counts as one opaque
-/// piece.
+/// The maximum number of pieces in the shape of an expression. An expression with more pieces
+/// counts as one opaque piece.
 const MOST_PIECES: usize = 64;
 
 /// A set of byte values, indexed by the byte.
@@ -18,10 +18,10 @@ pub(super) type ByteSet = [bool; 256];
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
     pub(super) pieces: Vec<PatternShapePiece>,
-    /// The range of the pieces that group 1 consists of. `None` unless group 1 takes part in every
-    /// match exactly once.
+    /// The range of indices of the pieces that group 1 consists of. `None` unless group 1 takes
+    /// part in every match exactly once.
     pub(super) group: Option<(usize, usize)>,
-    /// True if the expression has assertions.
+    /// True if the expression has assertions, such as `^` or `\b`.
     pub(super) has_assertions: bool,
 }
 
@@ -36,7 +36,8 @@ pub(super) enum PatternShapePiece {
 /// A repetition of `min` to `max` characters of one character class.
 #[derive(Debug, Clone)]
 pub(super) struct CharClassRun {
-    /// The characters of the class that are single bytes. `wide` stands for its other characters.
+    /// The characters of the class that are single bytes. `wide` says which other characters belong
+    /// to it.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAsciiCoverage,
     pub(super) min: usize,
@@ -44,7 +45,7 @@ pub(super) struct CharClassRun {
     pub(super) greedy: bool,
 }
 
-/// The share of the non-ASCII characters that belong to a character class.
+/// Says how many of the characters beyond ASCII belong to a character class: none, some or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NonAsciiCoverage {
     None,
@@ -72,12 +73,12 @@ impl CharClassRun {
         self.max == Some(self.min)
     }
 
-    /// Returns the bytes with which a character of the class can begin.
+    /// Returns the bytes with which a character of the run's class can begin.
     pub(super) fn first_bytes(&self) -> ByteSet {
         self.with_wide(0xc2..=0xf4)
     }
 
-    /// Returns the bytes with which a character of the class can end.
+    /// Returns the bytes with which a character of the run's class can end.
     pub(super) fn last_bytes(&self) -> ByteSet {
         self.with_wide(0x80..=0xbf)
     }
@@ -96,7 +97,7 @@ impl CharClassRun {
         !one.iter().zip(&two).any(|(one, two)| *one && *two)
     }
 
-    /// Returns the maximum length of the run in bytes; `None` if there is none.
+    /// Returns the maximum length of the run in bytes; `None` if the length is not limited.
     fn longest(&self) -> Option<usize> {
         let width = if self.wide == NonAsciiCoverage::None { 1 } else { 4 };
         self.max?.checked_mul(width)

@@ -27,18 +27,18 @@ use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
-/// The maximum frequency of hits, as estimated by [`weight`]. A triple with more frequent hits is
-/// not used.
+/// The maximum frequency of hits, as estimated by [`weight`]. A triple of byte sets with more
+/// frequent hits is not used.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
-/// Three sets of bytes to look for at adjacent positions. A position where all three match is a
-/// *hit*.
+/// Three sets of bytes to look for at adjacent positions. A position whose byte is in the middle
+/// set, with neighbours in the other two, is a *hit*.
 #[derive(Debug, Clone)]
 pub(super) struct ByteTriple {
-    /// The sets of allowed values for the byte before the hit, the hit itself, and the byte after
-    /// it. `None` if the byte is not checked.
+    /// The sets of allowed values for three bytes: the byte before the hit, the hit itself, and the
+    /// byte after it. `None` if the byte is not checked.
     exact: [Option<Box<ByteSet>>; 3],
-    /// For each set of `exact`, a range of values that contains it.
+    /// For each set in `exact`, a range of byte values that contains the set.
     cover: [ByteValueRange; 3],
     /// The index of the piece in the expression's [`PatternShape`] that matches the hit.
     pub(super) piece: usize,
@@ -47,8 +47,8 @@ pub(super) struct ByteTriple {
 }
 
 impl ByteTriple {
-    /// Returns the triples of all pieces that can have one, the rarest first. Leaves out triples
-    /// that are too frequent to be useful.
+    /// Returns the triples of byte sets for all pieces that can have one, those with the rarest
+    /// hits first. Leaves out triples whose hits are too frequent to be useful.
     pub(super) fn all(shape: &PatternShape) -> Vec<Self> {
         let mut triples: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at(shape, piece))
@@ -71,7 +71,7 @@ impl ByteTriple {
         Some(Self { exact, cover, piece, frequency })
     }
 
-    /// Returns the first hit at `from` or later.
+    /// Returns the first hit in the haystack at `from` or later.
     pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
         if at == 0 && !haystack.is_empty() {
@@ -103,9 +103,10 @@ impl ByteTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns the offsets of possible hits in a block. `window` is the block with one more byte on
-    /// either side. The function uses plain arithmetic over arrays, which the compiler turns into
-    /// vector instructions, since nearly all of the search's time is spent here.
+    /// Returns the offsets of possible hits in a block of `BLOCK` bytes. `window` is that block
+    /// with one more byte on either side. The function uses plain arithmetic over arrays, which the
+    /// compiler turns into vector instructions, since nearly all of the search's time is spent
+    /// here.
     fn possible(&self, window: &[u8; BLOCK + 2]) -> impl Iterator<Item = usize> + use<> {
         let [before, here, after] = self.cover;
         let mut flags = [0u8; BLOCK];
@@ -129,15 +130,15 @@ impl ByteTriple {
 
 const BLOCK: usize = 64;
 
-/// The side of a piece on which to look for neighbouring bytes.
+/// The side of a piece of the expression on which to look for neighbouring bytes.
 #[derive(Debug, Clone, Copy)]
 enum NeighbourSide {
     Before,
     After,
 }
 
-/// Returns the set of bytes that can stand next to a piece; `None` if any byte can. `pieces` are
-/// the pieces on the side `side`, beginning with the nearest.
+/// Returns the set of bytes that can stand directly next to a piece; `None` if any byte can.
+/// `pieces` are the pieces on the side `side` of that piece, beginning with the nearest.
 fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
     let mut set = Box::new([false; 256]);
     for piece in pieces {
@@ -154,9 +155,8 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: Neig
     None
 }
 
-/// A range of byte values, as its first value and its length minus one, that contains a set. A
-/// second range would double the work for each byte, while the exact sets remove the false hits of
-/// one range.
+/// A range of byte values that contains a set of bytes: the range's first value, and its length
+/// minus one. One range is enough, since the exact sets remove its false hits.
 #[derive(Debug, Clone, Copy)]
 struct ByteValueRange(u8, u8);
 
@@ -178,8 +178,8 @@ impl ByteValueRange {
     }
 }
 
-/// Returns the approximate frequency of a byte in markup and text. Only the choice between triples
-/// depends on it.
+/// Returns the approximate frequency of a byte value in markup and text. Only the choice between
+/// triples of byte sets depends on it.
 fn weight(byte: u8) -> f64 {
     match byte {
         b' ' => 0.09,
@@ -194,20 +194,21 @@ fn weight(byte: u8) -> f64 {
     }
 }
 
-/// Finds the positions around which the regular expression has to search for a match.
+/// A search that finds the hits of a [`ByteTriple`]. The regular expression then searches for a
+/// match only around them.
 #[derive(Debug, Clone)]
 pub(super) struct Prefilter {
     pub(super) triple: ByteTriple,
-    /// The maximum number of bytes of a match that precede the hit.
+    /// The maximum number of bytes of a match that precede its hit.
     pub(super) before: usize,
-    /// The maximum length of a match in bytes. `None` if it is so long that the search around a hit
-    /// should not be limited.
+    /// The maximum length of a match in bytes. `None` if matches are so long that the search around
+    /// a hit should not be limited.
     pub(super) longest: Option<usize>,
 }
 
 impl Prefilter {
-    /// The maximum value of `before` and `longest`. With larger values, every false hit would be
-    /// expensive.
+    /// The maximum value of `before` and `longest`. With larger values, every false hit would cost
+    /// a long search.
     const FAR: usize = 256;
 
     pub(super) fn of(hir: &Hir, shape: &PatternShape) -> Option<Self> {

@@ -32,22 +32,21 @@ use super::{
     prefilter::ByteTriple,
 };
 
-/// A matcher for an expression that needs no automaton: its runs, and the triple of bytes to look
-/// for.
+/// A matcher for an expression that needs no automaton. It contains the runs that the expression
+/// consists of, and the triple of byte sets to look for.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteTriple,
     runs: Vec<CharClassRun>,
-    /// The index of the first run of the value, and that of the run after its last.
+    /// The index of the first run that belongs to the value, and the index after its last run.
     value: (usize, usize),
 }
 
-/// The result of examining a hit: a match, or none.
+/// The result of examining the bytes around a hit: a match, or none.
 #[derive(Debug)]
 pub(super) enum PrefilterHitResult {
     Match(ValueMatch),
-    /// No match contains this hit. The field is the number of bytes that were examined to find that
-    /// out.
+    /// No match contains this hit. The field is the number of bytes that were examined in vain.
     Nothing(usize),
 }
 
@@ -80,8 +79,8 @@ impl ClassRunMatcher {
         Some(Self { triple, runs, value })
     }
 
-    /// Returns the match that contains the hit at the position `hit`, if that match starts at
-    /// `from` or later.
+    /// Returns the match that contains the hit at the position `hit` in the haystack, if that match
+    /// starts at `from` or later.
     pub(super) fn match_at(&self, haystack: &[u8], from: usize, hit: usize) -> PrefilterHitResult {
         let mut value = (hit, hit);
         let mut note = |index: usize, at: usize| {
@@ -124,8 +123,8 @@ impl ClassRunMatcher {
     }
 }
 
-/// Returns true if `run` has no byte in common with the runs that can stand next to it. `others`
-/// are the runs on one side, beginning with the nearest.
+/// Returns true if `run` has no byte in common with the runs that can stand directly next to it.
+/// `others` are the runs on one side of it, beginning with the nearest.
 fn is_unambiguous<'a>(run: &CharClassRun, others: impl Iterator<Item = &'a CharClassRun>) -> bool {
     for other in others {
         if !run.is_disjoint(other) {
@@ -139,8 +138,8 @@ fn is_unambiguous<'a>(run: &CharClassRun, others: impl Iterator<Item = &'a CharC
 }
 
 impl CharClassRun {
-    /// Returns the length in bytes of the character at the position `at`; `None` if the character
-    /// does not belong to the class.
+    /// Returns the length in bytes of the character at the position `at` in the haystack. Returns
+    /// `None` if the character does not belong to the run's class.
     fn width(&self, haystack: &[u8], at: usize) -> Option<usize> {
         let &first = haystack.get(at)?;
         if self.set[usize::from(first)] {

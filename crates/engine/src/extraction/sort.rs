@@ -1,7 +1,7 @@
 //! Sorts values, even if they do not all fit into memory.
 //!
 //! Values are collected in memory. When they reach the memory budget, they are sorted and written
-//! to disk as a run, and the runs are merged at the end. With `unique`, a table of the values in
+//! to disk as a run. At the end, all runs are merged. With `unique`, a table of the values in
 //! memory drops known values: if thousands of pages contain the same few values, the repetitions
 //! use neither memory nor disk.
 
@@ -48,7 +48,7 @@ impl Sorter {
         Self { memory, unique, arena: SortArena::default(), runs: SpilledRuns::new(dir.into(), unique) }
     }
 
-    /// Adds a value.
+    /// Adds a value to the sorter.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] if a temporary file cannot be written.
@@ -67,7 +67,7 @@ impl Sorter {
         self.arena.insert(hash, value)
     }
 
-    /// Ends the input. Returns the values in order.
+    /// Ends the input, and returns the sorted values.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] if a temporary file cannot be written or read.
@@ -89,13 +89,13 @@ impl Sorter {
     }
 }
 
-/// The sorted values, to be read one by one.
+/// The values of a [`Sorter`] in sorted order, to be read one by one.
 #[derive(Debug)]
 pub struct SortedValues {
     source: SortedSource,
 }
 
-/// The source of the sorted values: memory, or runs on disk.
+/// The place of the sorted values: all in memory, or in runs on disk.
 #[derive(Debug)]
 enum SortedSource {
     Memory { arena: SortArena, next: usize },
@@ -119,21 +119,21 @@ impl SortedValues {
     }
 }
 
-/// The values that a sorter keeps in memory. They are in one buffer, one after another.
+/// The values that a sorter keeps in memory, one after another in one buffer.
 #[derive(Default)]
 struct SortArena {
     bytes: Vec<u8>,
     entries: Vec<ArenaEntry>,
     known: HashTable<HashedValueIndex>,
-    /// The hash function. Its key is random, so that pages cannot choose values whose hashes
-    /// collide.
+    /// The hash function for the values. Its key is random, so that pages cannot choose values
+    /// whose hashes collide.
     hasher: RandomState,
 }
 
-/// The position of a value in the buffer, and the beginning of the value.
+/// The position of one value in the buffer of a [`SortArena`], and the value's first bytes.
 struct ArenaEntry {
-    /// The first 8 bytes of the value, big-endian and padded with zeros. They decide most
-    /// comparisons without reading the value.
+    /// The first 8 bytes of the value, big-endian and padded with zeros. Most comparisons of two
+    /// values need only these.
     prefix: u64,
     offset: usize,
     length: u32,
@@ -171,8 +171,8 @@ impl SortArena {
         self.known.find(HashedValueIndex::spread(hash), is_it).is_some()
     }
 
-    /// Returns true if a value of this length fits into the memory budget, even if the vectors must
-    /// double in size for it.
+    /// Returns true if another value of `length` bytes fits into the memory budget of `memory`
+    /// bytes, even if the vectors must double in size for it.
     fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
         let doubled =
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };

@@ -1,4 +1,4 @@
-//! Sorted runs on disk and their merge.
+//! Sorted runs of values on disk, and their merge.
 //!
 //! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise
 //! order. Each run has a level. As soon as there are [`FAN_IN`] runs of one level, they are merged
@@ -19,20 +19,20 @@ use std::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// The number of runs that are merged at once. It also limits the number of open files.
+/// The number of runs on disk that are merged at once. It also limits the number of open files.
 const FAN_IN: usize = 16;
 const BUFFER: usize = 64 * 1024;
 
-/// All runs on disk of one sort.
+/// The sorted runs that one sorter has written to disk.
 #[derive(Debug)]
 pub(super) struct SpilledRuns {
     dir: PathBuf,
     unique: bool,
-    /// The runs, those of the highest levels first.
+    /// The runs on disk, those of the highest levels first.
     runs: Vec<SpilledRun>,
 }
 
-/// A sorted run on disk, with its level.
+/// A sorted run of values on disk, with its level: the number of merges that led to it.
 #[derive(Debug)]
 struct SpilledRun {
     level: u32,
@@ -74,7 +74,7 @@ impl SpilledRuns {
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))
     }
 
-    /// Merges all runs, and returns their values in order.
+    /// Merges all runs on disk, and returns a reader of their values in order.
     pub(super) fn merge(self) -> Result<SortedRunMerge> {
         SortedRunMerge::new(self.dir, self.unique, self.runs)
     }
@@ -106,7 +106,7 @@ fn write_record(writer: &mut impl Write, value: &[u8]) -> io::Result<()> {
     writer.write_all(value)
 }
 
-/// Reads the next record into `value`. Returns false at the end of the run.
+/// Reads the next record of a run into `value`. Returns false at the end of the run.
 fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<bool> {
     if reader.fill_buf()?.is_empty() {
         return Ok(false);
@@ -118,7 +118,7 @@ fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<
     Ok(true)
 }
 
-/// Merges several runs into one sequence of values.
+/// A merge of several sorted runs into one sequence of values.
 #[derive(Debug)]
 pub(super) struct SortedRunMerge {
     dir: PathBuf,
@@ -128,7 +128,7 @@ pub(super) struct SortedRunMerge {
     current: Option<Vec<u8>>,
 }
 
-/// The next record of one of the merged runs.
+/// The next record of one of the runs that are being merged.
 #[derive(Debug, PartialEq, Eq)]
 struct MergeHead {
     value: Vec<u8>,
@@ -136,7 +136,7 @@ struct MergeHead {
 }
 
 impl Ord for MergeHead {
-    /// Compares in reverse order. A `BinaryHeap` returns its greatest element, which must be the
+    /// Compares in reverse order. A `BinaryHeap` pops its greatest element, but the merge needs the
     /// smallest value.
     fn cmp(&self, other: &Self) -> Ordering {
         other.value.cmp(&self.value).then(other.reader.cmp(&self.reader))

@@ -1,4 +1,5 @@
-//! Compares the parts of the pipeline with naive models, for hostile sizes and splits.
+//! Tests that compare the extractor, the filter of repeated values and the sorter with naive
+//! models, for hostile sizes and splits of the body.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,7 +9,8 @@ use regex::bytes::Regex;
 use super::*;
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the values that one search of the regular expression over the whole body finds.
+/// Returns the values that a single search with the regular expression over the whole body finds.
+/// The extractor must find the same ones.
 fn naive(expression: &str, body: &[u8]) -> Vec<Vec<u8>> {
     let regex = Regex::new(expression).expect("the generator makes valid expressions");
     let group = usize::from(regex.captures_len() > 1);
@@ -47,7 +49,8 @@ fn check(expression: &str, body: &[u8], cuts: &[usize]) {
     assert_eq!(extract(&mut extractor, &body.chunks(1).collect::<Vec<_>>()), expected, "bytes: {}", show());
 }
 
-/// Generates expressions over a few letters, so that they often match bodies of the same letters.
+/// Generates regular expressions over a few letters, so that they often match generated bodies of
+/// the same letters.
 fn expressions() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec![
         "a",
@@ -101,7 +104,8 @@ fn expressions() -> impl Strategy<Value = String> {
     prop::collection::vec(tree, 1..4).prop_map(|parts| parts.concat())
 }
 
-/// Generates sequences of simple runs, which are matched without a regular expression.
+/// Generates regular expressions that are sequences of simple runs, such as `a[ab]+1`. The
+/// extractor matches some of these without an automaton.
 fn sequences() -> impl Strategy<Value = String> {
     let class = prop::sample::select(vec![
         "a",
@@ -286,8 +290,8 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
     Ok(out)
 }
 
-/// Filters the values with this memory budget. Returns the values that were returned at once, and
-/// those that were returned at the end.
+/// Passes the values through a [`Distinct`] with a budget of `memory` bytes. Returns two lists: the
+/// values that were given out at once, and the values that were given out at the end.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());
