@@ -19,8 +19,8 @@ use std::process::{Command, Stdio};
 use common::{CommandOutput, HAUL, installed, program, run, skipped};
 use testkit::origin::Origin;
 
-/// The system calls that create a descriptor or thread, each with the error if the system has no
-/// more of them.
+/// The system calls that create a descriptor or thread. Each has the error with which it fails if
+/// the system has no more of them.
 const CALLS: [(&str, &str); 6] = [
     ("openat", "EMFILE"),
     ("socket", "EMFILE"),
@@ -29,16 +29,16 @@ const CALLS: [(&str, &str); 6] = [
     ("eventfd2", "EMFILE"),
     ("clone3", "EAGAIN"),
 ];
-/// The minimum number of command lines, so that a test which selects too few of them fails.
+/// The minimum number of command lines that the tests must have, so that lost ones are noticed.
 const LEAST: usize = 50;
-/// A number that is greater than the number of calls in any run.
+/// A number that is greater than the number of system calls or allocations in any run.
 const MOST: u64 = 100_000;
 
-/// The standard output and the files of a run.
+/// The standard output of a run of haul, and the files that it left.
 #[derive(Debug, PartialEq, Eq)]
 struct TortureResult {
     stdout: Vec<u8>,
-    /// The content of each file whose name starts with `out`.
+    /// The content of each file that the run left and whose name starts with `out`.
     files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -89,8 +89,8 @@ fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
     all
 }
 
-/// Returns the range of case numbers in `HAUL_TORTURE`; `None` if it is not set, for the small
-/// default set.
+/// Returns the range of case numbers in the environment variable `HAUL_TORTURE`. Returns `None` if
+/// it is not set, which selects a small default set of cases.
 fn wanted() -> Option<Range<usize>> {
     let text = std::env::var("HAUL_TORTURE").ok()?;
     if text == "all" {
@@ -101,8 +101,8 @@ fn wanted() -> Option<Range<usize>> {
     Some(number(from)..number(to))
 }
 
-/// Calls `torture` for each selected case, with the case's command line and its result if nothing
-/// is refused. Returns the number of selected cases.
+/// Calls `torture` for each selected case, with its command line, and with the result that it has
+/// if no resource is refused. Returns the number of selected cases.
 fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();
@@ -128,16 +128,17 @@ fn scratch() -> tempfile::TempDir {
     dir
 }
 
-/// Sets the directory and the arguments of a command. Removes two environment variables: Cargo's
-/// library path, which makes the loader search more directories, and `RUST_BACKTRACE`, because a
-/// backtrace takes very long if memory is refused.
+/// Sets the directory and the arguments of a command that runs haul. Removes two environment
+/// variables: `LD_LIBRARY_PATH`, with which Cargo makes the loader search more directories, and
+/// `RUST_BACKTRACE`, because a backtrace takes very long if memory is refused.
 fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
     command.env_remove("LD_LIBRARY_PATH").env_remove("RUST_BACKTRACE").current_dir(dir).args(args);
     command
 }
 
-/// Asserts that a run has the expected result, or that it failed and left no incomplete file.
-/// `may_abort` allows SIGABRT. `what` is the case for messages.
+/// Asserts that a run of haul has the expected result, or that it failed and left no incomplete
+/// file. If `may_abort` is true, the run may also end by SIGABRT. `what` names the case in
+/// messages.
 fn check(ran: &CommandOutput, dir: &Path, expected: &TortureResult, may_abort: bool, what: &str) {
     let found = left(ran, dir);
     // The cryptographic library's callers panic where it has no memory: where a digest is copied,
@@ -190,8 +191,9 @@ fn refused_descriptors_or_threads_never_fake_success() {
     assert!(refusals > count, "nothing was refused");
 }
 
-/// Builds a library that refuses allocations, with the C compiler of this machine. It is preloaded
-/// into haul. Returns `None` if there is no compiler, or the C library is not glibc.
+/// Builds a library that refuses allocations, with the C compiler of this machine. The tests
+/// preload the library into haul. Returns `None` if there is no compiler, or the C library is not
+/// glibc.
 fn preload(dir: &Path) -> Option<PathBuf> {
     let cc = installed("cc", "refused allocations")?;
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/torture/refuse.c");

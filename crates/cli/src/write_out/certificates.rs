@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use crate::base64::encode;
 
-/// The length of a line of Base64 in PEM (RFC 7468 section 2).
+/// The number of Base64 characters in one line of a PEM certificate (RFC 7468 section 2).
 const LINE: usize = 64;
 
-/// Appends the text of each certificate: its fields, one per line, and the certificate in PEM.
+/// Appends the text of each certificate (given in DER) to `into`: its fields, one per line, and the
+/// certificate in PEM.
 pub(super) fn append(certificates: &[Vec<u8>], into: &mut Vec<u8>) -> io::Result<()> {
     for der in certificates {
         for (name, value) in haul::net::tls::certificate_details(der) {

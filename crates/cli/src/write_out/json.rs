@@ -8,8 +8,8 @@ use crate::expand_variables::json as escaped;
 use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 
-/// Appends a JSON object with all variables. Unknown values are `null`, or an empty string where
-/// curl writes one.
+/// Appends the value of `%{json}` to `into`: a JSON object with all variables of `-w`. Unknown
+/// values are `null`, or an empty string where curl writes one.
 pub(super) fn facts(facts: &WriteOutValues<'_>, persona: ProgramPersona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in WriteOutVariable::NAMES {
@@ -45,8 +45,9 @@ fn number(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Appends a JSON object with all header fields. Each name is in lower case and has a list of its
-/// values. The names are in the order of their first appearance.
+/// Appends the value of `%{header_json}` to `into`: a JSON object with all header fields of a
+/// response head. Each name is in lower case and has a list of its values. The names are in the
+/// order of their first appearance.
 pub(super) fn fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in head.iter().flat_map(|head| head.fields()) {

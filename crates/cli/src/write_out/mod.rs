@@ -30,27 +30,27 @@ use std::path::PathBuf;
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::printable;
 
-/// The parsed format of `-w`.
+/// The parsed value (format) of `-w`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOut {
     tokens: Vec<WriteOutToken>,
 }
 
-/// One element of a format: a text, a variable, or a directive such as `%{stderr}`.
+/// One element of the format of `-w`: a text, a variable, or a directive such as `%{stderr}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutToken {
-    /// Literal text.
+    /// Text that is printed unchanged.
     Text(Vec<u8>),
     /// `%{name}`: a variable of the transfer.
     Variable(WriteOutVariable),
-    /// `%{json}`: all variables.
+    /// `%{json}`: all variables, as a JSON object.
     Json,
-    /// `%{header_json}`: all header fields of the last response.
+    /// `%{header_json}`: all header fields of the last response, as a JSON object.
     HeaderJson,
-    /// `%header{name}`: the first field with this name.
+    /// `%header{name}`: the value of the first header field with this name.
     Field(String),
-    /// `%header{name:all:separator}`: all fields with this name, including those of the redirects
-    /// that were followed. The strings are the name and the separator.
+    /// `%header{name:all:separator}`: the values of all header fields with this name, including
+    /// those of the redirects that were followed. The two strings are the name and the separator.
     Fields(String, String),
     /// `%time{format}`: the time at which the format is printed. The string is a format of
     /// strftime(3).
@@ -61,27 +61,27 @@ pub enum WriteOutToken {
     OnError,
 }
 
-/// The destination of a part of the printed text.
+/// The destination of a part of the text that `-w` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutStream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
-    /// A file with this name. The text is appended if the flag is true; otherwise the file is
-    /// truncated first.
+    /// A file with this name. If the flag is true, the text is appended to the file; if not, the
+    /// file is truncated first.
     File(PathBuf, bool),
 }
 
-/// The printed text of a format, separated by destination.
+/// The text that `-w` prints for one transfer, separated by destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenderedWriteOut {
-    /// The text for standard output.
+    /// The part of the text for standard output.
     pub stdout: Vec<u8>,
-    /// The text for standard error.
+    /// The part of the text for standard error.
     pub stderr: Vec<u8>,
-    /// The texts for files, in order. Each has the file's name, a flag that is true if the text is
-    /// appended, and the text.
+    /// The parts of the text for files, in order. Each has the name of the file, a flag that is
+    /// true if the text is appended to the file, and the text.
     pub files: Vec<(PathBuf, bool, Vec<u8>)>,
 }
 
@@ -102,14 +102,14 @@ impl RenderedWriteOut {
 }
 
 impl WriteOut {
-    /// Returns true if the format prints the result of verifying the server's certificate.
+    /// Returns true if the format of `-w` prints the result of verifying the server's certificate.
     pub fn prints_verify_result(&self) -> bool {
         self.tokens
             .iter()
             .any(|token| matches!(token, WriteOutToken::Json | WriteOutToken::Variable(WriteOutVariable::VerifyResult)))
     }
 
-    /// Returns true if the format prints the server's certificates or their number.
+    /// Returns true if the format of `-w` prints the server's certificates or their number.
     pub fn shows_certificates(&self) -> bool {
         let shows = |token: &WriteOutToken| {
             matches!(
@@ -120,8 +120,8 @@ impl WriteOut {
         self.tokens.iter().any(shows)
     }
 
-    /// Parses a format. Returns it with warnings about unknown variables, for which nothing is
-    /// printed.
+    /// Parses the value of `-w`. Returns the parsed format, and warnings about unknown variables,
+    /// for which nothing is printed.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
         let mut tokens = WriteOutTokens::default();
         let mut warnings = Vec::new();
@@ -174,17 +174,17 @@ impl WriteOut {
         (WriteOut { tokens: tokens.all }, warnings)
     }
 
-    /// Returns true if the format prints header fields of redirects that were followed.
+    /// Returns true if the format of `-w` prints header fields of redirects that were followed.
     pub fn prints_redirect_fields(&self) -> bool {
         self.tokens.iter().any(|token| matches!(token, WriteOutToken::Fields(..)))
     }
 
-    /// Returns the elements in order.
+    /// Returns the elements of the format in order.
     pub fn tokens(&self) -> &[WriteOutToken] {
         &self.tokens
     }
 
-    /// Returns the text of the format for one transfer.
+    /// Returns the text that `-w` prints for one transfer, whose values are `facts`.
     pub fn render(&self, facts: &WriteOutValues<'_>, persona: ProgramPersona) -> RenderedWriteOut {
         let mut printed = RenderedWriteOut::default();
         let mut stream = &WriteOutStream::Stdout;
@@ -213,8 +213,9 @@ impl WriteOut {
     }
 }
 
-/// Parses `%header{name}`, `%output{file}` or `%time{format}`, without its `%`, at the beginning of
-/// a text. Returns it with the rest of the text.
+/// Parses `header{name}`, `output{file}` or `time{format}`, which follow a `%`, at the beginning of
+/// a text. Returns the element and the rest of the text; `None` if the text begins with none of
+/// these.
 fn with_argument(text: &[u8]) -> Option<(WriteOutToken, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.
@@ -279,7 +280,7 @@ fn named(name: &[u8]) -> Option<WriteOutToken> {
     })
 }
 
-/// Collects the elements of a format, and joins adjacent texts to one element.
+/// Collects the elements of the format of `-w`, and joins adjacent texts to one element.
 #[derive(Default)]
 struct WriteOutTokens {
     all: Vec<WriteOutToken>,

@@ -24,25 +24,26 @@ pub struct WriteOutValues<'a> {
     pub size_download: u64,
     /// The number of body bytes written to the output.
     pub size_delivered: u64,
-    /// The time from the start until the host name was resolved.
+    /// The time from the start of the transfer until the host name was resolved.
     pub time_namelookup: Duration,
-    /// The time from the start until the TCP connection was established.
+    /// The time from the start of the transfer until the TCP connection was established.
     pub time_connect: Duration,
-    /// The time from the start until the TLS handshake was complete; zero without TLS.
+    /// The time from the start of the transfer until the TLS handshake was complete; zero without
+    /// TLS.
     pub time_appconnect: Duration,
-    /// The time from the start until the first byte of the response.
+    /// The time from the start of the transfer until the first byte of the response.
     pub time_starttransfer: Duration,
-    /// The time from the start to the end.
+    /// The time from the start of the transfer to its end.
     pub time_total: Duration,
     /// The number of connections that were opened for the transfer.
     pub num_connects: u64,
     /// The number of redirects that were followed.
     pub num_redirects: u64,
-    /// The value of `Content-Type` in the last response.
+    /// The value of `Content-Type` in the last response; `None` if it has no such field.
     pub content_type: Option<&'a str>,
     /// The exit code of this transfer: 0 if it succeeded.
     pub exit_code: u8,
-    /// The error message; `None` if the transfer succeeded.
+    /// The error message of the transfer; `None` if it succeeded.
     pub error: Option<&'a str>,
     /// The method of the last request.
     pub method: &'a str,
@@ -54,17 +55,17 @@ pub struct WriteOutValues<'a> {
     pub http_version: &'a str,
     /// The number of the last connection in this run; `None` if there was no connection.
     pub connection: Option<u64>,
-    /// The IP address of the peer of the last connection.
+    /// The IP address of the peer of the last connection; `None` if it is unknown.
     pub remote_ip: Option<IpAddr>,
-    /// The certificates that the server presented in DER, its own certificate first.
+    /// The certificates that the server presented, in DER, the server's own certificate first.
     pub certificates: &'a [Vec<u8>],
     /// The path of the Unix socket of the connection; `None` for TCP.
     pub remote_socket: Option<&'a str>,
-    /// The port of the peer; `None` for a Unix socket.
+    /// The port of the peer of the last connection; `None` for a Unix socket.
     pub remote_port: Option<u16>,
-    /// The local IP address of the last connection.
+    /// The local IP address of the last connection; `None` if it is unknown.
     pub local_ip: Option<IpAddr>,
-    /// The local port; `None` for a Unix socket.
+    /// The local port of the last connection; `None` for a Unix socket.
     pub local_port: Option<u16>,
     /// The number of the URL for `%{urlnum}`, from 0.
     pub url_number: u64,
@@ -82,9 +83,10 @@ pub struct WriteOutValues<'a> {
     /// The result of verifying the server's certificate, as an error number of OpenSSL; 0 for
     /// success.
     pub verify_result: u32,
-    /// The target of the redirect in the last response, if it was not followed.
+    /// The target of the redirect in the last response, if the redirect was not followed; `None` if
+    /// it was, or if there is none.
     pub redirect_url: Option<&'a str>,
-    /// The value of `Referer` in the request.
+    /// The value of `Referer` in the request; `None` if it has no such field.
     pub referer: Option<&'a str>,
     /// The number of bytes of all response heads received.
     pub size_header: u64,
@@ -92,21 +94,24 @@ pub struct WriteOutValues<'a> {
     pub size_request: u64,
     /// The number of bytes of request content sent.
     pub size_upload: u64,
-    /// The time from the start until the last request was sent.
+    /// The time from the start of the transfer until the last request was sent.
     pub time_pretransfer: Duration,
-    /// The time from the start until the last redirect was followed; zero without redirects.
+    /// The time from the start of the transfer until the last redirect was followed; zero without
+    /// redirects.
     pub time_redirect: Duration,
-    /// The head of the last response.
+    /// The head of the last response; `None` if there was none.
     pub head: Option<&'a ResponseHead>,
-    /// The redirects that were followed. Empty unless the format prints their header fields.
+    /// The redirects that the transfer followed. Empty unless the format of `-w` prints their
+    /// header fields.
     pub history: &'a [FollowedRedirect],
     /// The time at which `-w` is printed, since the start of 1970.
     pub now: Duration,
 }
 
 impl WriteOutValues<'_> {
-    /// Appends the values of all fields with this name, joined by the separator. They are taken
-    /// from the responses in order, up to the first response without such a field, as in curl.
+    /// Appends the values of all header fields with this name to `into`, joined by the separator.
+    /// They are taken from the responses in order, up to the first response without such a field,
+    /// as in curl.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
         let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
         let values: Vec<_> =
@@ -200,7 +205,7 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
     }
 }
 
-/// Appends the number of a port, or -1 for `None`, as in curl.
+/// Appends the number of a port to `into`, or -1 for `None`, as in curl.
 fn port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
     write!(into, "{}", port.map_or(-1, i32::from))
 }
@@ -222,7 +227,7 @@ enum UrlComponent {
     ZoneId,
 }
 
-/// Returns the component of the URL that a variable such as `%{url.host}` prints; `None` for other
+/// Returns the component of a URL that a variable such as `%{url.host}` prints; `None` for other
 /// variables. The flag is true for the URL of the last request, as in `%{urle.host}`.
 fn url_part(variable: WriteOutVariable) -> Option<(UrlComponent, bool)> {
     Some(match variable {

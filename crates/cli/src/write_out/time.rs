@@ -7,8 +7,8 @@ use std::time::Duration;
 use chrono::DateTime;
 use chrono::format::{Item, Numeric, StrftimeItems};
 
-/// Formats the time `now`, which is measured from the start of 1970. Returns an empty text for a
-/// time that the calendar cannot represent.
+/// Formats the time `now`, which is measured from the start of 1970, for `%time{format}`. Returns
+/// an empty text for a time that the calendar cannot represent.
 pub(super) fn format(format: &str, now: Duration) -> String {
     let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     let Some(moment) = DateTime::from_timestamp(seconds, now.subsec_nanos()) else { return String::new() };

@@ -1,7 +1,7 @@
 //! Parts of a URL in their original spelling. Scripts compare them with the URL that they
 //! requested.
 
-/// Returns the host as it is spelled in the URL, as curl prints it: `BÜCHER.example`, not
+/// Returns the host as the URL spells it, which is what curl prints: `BÜCHER.example`, not
 /// `xn--bcher-kva.example`. `canonical` is the host in normal form. Returns `None` if the URL has
 /// no host, or has an IP address in another form than the canonical one.
 pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {

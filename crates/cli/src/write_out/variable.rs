@@ -2,15 +2,16 @@
 
 macro_rules! variables {
     ($($name:literal $variant:ident $doc:literal;)*) => {
-        /// A variable of `-w`, such as `%{http_code}`. `Self::NAMES` lists curl's names for them.
+        /// A variable of `-w`, such as `%{http_code}`. `Self::NAMES` lists curl's names for the
+        /// variables.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum WriteOutVariable {
             $(#[doc = $doc] $variant,)*
         }
 
         impl WriteOutVariable {
-            /// Every name with its variable, sorted. `http_code` and `response_code` are the same
-            /// variable.
+            /// Every name of a `-w` variable with its variable, sorted by name. One variable can
+            /// have two names, such as `http_code` and `response_code`.
             pub const NAMES: &[(&str, WriteOutVariable)] = &[
                 $(($name, WriteOutVariable::$variant),)*
             ];
@@ -111,7 +112,7 @@ impl WriteOutVariable {
             )
     }
 
-    /// Returns the variable with this name, such as `http_code`.
+    /// Returns the variable with this name, such as `http_code`; `None` for an unknown name.
     pub fn named(name: &[u8]) -> Option<WriteOutVariable> {
         let found = WriteOutVariable::NAMES.iter().find(|(known, _)| known.as_bytes() == name);
         found.map(|&(_, variable)| variable)

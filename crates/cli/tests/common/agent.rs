@@ -31,7 +31,8 @@ impl TestAgent {
         format!("--agent={}", self.socket().display())
     }
 
-    /// Returns the command `haul` with these arguments, which uses this agent.
+    /// Returns the command `haul` with these arguments and with the option `--agent` that selects
+    /// this agent.
     pub fn haul(&self, args: &[&str]) -> Command {
         haul([&[self.option().as_str()], args].concat())
     }
@@ -40,8 +41,8 @@ impl TestAgent {
         run(&mut self.haul(args))
     }
 
-    /// Returns the value of a line in the agent's status, such as `running`. Returns `None` if no
-    /// agent runs.
+    /// Returns the value of a line in the output of `--agent-status`, such as `running`. Returns
+    /// `None` if no agent runs.
     pub fn status(&self, name: &str) -> Option<u64> {
         let ran = self.run(&["--agent-status"]);
         let text = String::from_utf8(ran.stdout).unwrap();
@@ -49,7 +50,7 @@ impl TestAgent {
         Some(line.parse().unwrap())
     }
 
-    /// Returns the agent's process ID; `None` if no agent runs.
+    /// Returns the process ID of this agent; `None` if it does not run.
     pub fn pid(&self) -> Option<rustix::process::Pid> {
         rustix::process::Pid::from_raw(i32::try_from(self.status("pid")?).unwrap())
     }

@@ -22,7 +22,7 @@ use testkit::faulty::FaultPlan;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 
-/// The time limit of every wait, after which the test fails.
+/// The time limit of every wait in these tests, after which the test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A URL whose port refuses connections: nothing listens on port 1, and only root could.
@@ -38,20 +38,23 @@ pub struct CommandOutput {
 }
 
 impl CommandOutput {
-    /// Asserts success with an empty standard error, and returns standard output.
+    /// Asserts that the command succeeded and printed nothing on standard error. Returns its
+    /// standard output.
     #[track_caller]
     pub fn ok(self) -> Vec<u8> {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""));
         self.stdout
     }
 
-    /// Asserts success with an empty standard error, and returns standard output as text.
+    /// Asserts that the command succeeded and printed nothing on standard error. Returns its
+    /// standard output as text.
     #[track_caller]
     pub fn text(self) -> String {
         String::from_utf8(self.ok()).expect("text")
     }
 
-    /// Asserts this exit code and that standard error has exactly one line, which is returned.
+    /// Asserts that the command ended with this exit code and printed exactly one line on standard
+    /// error. Returns this line.
     #[track_caller]
     pub fn failed(&self, code: i32) -> &str {
         assert_eq!(self.code, code, "{}", self.stderr);
@@ -76,7 +79,7 @@ pub fn program(name: impl AsRef<OsStr>) -> Command {
 /// The path of the built executable `haul`.
 pub const HAUL: &str = env!("CARGO_BIN_EXE_haul");
 
-/// Returns the command `haul` with these arguments.
+/// Returns a command that runs the built executable `haul` with these arguments.
 pub fn haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut command = program(HAUL);
     command.args(args);
@@ -88,7 +91,7 @@ pub fn run_haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> CommandOu
     run(&mut haul(args))
 }
 
-/// Returns the program's name if the program is installed. If not, prints on standard error that
+/// Returns `name` if the program with this name is installed. If not, prints on standard error that
 /// `what` is not tested, and returns `None`.
 pub fn installed(name: &'static str, what: &str) -> Option<&'static str> {
     let found = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
@@ -118,7 +121,7 @@ pub fn run(command: &mut Command) -> CommandOutput {
     RunningCommand::start(command).wait()
 }
 
-/// A running command, in a process group that contains only it and its children.
+/// A running command, in a process group that contains only this command and its children.
 pub struct RunningCommand {
     child: Child,
     stdout: JoinHandle<Vec<u8>>,
@@ -138,8 +141,8 @@ impl RunningCommand {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until the command ends. After [`PATIENCE`], kills the process group and fails the
-    /// test.
+    /// Waits until the command ends. If it runs longer than [`PATIENCE`], kills the process group
+    /// and fails the test.
     pub fn wait(mut self) -> CommandOutput {
         let group = self.pid();
         let (done, alarm) = mpsc::channel::<()>();
@@ -170,7 +173,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Waits until `holds` returns true. Fails the test after [`PATIENCE`], with `what` in the message.
+/// Waits until `holds` returns true. After [`PATIENCE`], fails the test with `what` in the message.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
@@ -182,7 +185,8 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Starts a server that answers each connection with this body, and closes it.
+/// Starts a server that answers each connection with status 200 and this body, and then closes the
+/// connection.
 pub fn page(body: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + body)])
@@ -194,7 +198,7 @@ pub fn short_body() -> RawPeer {
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
 }
 
-/// Writes the lines to a file and returns its path.
+/// Writes the lines to the file `name` in the directory `dir`. Returns the path of the file.
 pub fn list<L: AsRef<str>>(dir: &Path, name: &str, lines: impl IntoIterator<Item = L>) -> PathBuf {
     let path = dir.join(name);
     let text: String = lines.into_iter().map(|line| format!("{}\n", line.as_ref())).collect();
@@ -202,7 +206,8 @@ pub fn list<L: AsRef<str>>(dir: &Path, name: &str, lines: impl IntoIterator<Item
     path
 }
 
-/// Returns `true` if strace is installed and may trace. If not, prints that `what` is not tested.
+/// Returns `true` if strace is installed and may trace processes. If not, prints that `what` is not
+/// tested, and returns false.
 pub fn can_trace(what: &str) -> bool {
     let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let works = works.is_ok_and(|status| status.success());
@@ -229,43 +234,43 @@ pub fn origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// Runs the program `name` in this directory until it ends.
+/// Runs the program `name` in the directory `dir` until it ends, and returns its output.
 pub fn run_in(dir: &Path, name: &str, args: &[&str]) -> CommandOutput {
     run(program(name).args(args).current_dir(dir))
 }
 
-/// Runs `haul curl -q -s` with these arguments in this directory.
+/// Runs `haul curl -q -s` with these arguments in the directory `dir`.
 pub fn as_curl(dir: &Path, args: &[&str]) -> CommandOutput {
     run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
 }
 
-/// Runs `haul curl -q` with these arguments in this directory.
+/// Runs `haul curl -q` with these arguments in the directory `dir`.
 pub fn curl_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).arg("curl").arg("-q").args(args).current_dir(dir))
 }
 
-/// Runs `haul curl -q` with these arguments, which write no file.
+/// Runs `haul curl -q` with these arguments, which must not write files.
 pub fn curl(args: &[&str]) -> CommandOutput {
     curl_in(Path::new("/"), args)
 }
 
-/// Returns the text that the client sent on the connection with this number.
+/// Returns the text that the test server `peer` received on the connection with this number.
 pub fn received(peer: &RawPeer, connection: usize) -> String {
     String::from_utf8_lossy(&peer.received(connection)).into_owned()
 }
 
-/// Starts a server that answers each connection with these bytes, and closes it.
+/// Starts a server that answers each connection with these bytes, and then closes the connection.
 pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
-/// Runs `haul curl -q -sS` with these arguments, which write no file.
+/// Runs `haul curl -q -sS` with these arguments, which must not write files.
 pub fn curl_quiet(args: &[&str]) -> CommandOutput {
     curl(&[&["-sS"], args].concat())
 }
 
-/// Returns the steps of a server for one connection: it reads the head of a request, sends a
-/// response, and closes. `head` is the status code, the reason phrase and any header fields.
+/// Returns the script of a test server for one connection: read the head of a request, send a
+/// response, close. `head` is the status code, the reason phrase and any header fields.
 pub fn reply_steps(head: &str, body: &str) -> Vec<ScriptStep> {
     let length = body.len();
     let text = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");

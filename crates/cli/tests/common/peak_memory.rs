@@ -20,19 +20,20 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use super::{HAUL, program};
 
 const DIRECTORY: &str = "HAUL_TEST_MEASURE";
-/// The name of the test that starts haul when it is run in the small process.
+/// The name of the test that starts haul and measures its memory. [`measured`] runs this test
+/// alone, in a small process of its own.
 const TEST: &str = "common::peak_memory::helper_process_measures_peak_memory";
 
-/// Runs haul with these arguments, which must succeed. Returns its peak resident memory in KiB.
-/// `read` reads its standard output.
+/// Runs haul with these arguments, which must succeed. Returns haul's peak resident memory in KiB.
+/// The function `read` reads haul's standard output.
 pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
     let (code, stderr, peak) = measured(args, read);
     assert_eq!((code.as_str(), stderr.as_str()), ("0", ""), "{args:?}");
     peak
 }
 
-/// Runs haul with these arguments. Returns its exit code, its standard error, and its peak resident
-/// memory in KiB. `read` reads its standard output.
+/// Runs haul with these arguments. Returns haul's exit code, its standard error, and its peak
+/// resident memory in KiB. The function `read` reads haul's standard output.
 pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64) {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("args"), args.join("\n")).expect("arguments can be written");
@@ -71,7 +72,8 @@ fn helper_process_measures_peak_memory() {
     fs::write(dir.join("figures"), format!("{code} {}", usage.ru_maxrss)).expect("figures can be written");
 }
 
-/// Waits for a child and returns its exit status and resource usage. `std` has no such function.
+/// Waits for a child process and returns its exit status and resource usage. `std` has no such
+/// function.
 fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
     loop {
         let mut status = 0;

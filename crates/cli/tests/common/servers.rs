@@ -11,16 +11,16 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{eventually, skipped};
 
-/// A running server of another project. Dropping it stops it.
+/// A running server of another project, such as nginx. Dropping it stops the server.
 pub struct ExternalServer(Child);
 
 impl ExternalServer {
-    /// Starts the command, and waits until the port on 127.0.0.1 accepts connections.
+    /// Starts the server, and waits until the port on 127.0.0.1 accepts connections.
     pub fn start(command: &mut Command, port: u16) -> ExternalServer {
         ExternalServer::start_until(command, || TcpStream::connect(("127.0.0.1", port)).is_ok())
     }
 
-    /// Starts the command, and waits until `is_up` returns true.
+    /// Starts the server, and waits until `is_up` returns true.
     pub fn start_until(command: &mut Command, mut is_up: impl FnMut() -> bool) -> ExternalServer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut server = ExternalServer(child);
@@ -64,7 +64,7 @@ pub fn open_directory() -> tempfile::TempDir {
     dir
 }
 
-/// Lets every user read and write the file or directory.
+/// Lets every user read and write this file or directory.
 pub fn make_open(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
 }

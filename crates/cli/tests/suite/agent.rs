@@ -66,7 +66,7 @@ fn agent_bodies_arrive_whole_at_every_output() {
 }
 
 /// Tomcat sends weak validators, and closes a connection with ENHANCE_YOUR_CALM after a few
-/// RST_STREAM frames. So the agent must not cancel streams.
+/// RST_STREAM frames. So the agent must not cancel HTTP/2 streams.
 #[test]
 fn agent_keeps_connection_when_validators_are_weak() {
     let origin = origin();
@@ -182,7 +182,8 @@ fn agent_works_in_an_empty_environment() {
     eventually("it ends when it was idle", || !runtime.path().join("haul/agent").exists());
 }
 
-/// Asserts that haul prints this reason why the agent is not used, and fetches the URL without it.
+/// Runs haul with an agent that it must refuse to use. Asserts that haul prints the reason `why`,
+/// and fetches the URL without the agent.
 #[track_caller]
 fn is_refused(agent: &TestAgent, origin: &Origin, why: &str) {
     let before = origin.connections();
@@ -393,8 +394,8 @@ fn killing_the_caller_cancels_its_request() {
     eventually("so the server sees the end of it", || origin.open_connections() == 0);
 }
 
-/// The reader stops while the first range is still being received. The agent receives the rest of
-/// it, and uses the connection again.
+/// The reader of the output stops after 70,000 bytes, while the first range is still being
+/// received. The agent receives the rest of the range, and uses the connection again.
 #[test]
 fn reader_stopping_within_first_part_keeps_the_connection() {
     const OPENING: usize = 147_456;

@@ -19,7 +19,7 @@ use testkit::test_certificates::TestCertificates;
 /// The `Last-Modified` of the content that `testkit::faulty` serves.
 const LAST_MODIFIED: &str = "Wed, 01 May 2024 08:00:00 GMT";
 
-/// A running process of `haul apt-method`.
+/// A running process `haul apt-method`, to which the test speaks as apt does.
 struct AptMethodProcess {
     child: Child,
     to: Option<ChildStdin>,
@@ -28,7 +28,8 @@ struct AptMethodProcess {
 }
 
 impl AptMethodProcess {
-    /// Starts the process and sends it a configuration with these items.
+    /// Starts `haul apt-method` and sends it a configuration (`601 Configuration`) with these
+    /// items.
     fn with(items: &[&str]) -> AptMethodProcess {
         Self::in_environment(items, &[])
     }
@@ -63,8 +64,8 @@ impl AptMethodProcess {
         AptMessage::read(&mut self.from).unwrap()
     }
 
-    /// Requests a file, with further message fields. Returns all messages about it, of which the
-    /// last is final.
+    /// Requests a file from the apt method (`600 URI Acquire`), with further message fields.
+    /// Returns all messages about the file, of which the last is final.
     fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<AptMessage> {
         let file = self.file();
         let asked = AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
@@ -191,7 +192,8 @@ fn redirects_are_reported_to_apt_not_followed() {
     );
 }
 
-/// Starts a server that sends this head and this content, and closes the connection.
+/// Starts a server that answers each request with this status line, these header fields and this
+/// content, and then closes the connection.
 fn answer(head: &str, content: &str) -> RawPeer {
     let length = content.len();
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");

@@ -58,8 +58,8 @@ fn wrong_credentials_exit_22() {
     }
 }
 
-/// Returns the echoed request without the Digest credentials, which differ each time, and without
-/// Expect, which older versions of curl send with every PUT.
+/// Returns the request that the server echoes, without the Digest credentials, which differ each
+/// time, and without `Expect`, which older versions of curl send with every PUT.
 fn without_authorization(ran: &common::CommandOutput) -> String {
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     let differs = |line: &str| line.starts_with("HTTP_AUTHORIZATION=Digest") || line.starts_with("HTTP_EXPECT");

@@ -13,10 +13,10 @@ use servers::compare_with_curl::{both, text};
 use servers::nginx::NginxServer;
 use testkit::test_certificates::TestCertificates;
 
-/// The algorithms of the keys.
+/// The key algorithms of the client certificates in these tests.
 const KINDS: [&str; 4] = ["rsa", "p256", "p384", "ed25519"];
 
-/// Runs openssl in the directory. `words` are its arguments, separated by blanks.
+/// Runs openssl in the directory `dir`. `words` are its arguments, separated by blanks.
 fn openssl(dir: &Path, words: &str) {
     let status = Command::new("openssl")
         .args(words.split(' '))
@@ -29,7 +29,8 @@ fn openssl(dir: &Path, words: &str) {
     assert!(status.success(), "openssl {words}");
 }
 
-/// Creates a CA, and for each algorithm a certificate and its key in many formats.
+/// Creates a certificate of nginx and a CA of client certificates in the directory `dir`. For each
+/// algorithm in `kinds`, also creates a client certificate, and its key in many formats.
 fn prepare(dir: &Path, kinds: &[&str]) {
     let identity = TestCertificates::generate();
     fs::write(dir.join("ca"), identity.ca_pem()).unwrap();

@@ -14,8 +14,8 @@ use servers::compare_with_curl::{both, both_with, text};
 use servers::nginx::NginxServer;
 use testkit::test_certificates::TestCertificates;
 
-/// Runs haul and curl, and checks that nginx echoes the same request for both, except for the
-/// client's port. Returns haul's output.
+/// Runs haul and curl with these arguments. Asserts that nginx echoes the same request for both,
+/// except for the client's port. Returns haul's output.
 fn echoed(args: &[&str]) -> common::CommandOutput {
     both_with(args, |ran| {
         String::from_utf8_lossy(&ran.stdout).rsplit_once(':').map_or(String::new(), |(head, _)| head.to_owned())

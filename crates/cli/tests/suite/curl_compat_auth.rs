@@ -7,8 +7,8 @@ use std::fs;
 use common::{HAUL, curl, curl_in, list, page, program, received, reply_steps, run};
 use testkit::h1_peer::RawPeer;
 
-/// The expected signatures are those of curl's own test cases, which sign at the start of 1970.
-/// `X-Amz-Date` sets this time.
+/// The expected AWS signatures are those of curl's own test cases, which sign at the start of 1970.
+/// The test sets this time with `X-Amz-Date`.
 #[test]
 fn aws_signatures_match_curls_test_cases() {
     let (peer, dir) = (page("x"), tempfile::tempdir().unwrap());
@@ -66,7 +66,7 @@ fn aws_signatures_match_curls_test_cases() {
     assert_eq!(upload, (94, String::new()), "nothing is sent with a signature that is wrong");
 }
 
-/// A signature is valid for one origin only, and each request needs a new one.
+/// An AWS signature is valid for one origin only, and each request needs a new signature.
 #[test]
 fn aws_signature_is_dropped_on_cross_origin_redirect() {
     let there = page("x");

@@ -8,7 +8,8 @@ use std::fs;
 use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
 use testkit::h1_peer::RawPeer;
 
-/// Runs `-F` with this value. Returns the request, with `BOUNDARY` in place of the boundary.
+/// Runs the curl persona with `-F` and this value. Returns the request that the server received,
+/// with `BOUNDARY` in place of the boundary.
 fn form(dir: &std::path::Path, part: &str) -> String {
     let peer = page("x");
     curl_in(dir, &["-sS", "-F", part, &peer.url("/")]).ok();
@@ -64,8 +65,8 @@ fn missing_form_header_file_is_a_warning() {
     assert_eq!(own.code, 26);
 }
 
-/// curl opens the files of a form when it sends the form. So `-s` suppresses the message about a
-/// missing file, and operations after `--next` still run.
+/// curl opens the files of a form only when it sends the form. So `-s` suppresses the message about
+/// a missing file, and the URLs after `--next` are still fetched.
 #[test]
 fn missing_form_file_fails_only_its_transfer() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));

@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
 use testkit::h1_peer::RawPeer;
 
-/// Returns the header fields after `Accept` in the request that these options cause.
+/// Runs the curl persona with these options. Returns the header fields after `Accept` in its
+/// request, joined by `|`.
 fn fields(args: &[&str]) -> String {
     let peer = page("x");
     curl_quiet(&[args, &["-o", "/dev/null", &peer.url("/")]].concat()).ok();

@@ -24,7 +24,8 @@ fn curl_ignores_failed_write_out_not_failed_body() {
     assert_eq!(to_full(&[], &told).code, 23, "in haul's own name it is what was asked for");
 }
 
-/// curl counts these URLs as transfers, and scripts read their exit code from the output of `-w`.
+/// curl counts URLs that it cannot fetch, such as invalid ones, as transfers. Scripts read the exit
+/// code of such a transfer from the output of `-w`.
 #[test]
 fn write_out_reports_transfers_that_never_started() {
     let dir = tempfile::tempdir().unwrap();

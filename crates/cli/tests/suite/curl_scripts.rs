@@ -19,7 +19,8 @@ fn with_curl() -> TempDir {
     directory
 }
 
-/// Returns a command that runs in `cwd`, with `bin` as the first directory of PATH.
+/// Returns a command that runs the program `name` in the directory `cwd`, with `bin` as the first
+/// directory of PATH.
 fn found_first(bin: &Path, name: &str, cwd: &Path) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = program(name);
@@ -27,7 +28,7 @@ fn found_first(bin: &Path, name: &str, cwd: &Path) -> Command {
     command
 }
 
-/// Runs a script with sh in an empty directory. It finds haul under the name `curl`.
+/// Runs a shell script in an empty directory. In PATH, `curl` is a link to haul.
 fn sh(script: &str) -> CommandOutput {
     let (bin, cwd) = (with_curl(), tempfile::tempdir().expect("a directory"));
     run(found_first(bin.path(), "sh", cwd.path()).args(["-c", script]))
@@ -155,8 +156,8 @@ fn bad_curlrc_line_is_reported_and_run_continues() {
     );
 }
 
-/// yt-dlp runs this command line for every download. haul must not ask for compressed content,
-/// because that cannot be resumed.
+/// yt-dlp passes these options for every download. haul must not ask for compressed content
+/// (`Accept-Encoding`), because such content cannot be resumed.
 #[test]
 fn resume_with_compressed_asks_for_plain_content() {
     let peer = page("x\n");
@@ -179,7 +180,8 @@ fn missing_url_after_next_fails_after_other_transfers() {
     assert_eq!(sh(&format!("haul=$(readlink \"$(command -v curl)\"); $haul -s {url} --next -o out")).stdout, b"");
 }
 
-/// wcurl is part of the curl package in newer Debian releases, and is not on PyPI.
+/// The script wcurl, if it is installed, downloads a file with haul as its `curl`. It is part of the
+/// curl package in newer Debian releases, and is not on PyPI.
 #[test]
 fn wcurl_downloads_a_file() {
     let Some(wcurl) = installed("wcurl", "wcurl") else { return };
@@ -191,7 +193,7 @@ fn wcurl_downloads_a_file() {
     assert_eq!(fs::read(cwd.path().join("a b.txt")).expect("its file"), b"content\n");
 }
 
-/// The command line is one that wcurl runs. This test needs no wcurl.
+/// The command line is one that the script wcurl runs. This test does not need wcurl itself.
 #[test]
 fn command_line_of_wcurl_is_accepted() {
     let peer = page("content\n");
@@ -203,8 +205,7 @@ fn command_line_of_wcurl_is_accepted() {
     assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"content\ncontent\n"[..]), "{}", ran.stderr);
 }
 
-/// Vagrant always passes these options: with `-I` to request a head, and with `--output` to
-/// download a file.
+/// Vagrant always passes `--continue-at -`, also with `-I`, which requests a head.
 #[test]
 fn continue_at_is_ignored_for_heads_and_stdout() {
     let peer = page("content");
@@ -220,7 +221,8 @@ fn continue_at_is_ignored_for_heads_and_stdout() {
     assert!(!String::from_utf8_lossy(&peer.received(1)).contains("Range"));
 }
 
-/// The script and the list of URLs contain bytes of Latin-1, which are not UTF-8.
+/// The URLs and data in the script, and the file of URLs, contain bytes of Latin-1, which are not
+/// UTF-8.
 #[test]
 fn urls_and_data_may_hold_any_bytes() {
     let peer = page("");

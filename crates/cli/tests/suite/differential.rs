@@ -22,10 +22,11 @@ use case::DifferentialCase;
 use common::{HAUL, installed, program};
 use origin::{RequestBytes, ScriptedOrigin};
 
-/// The minimum number of cases. With fewer, a file of cases must have been lost.
+/// The minimum number of cases (command lines to compare). With fewer, a file of cases must have
+/// been lost.
 const LEAST: usize = 400;
 
-/// The results of one run of a case.
+/// The results of one run of a case, with curl or with haul.
 #[derive(Debug, PartialEq, Eq)]
 struct DifferentialResult {
     requests: Vec<(usize, String)>,
@@ -125,8 +126,8 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Returns the text of a request without the parts that differ in each run: versions, boundaries
-/// and nonces.
+/// Returns the text of a request in a form that is equal for haul and curl: without versions,
+/// boundaries and nonces, which differ in each run.
 fn normal(request: &RequestBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {
@@ -157,8 +158,8 @@ fn versionless(text: &str) -> String {
     text.replace("curl/7.88.1", "curl/VERSION").replace("curl/8.22.0", "curl/VERSION")
 }
 
-/// Returns a description of the differences that the case does not allow. Returns `None` if there
-/// are none.
+/// Compares the results of curl (`theirs`) and haul (`ours`) for one case. Returns a description of
+/// the differences that the case does not allow; `None` if there are none.
 fn compared(case: &DifferentialCase, theirs: &DifferentialResult, ours: &DifferentialResult) -> Option<String> {
     let shown = |seen: &DifferentialResult, part: &str| match part {
         "request" => seen.requests.iter().map(|(number, text)| format!("[{number}]\n{text}\n")).collect::<String>(),

@@ -17,8 +17,8 @@ fn server(ip: &str) -> DnsServer {
     DnsServer::start_on(ip.parse().unwrap(), answer).unwrap()
 }
 
-/// Fetches a page of web.example with this DNS server. Returns the source addresses of its DNS
-/// queries.
+/// Runs haul with this DNS server and these options, to fetch a page of web.example. Returns the
+/// source addresses of haul's DNS queries.
 fn senders(server: &DnsServer, options: &[&str]) -> Vec<IpAddr> {
     let page = answering(PAGE);
     let (url, servers) = (format!("http://web.example:{}/", page.addr().port()), server.address().to_string());
@@ -85,8 +85,8 @@ fn wrong_dns_options_are_refused() {
     }
 }
 
-/// Starts a server for DNS over HTTPS that knows web.example. Returns it with its certificate
-/// authority's file.
+/// Starts a server for DNS over HTTPS that knows the address of web.example. Returns the server,
+/// and a file with the certificate of its CA.
 fn https_server() -> (Origin, tempfile::NamedTempFile) {
     let origin = Origin::builder().http2(100).dns(|query| match query.name.as_str() {
         "web.example" => vec![query.addresses(&[IpAddr::from([127, 0, 0, 1])])],

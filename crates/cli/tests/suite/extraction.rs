@@ -190,8 +190,8 @@ fn template_origin_gets_the_secrets_of_its_stage() {
     assert!(second.log().iter().all(|request| request.header("authorization").is_some()));
 }
 
-/// With `--extract`, haul asks for compressed pages by itself. A coding that it does not know is an
-/// error only with `--compressed`.
+/// With `--extract`, haul asks for compressed pages by itself. A response in an unknown content
+/// coding is an error only if the user gives `--compressed`.
 #[test]
 fn unknown_content_coding_is_ignored_unless_requested() {
     for coding in ["UTF-8", "binary", "8bit", "text/html", "aws-chunked", "identity", "none", ""] {
@@ -207,8 +207,8 @@ fn unknown_content_coding_is_ignored_unless_requested() {
     }
 }
 
-/// Starts two servers: one for a page that contains the values `a/b` and `c`, and one for the pages
-/// with these names.
+/// Starts two servers. The first has a page that contains the values `a/b` and `c`, and the second
+/// has the pages that these values name.
 fn index_and_pages() -> (RawPeer, Origin) {
     (page("<a/b> <c> <c>"), origin(1))
 }

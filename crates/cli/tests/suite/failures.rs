@@ -412,8 +412,8 @@ fn errors_name_the_remedy() {
     }
 }
 
-/// Another process that shares the descriptor may have made it non-blocking. haul must wait until
-/// it has input.
+/// Standard input may be non-blocking, because another process that shares the descriptor can make
+/// it so. haul must wait until there is input.
 #[test]
 fn non_blocking_stdin_is_waited_for() {
     let origin = origin();

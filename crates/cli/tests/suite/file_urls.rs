@@ -16,8 +16,8 @@ use testkit::origin::Origin;
 const TEXT: &str = "hello world\n";
 const HEAD: &str = "Content-Length: 12\r\nAccept-ranges: bytes\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n\r\n";
 
-/// Creates a directory that contains a file named `a b`. Returns the directory and the `file:` URL
-/// of the file.
+/// Creates a temporary directory with a file named `a b`. Returns the directory, and the `file:`
+/// URL of the file.
 fn fixture() -> (tempfile::TempDir, String) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a b");
@@ -111,8 +111,8 @@ fn file_url_upload_writes_the_file() {
     assert_eq!(curl(dir.path(), &["-T", "a b", &format!("{url}/none")]).code, 23);
 }
 
-/// If the pipe is empty at the first read, haul must wait for input. This was once an error with
-/// exit code 26.
+/// The upload is read from a pipe that is empty at the first read. haul must wait for input, and
+/// not fail with exit code 26.
 #[test]
 fn file_url_upload_waits_for_slow_pipe() {
     let (dir, _) = fixture();
@@ -146,7 +146,7 @@ fn file_url_errors_name_the_cause() {
     }
 }
 
-/// A web page must not make haul read local files.
+/// A web page must not make haul read local files by a redirect.
 #[test]
 fn redirects_and_haul_refuse_file_urls() {
     let (dir, url) = fixture();

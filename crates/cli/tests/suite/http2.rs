@@ -58,8 +58,8 @@ fn http2_write_out_and_headers_match_curl() {
     assert!(with.ends_with(&body) && with.starts_with(b"HTTP/2 200 \r\n"));
 }
 
-/// HTTP/2 has no chunks. If `-H` asks for them, haul sends `Content-Length` like curl, because
-/// lighttpd answers 411 without it.
+/// HTTP/2 has no chunked coding. If `-H` asks for it, haul sends `Content-Length` like curl,
+/// because lighttpd answers 411 without this field.
 #[test]
 fn http2_sends_content_length_instead_of_chunks() {
     let origin = origin();
@@ -169,13 +169,14 @@ fn http2_memory_is_bounded_with_many_connections() {
     }
 }
 
-/// The maximum number of frames that an attack sends. haul must end the connection long before.
+/// The maximum number of frames that a malicious server of these tests sends. haul must end the
+/// connection long before.
 const FOREVER: u64 = 200_000;
 
 /// A function that attacks haul from the server's end of an HTTP/2 connection.
 type Http2Attack = fn(&mut FrameConnection) -> io::Result<()>;
 
-/// Sends the same frame again and again, until haul closes the connection.
+/// Sends the same HTTP/2 frame to haul again and again, until haul closes the connection.
 fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
     conn.flood(kind, flags, stream, payload, FOREVER);
     Ok(())
@@ -183,8 +184,8 @@ fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: 
 
 const OK: (&str, &str) = (":status", "200");
 
-/// The attacks. Each has its name, haul's exit code, a part of haul's message, and the function
-/// that attacks.
+/// The attacks of malicious HTTP/2 servers. Each has its name, the exit code that haul must have, a
+/// part of haul's error message, and the function that attacks.
 const HOSTILE: [(&str, &str, &str, Http2Attack); 20] = [
     ("PING", "16", "PING", |conn| flood(conn, Frame::PING, 0, 0, &[0; 8])),
     ("SETTINGS", "16", "SETTINGS", |conn| flood(conn, Frame::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])),

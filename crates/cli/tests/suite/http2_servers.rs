@@ -16,14 +16,14 @@ use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
 const KNOWING: &str = "--http2-prior-knowledge";
-/// The format for `-w`. It contains all values that do not depend on time, local ports, the header
-/// fields of an implementation, or curl's version.
+/// The format of `-w` whose output must be the same for haul and curl. It has no values that depend
+/// on time, local ports, the header fields of an implementation, or curl's version.
 const FIGURES: &str = "\n%{http_version} %{response_code} %{size_download} %{size_upload} %{size_header} \
                        %{num_connects} %{num_redirects} %{method} %{url_effective} %{urlnum} %{exitcode} \
                        %{errormsg} %{ssl_verify_result} %{remote_ip} %{remote_port} %{content_type} %{redirect_url} \
                        %header{content-length} %header{etag} %header{last-modified}\n";
 
-/// A directory with files to serve, and with a certificate for localhost.
+/// A directory with the files that a server serves, and with its certificate for localhost.
 struct ServedFiles {
     dir: tempfile::TempDir,
     sizes: [usize; 6],
@@ -56,8 +56,8 @@ impl ServedFiles {
         self.dir.path()
     }
 
-    /// Checks that uploads arrive unchanged, with and without a known length. `arrived` gets haul's
-    /// output, and returns the bytes that the server received.
+    /// Uploads content to `url`, with and without a known length, and checks that it arrives
+    /// unchanged. `arrived` gets haul's output, and returns the bytes that the server received.
     fn check_uploads(&self, what: &str, url: &str, args: &[&str], arrived: impl Fn(&[u8]) -> Vec<u8>) {
         let content = BytePattern::new(2).slice(0, upload_size());
         let file = self.path().join("upload");
@@ -81,8 +81,8 @@ impl ServedFiles {
         assert_eq!(got.text(), expected.text(), "{what}");
     }
 
-    /// Checks that haul and curl print the same bodies and the same output of `-w` for all files,
-    /// in separate runs and in one run.
+    /// Fetches all files of the server, in separate runs and in one run. Checks that haul and curl
+    /// print the same bodies and the same output of `-w`.
     fn check(&self, what: &str, port: u16, args: &[&str], scheme: &str) {
         let curl = installed("curl", what);
         let ca = self.path().join("ca");
@@ -247,18 +247,18 @@ fn http2_with_caddy_matches_curl() {
     }
 }
 
-/// The number of bytes to upload: 10 MB, or the value of the environment variable
+/// The number of bytes that the tests upload: 10 MB, or the value of the environment variable
 /// `HAUL_TEST_UPLOAD`. (100 MB take long in a debug build.)
 fn upload_size() -> usize {
     std::env::var("HAUL_TEST_UPLOAD").map_or(10_000_000, |size| size.parse().expect("a number of bytes"))
 }
 
-/// Returns the text of a head without its field `Date`.
+/// Returns the text of a response head without its field `Date`, which differs in each run.
 fn without_date(head: &str) -> String {
     head.lines().filter(|line| !line.starts_with("date:")).collect::<Vec<_>>().join("\n")
 }
 
-/// Runs haul with the curl persona, which does not split large bodies.
+/// Runs haul with the curl persona, which does not split large bodies into parts.
 fn as_curl(args: &[&str]) -> CommandOutput {
     run_haul(["curl"].iter().chain(args))
 }

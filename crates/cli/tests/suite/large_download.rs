@@ -32,7 +32,8 @@ fn haul_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).args(args).current_dir(dir))
 }
 
-/// Returns the SHA-256 that `sha256sum` computes for these bytes; `None` if it is not installed.
+/// Returns the SHA-256 that the program `sha256sum` computes for these bytes; `None` if it is not
+/// installed.
 fn sum_of(dir: &Path, bytes: &[u8]) -> Option<String> {
     fs::write(dir.join("bytes"), bytes).unwrap();
     let ran =
@@ -41,7 +42,8 @@ fn sum_of(dir: &Path, bytes: &[u8]) -> Option<String> {
     Some(ran.text().split_whitespace().next()?.to_owned())
 }
 
-/// Asserts that two bodies are equal. On failure, does not print megabytes.
+/// Asserts that two bodies are equal. On failure, prints only the first difference and the lengths,
+/// not megabytes of content.
 #[track_caller]
 fn assert_same(got: &[u8], expected: &[u8]) {
     let differs = got.iter().zip(expected).position(|(a, b)| a != b);

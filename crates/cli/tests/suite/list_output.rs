@@ -21,8 +21,9 @@ const OWN: u64 = 32 << 10;
 /// The default of `--max-memory`, in KiB.
 const BUDGET: u64 = 64 << 10;
 
-/// A list of URLs whose bodies exceed every memory limit in these tests. The bodies are prefixes of
-/// one pattern. Each has another length, so that its end identifies it.
+/// A test server, and a list of URLs on it. The bodies of the URLs together exceed every memory
+/// limit in these tests. Each is a prefix of one pattern with another length, so that its end
+/// identifies it.
 struct ListedBodies {
     origin: Origin,
     lens: Vec<usize>,
@@ -35,7 +36,7 @@ impl ListedBodies {
         ListedBodies { origin: Origin::builder().start().unwrap(), lens, dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Writes the list of URLs to a file, and returns its path. `before` is inserted before the
+    /// Writes the URLs to a file, and returns the path of the file. `before` is inserted before the
     /// path of the first URL.
     fn list(&self, before: &str) -> String {
         let url = |(n, len)| self.origin.url(&format!("{}/bytes/{len}", if n == 0 { before } else { "" }));
@@ -48,7 +49,8 @@ impl ListedBodies {
     }
 }
 
-/// Checks the output while it is read, because it is too large for memory.
+/// Checks that haul's output consists of all bodies in order. It does so while the output is read,
+/// because the output is too large for memory.
 struct BodyChecker<'a> {
     lens: &'a [usize],
     body: Vec<u8>,
@@ -150,8 +152,8 @@ fn memory_is_bounded_with_a_slow_first_page() {
     }
 }
 
-/// The memory in KiB that haul may use for a list of URLs, in addition to that for each connection
-/// (`docs/design/faults.md`).
+/// The memory in KiB that haul may use for any number of URLs, in addition to that for each
+/// connection (`docs/design/faults.md`).
 const MASS: u64 = 64 << 10;
 const A_CONNECTION: u64 = 64;
 

@@ -19,7 +19,7 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
-/// Starts a server whose response suggests this file name in `Content-Disposition`.
+/// Starts a server whose response suggests a file name with this value of `Content-Disposition`.
 fn naming(disposition: &str) -> RawPeer {
     let reply = format!(
         "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"{disposition}\"\r\nContent-Length: 3\r\n\
@@ -107,8 +107,9 @@ fn server_chosen_name_never_opens_fifo_or_device() {
     }
 }
 
-/// The kernel refuses to follow links of other users in directories such as /tmp
-/// (`fs.protected_symlinks`). strace simulates this: opening the link or its metadata fails.
+/// The kernel refuses to follow symbolic links of other users in directories such as /tmp
+/// (`fs.protected_symlinks`). The test simulates this with strace: opening the link, or reading its
+/// metadata, fails.
 #[test]
 fn symlink_refused_by_kernel_is_not_followed() {
     if !can_trace("links that the kernel refuses") {

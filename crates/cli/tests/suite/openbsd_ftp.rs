@@ -16,8 +16,8 @@ use testkit::packages::{Package, PackageCatalogue, PackageMirror, PackageReader,
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
-/// The maximum number of bytes that the server may send beyond those that the reader needs before
-/// it stops.
+/// The maximum number of bytes of a package that the server may send beyond those that the reader
+/// needs before it stops.
 const WASTE: u64 = 64 << 10;
 
 /// A user ID that no user has.
@@ -29,8 +29,8 @@ struct PackageReadRun {
     catalogue: PackageCatalogue,
 }
 
-/// Reads the beginning of each of `packages` packages with this command. If `far` is true, the
-/// connection has a round-trip time of 20 ms.
+/// Reads the beginning of each of `packages` packages, as pkg_add does, with `fetcher` as the
+/// download command. If `far` is true, the connection to the mirror has a round-trip time of 20 ms.
 fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageReadRun {
     let identity = tls.then(TestCertificates::generate);
     let catalogue = PackageCatalogue::new(7, packages);

@@ -22,7 +22,7 @@ use common::agent::TestAgent;
 use common::{HAUL, program, run};
 use haul_cli::flags::FLAGS;
 
-/// A way of fetching URLs.
+/// A way in which haul fetches URLs, which every option must affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FetchMode {
     One,
@@ -34,14 +34,14 @@ enum FetchMode {
 
 const EACH: &[FetchMode] = &[FetchMode::One, FetchMode::List, FetchMode::Stage, FetchMode::Serial, FetchMode::Agent];
 
-/// The way in which a test shows the effect of an option.
+/// The way in which these tests show the effect of an option.
 enum OptionEffect {
-    /// The result for a URL with the path `path` differs if `options` are added to the options
-    /// `beside`.
+    /// The result of fetching a URL with the path `path` changes if `options` are added to the
+    /// options `beside`.
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [FetchMode] },
-    /// A test in one of these files contains `text`, and shows the effect.
+    /// Another test shows the effect. It is in one of `files`, and contains `text`.
     Tested { text: &'static str, files: &'static [&'static str] },
-    /// The option asks for the default, and so changes nothing. Its help must contain `words`.
+    /// The option asks for the default, and so changes nothing. Its help text must contain `words`.
     Anyway { words: &'static str },
 }
 
@@ -295,7 +295,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("xattr", tested("--xattr", &["single_and_multiple_urls.rs"])),
 ];
 
-/// The help text of options that are accepted without an effect.
+/// The help text of an option that haul accepts without an effect.
 const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
@@ -344,7 +344,7 @@ fn options_make_a_difference_in_every_mode() {
     assert!(unused.is_empty(), "no effect: {unused:#?}");
 }
 
-/// The results of a run, which are compared.
+/// The results of one run of haul, which are compared with those of a run with other options.
 #[derive(Debug, PartialEq, Eq)]
 struct ObservedRun {
     code: i32,
@@ -429,8 +429,8 @@ fn prepare(dir: &Path) {
     fs::create_dir(dir.join("sub")).unwrap();
 }
 
-/// Returns the files below a directory, by name: the content, the permissions, and true if the
-/// modification time is more than a day ago.
+/// Returns the files below a directory by name. Each has its content, its permission bits, and a
+/// flag that is true if its modification time is more than a day ago.
 fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -447,8 +447,8 @@ fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     found
 }
 
-/// An HTTP server that stores the requests. The path of a request determines the response, and each
-/// connection serves one request.
+/// An HTTP server that stores the requests it receives. The path of a request determines the
+/// response, and each connection serves one request.
 struct RecordingServer {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -524,7 +524,8 @@ fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     }
 }
 
-/// Returns a text that describes a TLS ClientHello: its length and the protocols that ALPN offers.
+/// Reads a TLS ClientHello from a connection. Returns a text that describes it: its length, and the
+/// protocols that ALPN offers.
 fn client_hello(reader: &mut impl Read) -> Option<String> {
     let mut header = [0; 5];
     reader.read_exact(&mut header).ok()?;

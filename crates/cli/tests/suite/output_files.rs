@@ -229,8 +229,8 @@ fn signal_leaves_no_partial_files() {
     }
 }
 
-/// Returns the request that the server echoes as JSON, without `User-Agent` and the number of the
-/// connection.
+/// Parses the request that the server echoes as JSON. Removes what may differ: the field
+/// `User-Agent` and the number of the connection.
 fn echoed(json: &[u8]) -> Value {
     let mut seen: Value = serde_json::from_slice(json).expect("what /echo says");
     let own = |name: &str| name == "user-agent";

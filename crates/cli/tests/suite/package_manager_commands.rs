@@ -19,8 +19,8 @@ const SIZE: u64 = 300_000;
 /// The `Last-Modified` of the content that `testkit::faulty` serves, in seconds since 1970.
 const LAST_MODIFIED: i64 = 1_714_550_400;
 
-/// Creates a directory with links to haul that have the names of other programs, to be put into
-/// PATH.
+/// Creates a directory with links to haul named `curl`, `fetch`, `ftp` and `haul`. The tests put
+/// the directory into PATH.
 fn names() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["curl", "fetch", "ftp", "haul"] {
@@ -29,7 +29,8 @@ fn names() -> TempDir {
     dir
 }
 
-/// Runs a bash script in the directory `at`, with `names` as the first directory of PATH.
+/// Runs a bash script in the directory `at`. The directory `names`, with links to haul, is the
+/// first one of PATH.
 fn script(text: &str, names: &Path, at: &Path, variables: &[(&str, &str)]) -> CommandOutput {
     let mut command: Command = program("bash");
     command.args(["-c", text]).current_dir(at).envs(variables.iter().copied());
@@ -37,8 +38,8 @@ fn script(text: &str, names: &Path, at: &Path, variables: &[(&str, &str)]) -> Co
     run(&mut command)
 }
 
-/// Runs the test with haul under the name `curl`. If curl is installed, also runs it with curl
-/// itself, to prove that curl behaves as the test expects.
+/// Runs a test in which the command `curl` is haul. If curl is installed, also runs the test with
+/// curl itself, to prove that curl behaves as the test expects.
 fn with_both(test: impl Fn(&Path)) {
     test(names().path());
     if installed("curl", "the same lines by curl itself").is_some() {
@@ -46,8 +47,8 @@ fn with_both(test: impl Fn(&Path)) {
     }
 }
 
-/// A script with the options of nixpkgs' `fetchurl` and with its loop, which retries with `-C -`
-/// only after exit code 18.
+/// A bash script that calls curl like nixpkgs' `fetchurl`: with the same options, and in a loop
+/// that retries with `-C -` only after exit code 18.
 const NIX: &str = r#"
 curlVersion=$(curl -V | head -1 | cut -d' ' -f2)
 curl=(curl --location --max-redirs 20 --retry 3 --retry-all-errors --continue-at - --disable-epsv
@@ -93,7 +94,8 @@ fn nixpkgs_probes_hashed_mirrors_with_head() {
     });
 }
 
-/// A bash function with the options that Homebrew puts before those of each call.
+/// A bash function that calls curl like Homebrew. It puts Homebrew's general options before the
+/// arguments of the call.
 const BREW: &str = r#"brew() {
     curl --disable --cookie /dev/null --globoff --show-error --user-agent "Homebrew/4.6 (Linux) curl/8" \
         --header "Accept-Language: en" --fail --progress-bar --silent --retry 3 "$@"
@@ -248,7 +250,7 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(run_at("fetch -q -o - $URL | wc -c").text().trim(), SIZE.to_string());
 }
 
-/// The packages `plz` and `request` of Emacs write the options and then the content to one pipe.
+/// The Emacs packages `plz` and `request` write curl's options and then the content to one pipe.
 #[test]
 fn config_and_data_share_one_stdin_pipe() {
     let content = "{\"a\":1}\nurl = http://127.0.0.1:1/\n";
@@ -279,7 +281,7 @@ fn options_for_other_protocols_are_ignored() {
     });
 }
 
-/// A user may set the variable to an empty text to disable a value that is meant for another
+/// A user may set `CURL_CA_BUNDLE` to an empty text, to disable a value that is meant for another
 /// program.
 #[test]
 fn empty_curl_ca_bundle_counts_as_unset() {

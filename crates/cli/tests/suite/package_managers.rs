@@ -10,8 +10,8 @@ use std::process::Command;
 
 use common::{HAUL, installed, run, skipped};
 
-/// A running `python3 -m http.server`, as a mirror that supports no ranges and closes each
-/// connection.
+/// A running `python3 -m http.server`, which serves as a mirror. It supports no ranges, and closes
+/// each connection after one response.
 struct PythonFileServer {
     child: std::process::Child,
     url: String,
@@ -45,7 +45,8 @@ impl Drop for PythonFileServer {
     }
 }
 
-/// Builds a Debian package that contains one file, in the directory `pool` below `dir`.
+/// Builds a Debian package with the name `name`, which contains one file. The package is written to
+/// the directory `pool` below `dir`.
 fn debian_package(dir: &Path, name: &str) {
     let root = dir.join(name);
     fs::create_dir_all(root.join("DEBIAN")).unwrap();

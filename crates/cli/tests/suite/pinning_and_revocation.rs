@@ -34,7 +34,8 @@ impl TlsSite {
         path.display().to_string()
     }
 
-    /// Runs haul and curl with these options, which must end with the same exit code. Returns it.
+    /// Runs haul and curl with these options. Asserts that both end with the same exit code, and
+    /// returns this code.
     #[track_caller]
     fn ends(&self, args: &[&str]) -> i32 {
         let (ca, url) = (self.dir.path().join("ca").display().to_string(), self.origin.https_url("/small"));

@@ -15,8 +15,8 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// Returns `-p` if `way` selects HTTP/2 without TLS. This needs a tunnel, because a forwarding
-/// proxy speaks only HTTP/1.1.
+/// Returns the option `-p` if the options `way` select HTTP/2 without TLS, and nothing for other
+/// protocols. HTTP/2 needs a tunnel, because a forwarding proxy speaks only HTTP/1.1.
 fn tunnel(way: &[String]) -> &'static [&'static str] {
     if way[0] == "--http2-prior-knowledge" { &["-p"] } else { &[] }
 }
@@ -179,8 +179,8 @@ fn preproxy_reaches_the_proxy_over_socks() {
     }
 }
 
-/// Runs haul and curl with these environment variables. Their results must be the same. Returns
-/// haul's output.
+/// Runs haul and curl with these environment variables and arguments. Asserts that exit code and
+/// output are equal, and returns haul's output.
 fn in_environment(variables: &[(&str, &str)], args: &[&str]) -> CommandOutput {
     let args: Vec<&str> = ["-s", "-S", "-f", "-L"].iter().chain(args).copied().collect();
     let ours = run(program(HAUL).envs(variables.iter().copied()).args(&args));

@@ -15,8 +15,8 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// Creates two files and returns their paths. One contains CR LF; the other has quotes in its name
-/// and contains a NUL.
+/// Creates two files whose content is sent in requests, and returns their paths. One contains CR
+/// LF; the other has quotes in its name and contains a NUL.
 fn files(dir: &Path) -> (String, String) {
     let (text, odd) = (dir.join("text"), dir.join("a \"b\";c.png"));
     fs::write(&text, "one\r\ntwo\n").unwrap();
@@ -79,7 +79,7 @@ fn data_options_send_the_content_of_curl() {
     }
 }
 
-/// Returns the echoed form, with `BOUNDARY` in place of each boundary.
+/// Returns the multipart form that the server echoes, with `BOUNDARY` in place of each boundary.
 fn form(ran: &CommandOutput) -> String {
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     let boundaries: Vec<String> =

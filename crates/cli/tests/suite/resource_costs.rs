@@ -10,11 +10,11 @@ use common::{HAUL, can_trace, list, program, run};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
-/// The maximum number of system calls for the start and end of the process: the loader, the
+/// The maximum number of system calls that starting and ending the process takes: the loader, the
 /// allocator, the threads of the standard library.
 const STARTUP: u64 = 150;
 
-/// Runs haul under strace with these options, and returns the report.
+/// Runs haul with `args` under strace with `options`. Returns the report of strace.
 fn traced(options: &[&str], args: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
@@ -105,7 +105,8 @@ fn callgrind(program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Runs a command from [`callgrind`]. Returns the number of instructions.
+/// Runs a command that [`callgrind`] returned. Returns the number of executed instructions; `None`
+/// if callgrind reports none.
 fn counted(command: &mut Command) -> Option<u64> {
     let ran = run(command);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -114,7 +115,8 @@ fn counted(command: &mut Command) -> Option<u64> {
 }
 
 /// Writes a file with 151 CA certificates, about as many as a system trusts, and returns its path.
-/// One of them is the server's. All have the same subject, so that haul tries them in order.
+/// One of them is the CA of the test server. All have the same subject, so that haul tries them in
+/// order.
 fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
     let others = (0..150).map(|_| TestCertificates::generate().ca_pem().to_owned());
     let path = dir.join("bundle.pem");

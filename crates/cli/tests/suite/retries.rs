@@ -8,7 +8,7 @@ use std::fs;
 use common::{names, origin, run_haul};
 use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
 
-/// Returns the steps of a server that announces ten bytes of body, and closes the connection after
+/// Returns the script of a server that announces ten bytes of body, and closes the connection after
 /// `len` of them.
 fn cut_after(len: usize) -> PeerScript {
     let body = &"0123456789"[..len];

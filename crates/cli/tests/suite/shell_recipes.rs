@@ -11,8 +11,8 @@ use testkit::site::GeneratedSite;
 
 const PAGES: usize = 120;
 
-/// Runs a recipe with curl and with the curl persona. Returns both outputs; the first is `None` if
-/// curl is not installed.
+/// Runs a shell script with curl and then with haul's curl persona as the download program. Returns
+/// both outputs; the first is `None` if curl is not installed.
 fn both(what: &str, script: &str) -> (Option<CommandOutput>, CommandOutput) {
     let curl = installed("curl", what).map(|curl| bash(curl, script));
     (curl, bash(HAUL, script))
@@ -22,8 +22,8 @@ fn origin() -> Origin {
     Origin::builder().site(GeneratedSite::scaled(7, PAGES).cached()).start().unwrap()
 }
 
-/// Returns a script that extracts the names of the site's pages, sorts them, and pipes them into
-/// the command `fetch`.
+/// Returns a shell script that extracts the names of all pages from the test server's index, sorts
+/// them, and pipes them into the command `fetch`.
 fn recipe(origin: &Origin, fetch: &str) -> String {
     format!(
         "set -o pipefail; H={}; for i in 1 2 3; do $GET -s http://$H/$i; done | grep -oE 'AS[0-9]{{1,9}}' | sort -u | {fetch}",
@@ -31,7 +31,7 @@ fn recipe(origin: &Origin, fetch: &str) -> String {
     )
 }
 
-/// Returns the content of all pages, in the order of their sorted names.
+/// Returns the content of all pages of the test server, in the order of their sorted names.
 fn pages(origin: &Origin) -> Vec<u8> {
     let paths: BTreeSet<String> = origin.site().as_paths().into_iter().collect();
     paths.iter().flat_map(|path| origin.site().page(path).unwrap()).collect()
@@ -48,8 +48,8 @@ fn same_as_curl(what: &str, fetch: &str) {
     }
 }
 
-/// Runs a recipe with `fetch`, and asserts that no byte is lost. The outputs of parallel processes
-/// may mix, with curl as well as with haul.
+/// Runs the script of [`recipe`] with `fetch`, and asserts that no byte of a page is lost. The
+/// outputs of parallel processes may mix, with curl as well as with haul.
 #[track_caller]
 fn as_much_as_curl(what: &str, fetch: &str) {
     let origin = origin();

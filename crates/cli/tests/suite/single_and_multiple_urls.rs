@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use common::{HAUL, page, run_haul, run_in};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
-/// The options to compare. For two URLs, `-O` is given twice. The directory contains the file
-/// `there` with two bytes.
+/// The sets of options whose effects on one URL and on two URLs are compared. For two URLs, `-O` is
+/// given twice. The directory contains the file `there` with two bytes.
 const LINES: &[&str] = &[
     "",
     "-i",
@@ -67,7 +67,7 @@ const LINES: &[&str] = &[
     "-c nodir/jar",
 ];
 
-/// The format of `-w` in all runs.
+/// The value of `-w` in all runs of these tests.
 const TOLD: &str =
     "[%{url_effective} %{http_code} %{exitcode} %{method} %{filename_effective} %{size_download} %{num_headers}]\n";
 
@@ -80,8 +80,8 @@ fn peer(name: &str) -> RawPeer {
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
-/// Returns the files of a directory except `second`: the content, whether it is old, and the
-/// permissions.
+/// Returns the files of a directory, except `second`, by name. Each has its content, a flag that is
+/// true if it is more than a day old, and its permissions.
 fn files(dir: &Path) -> BTreeMap<String, (String, bool, String)> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_name() != "second");
     let told = |entry: fs::DirEntry| {
@@ -130,7 +130,8 @@ fn compare(line: &str) {
     assert!(many.3.starts_with(&one.3), "{line}: {} is not the beginning of {}", one.3, many.3);
 }
 
-/// However slow the machine is, a run takes at least as long as the pauses that `--rate` demands.
+/// A run takes at least as long as the pauses that `--rate` demands, however slow the machine is.
+/// So the test checks only a lower limit.
 #[test]
 fn rate_holds_for_arguments_lists_stages_and_groups() {
     let index = page("id=1 id=2 id=3");

@@ -149,8 +149,8 @@ fn alt_svc_file_matches_curls() {
     assert_eq!(lines(&ours).len(), 1);
 }
 
-/// Starts a server that sets a cookie for each request, named after its path. Returns the server's
-/// port.
+/// Starts a server that sets a cookie in each response, named after the path of the request.
+/// Returns the port of the server.
 fn cookie_setter() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -181,7 +181,7 @@ fn set_cookies(stream: &TcpStream) {
     }
 }
 
-/// Returns the names of the cookies in a cookie jar. Asserts that the file is complete.
+/// Returns the names of the cookies in a cookie jar file. Asserts that the file is complete.
 fn names(jar: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(jar).unwrap();
     assert!(text.starts_with("# Netscape HTTP Cookie File") && text.ends_with('\n'), "it is torn");

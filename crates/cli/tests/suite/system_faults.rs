@@ -11,15 +11,15 @@ use common::agent::TestAgent;
 use common::{CommandOutput, HAUL, RunningCommand, can_trace, eventually, haul, names, origin, program, run, run_haul};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
-/// Runs haul in this directory under strace, which makes a system call fail. `how` is the
-/// injection, such as `setsockopt:error=ENOPROTOOPT:when=1`. Returns `None` if strace does not work
-/// here.
+/// Runs haul in the directory `dir` under strace, which makes a system call fail. `how` describes
+/// the failure for strace, such as `setsockopt:error=ENOPROTOOPT:when=1`. Returns `None` if strace
+/// does not work here.
 fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
     Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
 }
 
-/// Returns the strace command for the injection `how`, without the program to run. Returns `None`
-/// if strace does not work here.
+/// Returns a strace command, to which the program to run must be added, that makes a system call
+/// fail. `how` describes the failure for strace. Returns `None` if strace does not work here.
 fn refusing(how: &str) -> Option<Command> {
     if !can_trace("a system that refuses") {
         return None;
@@ -43,8 +43,8 @@ fn unsupported_socket_options_fail_no_transfer() {
     }
 }
 
-/// gVisor accepts unknown socket options without applying them. If a time limit depended on an
-/// option of Linux 5.1, the wait for a silent server would never end there.
+/// gVisor accepts unknown socket options without applying them. If haul set a time limit with an
+/// option that only Linux 5.1 or later has, the wait for a silent server would never end there.
 #[test]
 fn timeouts_use_only_widely_known_socket_options() {
     if !can_trace("how limits of time are set") {
@@ -208,7 +208,8 @@ fn body_for_closed_stdout_exits_23() {
     closed(">/dev/null", &[&small]).ok();
 }
 
-/// Runs haul in a shell with redirections such as `>&-`, which close standard descriptors.
+/// Runs haul with standard descriptors that are closed. `closing` is a redirection in the syntax of
+/// a shell, such as `>&-`.
 fn closed(closing: &str, args: &[&str]) -> CommandOutput {
     let script = format!("exec {closing}; exec \"$0\" \"$@\"");
     run(program("sh").args(["-c", &script, HAUL]).args(args))

@@ -39,7 +39,8 @@ fn certificates_are_verified() {
     assert!(log.iter().all(|request| request.tls));
 }
 
-/// The server has several certificates, and chooses one by the host name in the TLS handshake.
+/// The host name `a-.-b.test` has hyphens at the edges of its labels. The server has two
+/// certificates, and chooses the one for this host by the name in the TLS handshake.
 #[test]
 fn https_host_with_edge_hyphens_is_fetched() {
     const HOST: &str = "a-.-b.test";

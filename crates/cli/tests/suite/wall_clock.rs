@@ -12,15 +12,15 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 
-/// Returns the path of libfaketime; `None` if it is not installed.
+/// Returns the path of the library libfaketime; `None` if it is not installed.
 fn library() -> Option<String> {
     let faketime = installed("faketime", "clocks that jump")?;
     let ran = run(program(faketime).args(["-f", "+0", "printenv", "LD_PRELOAD"]));
     Some(ran.text().trim().to_owned())
 }
 
-/// Returns the command `haul` with a simulated wall clock. `file` contains the change of the clock.
-/// It is read again whenever haul asks for the time, so that the test can change it.
+/// Returns the command `haul` with a simulated wall clock. `file` contains the offset of the clock.
+/// The file is read again whenever haul asks for the time, so that the test can change the offset.
 fn at_the_time_of(library: &str, file: &Path) -> Command {
     let mut command = program(HAUL);
     command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1");

@@ -10,7 +10,7 @@ use std::thread;
 use common::{HAUL, answering, as_curl, haul, installed, list, names, origin, page, run, run_haul, run_in};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
-/// Returns the lines of a head without the field `Date`, which differs in each run.
+/// Returns the lines of a response head without the field `Date`, which differs in each run.
 fn head(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let lines = text.lines().filter(|line| !line.to_ascii_lowercase().starts_with("date:"));

@@ -9,11 +9,12 @@ use common::{HAUL, bash, can_trace};
 use testkit::faulty::{FaultPlan, FaultyOrigin};
 
 const SIZE: u64 = 64 << 20;
-/// The maximum number of bytes that may be read together with the head: the size of a read buffer.
+/// The maximum number of body bytes that haul may read together with the head: the size of a read
+/// buffer.
 const WITH_HEAD: u64 = 128 << 10;
 
 /// Returns the system calls in a report of strace: the name, the first argument and the result of
-/// each.
+/// each call.
 fn calls(report: &str) -> Vec<(String, String, u64)> {
     let parse = |line: &str| {
         let (_, call) = line.split_once(' ')?;
@@ -39,8 +40,8 @@ fn traced(line: impl Fn(&str, &str) -> String) -> Vec<(String, String, u64)> {
     calls(&std::fs::read_to_string(report).unwrap())
 }
 
-/// Returns the number of bytes that the calls with these names moved. `kind` selects the
-/// descriptors, such as pipes.
+/// Returns the number of bytes that those of `calls` moved whose name is in `names`. `kind` is a
+/// text that their first argument, a descriptor, must contain, such as `pipe`.
 fn carried(calls: &[(String, String, u64)], names: &[&str], kind: &str) -> u64 {
     let fits = |call: &&(String, String, u64)| names.contains(&call.0.as_str()) && call.1.contains(kind);
     calls.iter().filter(fits).map(|call| call.2).sum()

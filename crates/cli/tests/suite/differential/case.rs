@@ -13,18 +13,19 @@ use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DifferentialCase {
-    /// The name of the case file and the line number, for messages.
+    /// The name of the case file, and the number of the case's line, for messages.
     pub(crate) place: String,
     pub(crate) words: Vec<String>,
     pub(crate) stdin: Vec<u8>,
     pub(crate) env: Vec<(String, String)>,
-    /// The parts of the result that differ, such as `stdout`, each with a reason.
+    /// The parts of the result that may differ between haul and curl, such as `stdout`, each with a
+    /// reason.
     pub(crate) allowed: Vec<(String, String)>,
-    /// The names and contents of the files that exist before the run.
+    /// The names and contents of the files that exist before the case is run.
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
-/// Reads all cases of a file.
+/// Reads all cases (command lines to compare) of a case file.
 pub(crate) fn read(path: &Path) -> Vec<DifferentialCase> {
     let text = std::fs::read_to_string(path).expect("a case file");
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -67,8 +68,8 @@ fn unescaped(text: &str) -> Vec<u8> {
     text.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t").replace("\\0", "\0").into_bytes()
 }
 
-/// Splits a line into words as a shell does, with single and double quotes. A backslash has no
-/// special meaning.
+/// Splits the line of a case into words as a shell does, with single and double quotes. A backslash
+/// has no special meaning.
 fn words(line: &str) -> Vec<String> {
     let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

@@ -15,8 +15,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The bytes of a received request, and the number of the connection, counted from the last call of
-/// [`ScriptedOrigin::take`].
+/// The bytes of a request that the test server received, and the number of its connection. Numbers
+/// are counted from the last call of [`ScriptedOrigin::take`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestBytes {
     pub(crate) connection: usize,
@@ -53,7 +53,7 @@ impl ScriptedOrigin {
         self.port
     }
 
-    /// Returns the requests that were received since the last call.
+    /// Returns the requests that the test server received since the last call.
     pub(crate) fn take(&self) -> Vec<RequestBytes> {
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with it")).requests
     }
@@ -137,7 +137,8 @@ fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// The bytes of a response. `closes` is true if the connection is closed after them.
+/// The bytes of a response of the test server. `closes` is true if the server then closes the
+/// connection.
 pub(crate) struct ScriptedAnswer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) closes: bool,
@@ -191,7 +192,8 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
     }
 }
 
-/// Returns the response for `/hello` and for every path that has no other response.
+/// Returns the response of the test server for `/hello` and for every path that has no other
+/// response.
 fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let fields = format!("Content-Type: text/plain\r\nLast-Modified: {MODIFIED}\r\nETag: \"one\"\r\nServer: test\r\n");
     let is_same = field("if-none-match").is_some_and(|tag| tag.contains("\"one\""));
@@ -225,7 +227,8 @@ fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> 
     ScriptedAnswer::of(bytes, false)
 }
 
-/// Returns the first of the ranges in a `Range` field; `None` if it is beyond the content.
+/// Returns the first range of a `Range` header field, for content of `length` bytes. Returns `None`
+/// if the range is beyond the content.
 fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     let first = asked.split(',').next()?;
     let (from, to) = first.split_once('-')?;
@@ -238,10 +241,18 @@ fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     (range.start < range.end && range.start < length).then_some(range)
 }
 
-/// Returns the response that the query of `/r` describes: `s` is the status (default 200), `v` the
-/// version (default 1.1), `h` a field (may be repeated), `b` the body, `chunked` selects chunks,
-/// `nolen` a body without a length, `close` closes the connection, `cut` sends half of the body,
-/// and `i` sends an interim response first.
+/// Returns the response that the query of the path `/r` describes. Its parameters are:
+///
+/// - `s`: the status (default 200)
+/// - `v`: the HTTP version (default 1.1)
+/// - `h`: a header field (may be repeated)
+/// - `b`: the body
+/// - `chunked`: sends the body in chunks
+/// - `nolen`: sends the body without a length
+/// - `close`: closes the connection after the response
+/// - `cut`: sends only half of the body
+/// - `gzip`: the body, which is sent in gzip format
+/// - `i`: the status of an interim response that is sent first
 fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     let (mut status, mut version) = ("200".to_owned(), "1.1".to_owned());
     let (mut fields, mut body, mut interim) = (String::new(), Vec::new(), String::new());
@@ -291,7 +302,8 @@ fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     ScriptedAnswer::of(bytes, nolen || closes || cut)
 }
 
-/// Returns the content in gzip format, in one stored block, so that no compressor is needed.
+/// Returns `content` in gzip format. It is stored in one block without compression, so that no
+/// compressor is needed.
 fn gzip(content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
     let length = u16::try_from(content.len()).expect("a small body");

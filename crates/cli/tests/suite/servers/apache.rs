@@ -9,7 +9,7 @@ use crate::common::servers::{ExternalServer, found, free_port, is_root, make_ope
 use crate::common::skipped;
 use testkit::test_certificates::TestCertificates;
 
-/// The user and password of all protected paths.
+/// The user and password, as a value of `-u`, of all protected paths on the Apache server.
 pub const LOGIN: &str = "me:secret";
 
 /// A running Apache; dropping it stops the server and removes its files.
@@ -18,11 +18,12 @@ pub struct ApacheServer {
     dir: tempfile::TempDir,
     pub port: u16,
     pub tls_port: u16,
-    /// The port of another virtual host, which is another origin.
+    /// The port of a second virtual host, which is another origin for haul.
     pub other: u16,
 }
 
-/// A CGI program that prints a line for each request variable, an empty line, and the content.
+/// A CGI program that echoes a request: it prints a line for each request variable, an empty line,
+/// and the content.
 const ECHO: &str = "#!/bin/sh
 printf 'Content-Type: text/plain\\r\\n'
 case \"$QUERY_STRING\" in
@@ -40,7 +41,7 @@ cat
 ";
 
 impl ApacheServer {
-    /// Starts Apache. If it or one of its modules is not installed, prints that `what` is not
+    /// Starts Apache. If Apache or one of its modules is not installed, prints that `what` is not
     /// tested, and returns `None`.
     pub fn start(what: &str) -> Option<ApacheServer> {
         let apache = found("apache2", what)?;
@@ -105,15 +106,15 @@ impl ApacheServer {
         self.dir.path().join(name)
     }
 
-    /// Returns the URL of a path. The scheme is https for the TLS port, and http for the other
-    /// ports.
+    /// Returns the URL of a path on the server. The scheme is https for the TLS port, and http for
+    /// the other ports.
     pub fn url(&self, port: u16, path: &str) -> String {
         let scheme = if port == self.tls_port { "https" } else { "http" };
         format!("{scheme}://localhost:{port}{path}")
     }
 
-    /// Returns the ways to connect, one for each protocol: a port, and the options for haul and
-    /// curl.
+    /// Returns the ways to connect to the server, one for each protocol. Each is a port, and the
+    /// options for haul and curl.
     pub fn ways(&self) -> [(u16, Vec<String>); 4] {
         let ca = self.path("ca").display().to_string();
         let with_ca = |option: &str| vec![option.to_owned(), "--cacert".to_owned(), ca.clone()];

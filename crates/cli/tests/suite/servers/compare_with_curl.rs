@@ -12,8 +12,8 @@ pub fn both<A: AsRef<OsStr>>(args: &[A]) -> CommandOutput {
     both_with(args, |ran| String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
-/// Runs haul and curl as [`both`] does, but compares only the part of their output that `look`
-/// returns.
+/// Runs haul and, if it is installed, curl with these arguments. Asserts that the exit codes are
+/// equal, and the parts of the outputs that `look` returns. Returns haul's output.
 #[track_caller]
 pub fn both_with<A: AsRef<OsStr>>(args: &[A], look: impl Fn(&CommandOutput) -> String) -> CommandOutput {
     let all: Vec<&OsStr> =
@@ -38,7 +38,7 @@ pub fn both_with<A: AsRef<OsStr>>(args: &[A], look: impl Fn(&CommandOutput) -> S
     ours
 }
 
-/// Asserts success and returns standard output.
+/// Asserts that the command succeeded, and returns its standard output as text.
 #[track_caller]
 pub fn text(ran: &CommandOutput) -> String {
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -9,17 +9,17 @@ use crate::common::servers::{ExternalServer, found, free_port, is_root, make_ope
 use crate::common::skipped;
 use testkit::test_certificates::TestCertificates;
 
-/// A running proxy, which accepts requests from this machine. Dropping it stops it.
+/// A running proxy, which accepts requests from this machine. Dropping it stops the proxy.
 pub struct ProxyServer {
     _server: ExternalServer,
     pub dir: tempfile::TempDir,
     pub port: u16,
-    /// The port of the proxy over TLS; 0 if there is none.
+    /// The port on which the proxy accepts TLS connections; 0 if there is none.
     pub tls_port: u16,
 }
 
-/// The authentication scheme that squid requires, if any. The user is `me`, and the password
-/// `secret`.
+/// The authentication scheme that squid requires of clients, if any. The user is `me`, and the
+/// password `secret`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SquidAuth {
     Nothing,
@@ -111,8 +111,8 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir, port, tls_port: 0 })
     }
 
-    /// Starts microsocks, a SOCKS5 proxy. If `asks` is true, it requires user `me` and password
-    /// `secret`.
+    /// Starts microsocks, a SOCKS5 proxy. If `asks` is true, the proxy requires user `me` and
+    /// password `secret`.
     pub fn microsocks(what: &str, asks: bool) -> Option<ProxyServer> {
         let microsocks = found("microsocks", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -129,7 +129,8 @@ impl ProxyServer {
         self.dir.path().join(name)
     }
 
-    /// Returns the proxy's URL for `-x`. `userinfo` is `me:secret@`, or empty.
+    /// Returns the proxy's URL for `-x`. `userinfo` is `me:secret@`, or empty for a URL without
+    /// credentials.
     pub fn url(&self, scheme: &str, userinfo: &str) -> String {
         let port = if scheme == "https" { self.tls_port } else { self.port };
         format!("{scheme}://{userinfo}localhost:{port}")
