@@ -11,7 +11,7 @@ pub enum CloseReason {
     ServerClose,
     /// The request said `Connection: close`.
     ClientClose,
-    /// The response is HTTP/1.0 and lacks `Connection: keep-alive`.
+    /// The response is HTTP/1.0 and has no `Connection: keep-alive`.
     Http10,
     /// The response's body ends where the connection ends (RFC 9112 §6.3).
     UntilClose,
@@ -20,9 +20,9 @@ pub enum CloseReason {
     LengthAndCoding,
     /// The HTTP/1.0 response has Transfer-Encoding, which that version lacks (RFC 9112 §6.1).
     CodingInHttp10,
-    /// The framing breaks RFC 9112, but can be read in one way only: chunk lines with blanks or
-    /// without CR, or `Transfer-Encoding: identity, chunked`. A proxy on the way may read it
-    /// differently.
+    /// The framing of the response breaks RFC 9112, but can be read in one way only: chunk lines
+    /// with blanks or without CR, or `Transfer-Encoding: identity, chunked`. A proxy on the way may
+    /// read such framing differently.
     LooseFraming,
     /// The response was complete before all of the request had been sent.
     RequestUnfinished,
@@ -37,9 +37,9 @@ pub enum CloseReason {
     Tunnel,
     /// HTTP/2: the peer sent GOAWAY.
     GoAway(ErrorCode),
-    /// HTTP/2: [`H2Machine::go_away`](crate::h2::H2Machine::go_away) sent GOAWAY.
+    /// HTTP/2: the client sent GOAWAY, by [`H2Machine::go_away`](crate::h2::H2Machine::go_away).
     Local,
-    /// HTTP/2: all 2³⁰ stream numbers are used up.
+    /// HTTP/2: all 2³⁰ stream identifiers of the connection are used up.
     StreamsExhausted,
 }
 

@@ -22,14 +22,16 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// The position of one field in the buffer. 32 bits suffice: limits keep a section far below 4 GiB.
+/// The position of one field in the buffer of its field section. 32 bits suffice, since limits keep
+/// a section far below 4 GiB.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FieldSpan {
     pub(crate) name: (u32, u32),
     pub(crate) value: (u32, u32),
 }
 
-/// A field section: names and values in the order and spelling of the wire.
+/// A field section (the header or trailer fields of a message): names and values in the order and
+/// spelling in which they were received.
 ///
 /// `Debug` prints names and the lengths of values, because a value may be a secret (`Set-Cookie`).
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -39,52 +41,54 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Creates a section from its bytes and the positions of its fields, which must lie within
-    /// `raw`.
+    /// Creates a field section from its received bytes and the positions of its fields, which must
+    /// lie within `raw`.
     pub(crate) fn new(raw: Vec<u8>, spans: Vec<FieldSpan>) -> Fields {
         Fields { raw, spans }
     }
 
-    /// Iterates over names and values, in order.
+    /// Iterates over the names and values of the fields, in the order received.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.spans.iter().map(|span| (name(&self.raw, span), &self.raw[range(span.value)]))
     }
 
-    /// Iterates over names and values, both as bytes. Cheaper than [`Fields::iter`], since no name
-    /// is converted to `str`.
+    /// Iterates over the names and values of the fields as bytes, in the order received. Cheaper
+    /// than [`Fields::iter`], since no name is converted to `str`.
     pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
-    /// Iterates over the fields whose name has a length for which `is_wanted` is true. The caller
-    /// compares the names themselves.
+    /// Iterates over the fields whose name has a length for which `is_wanted` returns true. The
+    /// caller compares the names afterwards.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
         spans.map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
-    /// Returns the first value of this field; the letter case of `name` does not matter.
+    /// Returns the value of the first field of this name; `None` if there is none. The letter case
+    /// of `name` does not matter.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.spans.iter().find(|span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }
 
-    /// Iterates over all values of this field, in order; the letter case of `name` does not matter.
+    /// Iterates over the values of all fields of this name, in the order received. The letter case
+    /// of `name` does not matter.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.spans.iter().filter(move |span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }
 
-    /// Returns the number of fields.
+    /// Returns the number of fields in the section.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Returns `true` if there are no fields.
+    /// Returns `true` if the section has no fields.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Returns the bytes of the section as received, with the empty line at its end. A folded line
-    /// is joined into one. For HTTP/2, returns the text that HTTP/1 would use.
+    /// Returns the bytes of the field section as received, with the empty line at its end. Folded
+    /// lines are joined. For HTTP/2, returns the section in the syntax of HTTP/1.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }
@@ -110,7 +114,7 @@ fn is(text: &[u8], span: &FieldSpan, name: &str) -> bool {
     text[range(span.name)].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Returns a name as text. The parser has checked that names are tokens, hence ASCII.
+/// Returns the name of a field as text. The parser has checked that names are tokens, hence ASCII.
 fn name<'a>(text: &'a [u8], span: &FieldSpan) -> &'a str {
     core::str::from_utf8(&text[range(span.name)]).unwrap_or_default()
 }

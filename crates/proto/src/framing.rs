@@ -3,7 +3,7 @@
 
 use crate::syntax::{DecimalFault, decimal, trim_ows};
 
-/// The number of a request on one connection. Numbers rise in the order in which requests are
+/// The number of a request on its connection. Numbers rise in the order in which requests are
 /// enqueued. In HTTP/2 the number is the stream identifier.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
@@ -15,7 +15,8 @@ pub enum BodyFraming {
     None,
     /// A body of this many bytes.
     Length(u64),
-    /// Chunked transfer coding. HTTP/2: an unknown length, up to the frame that ends the stream.
+    /// HTTP/1: the chunked transfer coding. HTTP/2: a body of unknown length, which ends with the
+    /// frame that ends the stream.
     Chunked,
     /// All bytes until the peer closes the connection.
     UntilClose,
@@ -38,12 +39,12 @@ pub enum ContentLengthFault {
     Malformed,
     /// The number exceeds 2⁶⁴−1.
     TooLarge,
-    /// Two values differ, in one field or in two.
+    /// There are two different values, in one Content-Length field or in two.
     Conflicting,
 }
 
-/// Parses a Content-Length: one number, or a list of equal numbers, which some servers make of a
-/// field sent twice (RFC 9110 §8.6).
+/// Parses the value of Content-Length: one number, or a list of equal numbers. Some intermediaries
+/// make such a list of a field that was sent twice (RFC 9110 §8.6).
 pub(crate) fn content_length(value: &[u8]) -> Result<u64, ContentLengthFault> {
     let mut length = None;
     for element in value.split(|&byte| byte == b',') {

@@ -41,7 +41,7 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
-/// The head of a response: a status and fields.
+/// The head of a response: its status and header fields.
 ///
 /// The head is one buffer with the bytes as received and one list of offsets: two allocations for
 /// any number of fields.
@@ -54,30 +54,32 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// Creates a head; `reason` must lie inside the raw bytes of `fields`.
+    /// Creates a response head. `reason` is the start and end of the reason phrase within the raw
+    /// bytes of `fields`.
     pub(crate) fn new(version: ProtocolVersion, status: u16, reason: (u32, u32), fields: Fields) -> ResponseHead {
         ResponseHead { version, status, reason, fields }
     }
 
-    /// Returns a head for an HTTP/0.9 response, which has no head of its own: HTTP/1.0, status 200,
-    /// no fields.
+    /// Returns a head for an HTTP/0.9 response, which has none: it says HTTP/1.0 and status 200,
+    /// and has no fields.
     pub(crate) fn without_text() -> ResponseHead {
         ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
-    /// Parses a head from the bytes of [`ResponseHead::raw`], received from another process or read
-    /// from a file. Returns `None` if they are not a head.
+    /// Parses a response head from the bytes of [`ResponseHead::raw`], as after receiving them from
+    /// another process or reading them from a file. Returns `None` if they are not a head.
     pub fn from_raw(raw: &[u8]) -> Option<ResponseHead> {
         // Offsets have 32 bits.
         (raw.len() <= u32::MAX as usize).then(|| crate::h1::reread(raw))?
     }
 
-    /// Returns the version that the peer speaks.
+    /// Returns the HTTP version of the response.
     pub fn version(&self) -> ProtocolVersion {
         self.version
     }
 
-    /// Returns the status code, 100 to 999. (RFC 9110 §15: treat one above 599 as a 5xx.)
+    /// Returns the status code, 100 to 999. (RFC 9110 §15 says to treat a code above 599 like a
+    /// 5xx.)
     pub fn status(&self) -> u16 {
         self.status
     }
@@ -89,27 +91,30 @@ impl ResponseHead {
         &self.fields.raw()[reason]
     }
 
-    /// Iterates over names and values, in the order and spelling in which they were received.
+    /// Iterates over the names and values of the header fields, in the order and spelling received.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.fields.iter()
     }
 
-    /// Iterates over names and values, both as bytes. The iterator knows its length.
+    /// Iterates over the names and values of the header fields as bytes. The iterator knows the
+    /// number of fields.
     pub fn field_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.fields.iter_bytes()
     }
 
-    /// Iterates over the fields whose name has a length for which `is_wanted` is true.
+    /// Iterates over the header fields whose name has a length for which `is_wanted` returns true.
     pub(crate) fn fields_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter_of_length(is_wanted)
     }
 
-    /// Returns the first value of this field; the letter case of `name` does not matter.
+    /// Returns the value of the first header field of this name; `None` if there is none. The
+    /// letter case of `name` does not matter.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields.get(name)
     }
 
-    /// Iterates over all values of this field, in order; the letter case of `name` does not matter.
+    /// Iterates over the values of all header fields of this name, in the order received. The
+    /// letter case of `name` does not matter.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.fields.get_all(name)
     }

@@ -14,40 +14,40 @@
 /// Limits on the parts of a response besides its body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ResponseLimits {
-    /// The number of bytes in all heads of one response together, interim ones included.
+    /// The largest number of bytes in all heads of one response together, interim heads included.
     ///
     /// Default 307,200 (300 KiB), which is also the most memory that an unfinished head occupies in
     /// the driver's buffer; a finished one is copied once more. Hazard: below about 16 KiB real
     /// sites with many cookies fail.
     pub head_bytes: usize,
-    /// The number of fields in one head.
+    /// The largest number of fields in one response head.
     ///
     /// Default 5,000. Each field costs 16 bytes of offsets (80 KB at the limit). Hazard: each
-    /// look-up of a name walks the list.
+    /// look-up of a field goes through all of them.
     pub head_fields: usize,
-    /// The number of interim (1xx) responses before one final response.
+    /// The largest number of interim (1xx) responses before one final response.
     ///
-    /// Default 64. They are not kept; the limit stops a peer that never answers. Hazard: a server
-    /// that reports progress by `102 Processing` or sends many `103 Early Hints` may exceed a small
-    /// limit.
+    /// Default 64. Interim responses are not kept; the limit stops a peer that never answers.
+    /// Hazard: a server that reports progress by `102 Processing` or sends many `103 Early Hints`
+    /// may exceed a small limit.
     pub interim: u32,
-    /// The number of bytes of one chunk-size line with its extensions and its line end.
+    /// The largest number of bytes of one chunk-size line, with its extensions and line end.
     ///
     /// Default 4,096. The line is not kept; the limit stops lines that never end. Hazard: none
     /// known; extensions are rare and short.
     pub chunk_line: usize,
-    /// The number of bytes of chunk extensions in a whole body.
+    /// The largest number of bytes of chunk extensions in a whole body.
     ///
-    /// Default 262,144 (256 KiB). They are not kept; the limit stops bodies that are mostly
+    /// Default 262,144 (256 KiB). Extensions are not kept; the limit stops bodies that are mostly
     /// extensions, which cost network and CPU and deliver nothing. Hazard: a peer that signs each
     /// chunk of a very long body.
     pub chunk_extensions_total: usize,
-    /// The number of bytes of the trailer section.
+    /// The largest number of bytes of the trailer section.
     ///
     /// Default 65,536 (64 KiB). The bytes stay in the driver's buffer until the section ends, and
     /// are then copied once.
     pub trailer_bytes: usize,
-    /// The number of fields in the trailer section.
+    /// The largest number of fields in the trailer section.
     ///
     /// Default 1,000, at 16 bytes of offsets each.
     pub trailer_fields: usize,

@@ -3,15 +3,15 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The largest capacity that an empty buffer keeps, in bytes: an idle connection should cost little
-/// memory.
+/// The largest capacity in bytes that the output buffer of a connection keeps while it is empty, so
+/// that an idle connection costs little memory.
 const KEPT: usize = 4 * 1024;
 
 #[derive(Default)]
 pub(crate) struct OutputBuffer {
     bytes: Vec<u8>,
-    /// The number of bytes at the front that have been sent. They are not removed at once, because
-    /// moving the rest each time would make a long output quadratic.
+    /// The number of bytes at the front of the buffer that have been sent. They are not removed at
+    /// once: moving the rest after each write would take quadratic time for a long output.
     start: usize,
     sent: u64,
 }
@@ -21,7 +21,7 @@ impl OutputBuffer {
         &self.bytes[self.start..]
     }
 
-    /// Marks the first `n` bytes as sent.
+    /// Marks the first `n` unsent bytes as sent.
     pub(crate) fn advance(&mut self, n: usize) {
         debug_assert!(n <= self.pending().len(), "more was sent than was there");
         let n = n.min(self.pending().len());
@@ -36,8 +36,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Returns the buffer to append to. First drops the sent bytes if they are more than half of
-    /// it.
+    /// Returns the buffer, for appending bytes to send. First removes the sent bytes if they are
+    /// more than half of the buffer.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         if self.start > self.bytes.len() / 2 {
             self.bytes.drain(..self.start);
@@ -51,13 +51,14 @@ impl OutputBuffer {
         self.sent
     }
 
-    /// Returns the position of the next byte to be appended, counted like [`OutputBuffer::sent`].
+    /// Returns the position of the next byte to be appended, counted from the first byte of the
+    /// connection.
     pub(crate) fn position(&self) -> u64 {
         self.sent + self.pending().len() as u64
     }
 }
 
-/// Prints only lengths: the bytes may hold credentials.
+/// Prints only lengths, since the bytes to send may contain credentials.
 impl fmt::Debug for OutputBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OutputBuffer").field("pending", &self.pending().len()).field("sent", &self.sent).finish()

@@ -32,13 +32,13 @@ use core::fmt;
 /// The length of a request's body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyLength {
-    /// No body, and no Content-Length or Transfer-Encoding. (For a POST without content use
-    /// [`BodyLength::Known`] with 0, see RFC 9110 §8.6.)
+    /// The request has no body, and no Content-Length or Transfer-Encoding field. (For a POST
+    /// without content use [`BodyLength::Known`] with 0, see RFC 9110 §8.6.)
     None,
-    /// A known number of bytes; Content-Length is added unless the caller gave it.
+    /// The body has this many bytes. A Content-Length field is added unless the caller gave one.
     Known(u64),
-    /// An unknown number of bytes. HTTP/1.1 adds `Transfer-Encoding: chunked` unless the caller
-    /// gave it.
+    /// The body has an unknown number of bytes. HTTP/1.1 adds `Transfer-Encoding: chunked` unless
+    /// the caller gave it.
     Chunked,
 }
 
@@ -57,24 +57,26 @@ pub struct RequestHead<'a> {
     /// The method: a token, in the letter case that the server expects (`GET`). HEAD and CONNECT
     /// change how the response is read.
     pub method: &'a str,
-    /// The scheme: `https` or `http`.
+    /// The scheme of the target URI: `https` or `http`.
     pub scheme: &'a str,
-    /// Host and port as in a URL, without userinfo. A Host field replaces it.
+    /// The host and port of the target URI, without userinfo. If `fields` has a Host field, its
+    /// value is used in place of this.
     pub authority: &'a str,
     /// The request target exactly as HTTP/1.1 sends it (RFC 9112 §3.2): origin-form, absolute-form,
     /// authority-form or `*`.
     pub target: &'a str,
-    /// All fields, in order. [`BodyLength`] and `expect_continue` add further ones.
+    /// The header fields that the caller wants, in order. Further fields are added as
+    /// [`BodyLength`] and `expect_continue` require.
     pub fields: &'a [(&'a str, &'a [u8])],
-    /// The length of the body.
+    /// The length of the request's body.
     pub body: BodyLength,
     /// True to delay the body until `100 Continue` arrives or the connection's `expect_timeout` has
-    /// passed. `Expect: 100-continue` is added unless the caller gave Expect. Has no effect without
-    /// a body.
+    /// passed. An `Expect: 100-continue` field is added unless the caller gave an Expect field. Has
+    /// no effect without a body.
     pub expect_continue: bool,
-    /// Names of fields (in lower case) that must never enter a compression table, in addition to
-    /// Authorization, Proxy-Authorization and a Cookie of less than 20 bytes. Lengths of encrypted
-    /// blocks could reveal their values (RFC 7541 §7.1.3).
+    /// Names of fields (in lower case) that must never enter an HPACK table, because the lengths of
+    /// encrypted blocks could reveal their values (RFC 7541 §7.1.3). Authorization,
+    /// Proxy-Authorization and a Cookie of less than 20 bytes never enter one anyway.
     pub sensitive: &'a [&'a str],
 }
 
@@ -103,7 +105,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// Field names for `Debug`, which must not print values.
+/// Prints only the names of header fields with `Debug`, since their values may be secret.
 struct FieldNamesOnly<'a>(&'a [(&'a str, &'a [u8])]);
 
 impl fmt::Debug for FieldNamesOnly<'_> {
@@ -124,17 +126,17 @@ impl fmt::Debug for RequestHead<'_> {
     }
 }
 
-/// A reason why a request was refused: a mistake of the caller, or a limit that requires waiting.
-/// Nothing was written, and the connection is unchanged.
+/// The reason why a connection refused a request: a mistake of the caller, or a limit that requires
+/// waiting. No byte was written, and the connection is unchanged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The connection accepts no further request.
+    /// The connection accepts no further request, for this reason.
     Closed(CloseReason),
     /// HTTP/1.1: [`max_pipeline`](crate::h1::H1Config::max_pipeline) requests are unanswered
     /// already.
     PipelineFull {
-        /// The number of unanswered requests allowed.
+        /// The largest number of unanswered requests allowed.
         limit: usize,
     },
     /// HTTP/1.1: the body of the previous request is not finished.
@@ -143,12 +145,13 @@ pub enum RequestError {
     TunnelPending,
     /// HTTP/2: as many requests are unanswered as the peer accepts at a time.
     TooManyStreams {
-        /// The limit: the peer's, 100 until it is known, or
-        /// [`max_streams`](crate::h2::H2Config::max_streams).
+        /// The number of requests allowed at a time: the peer's limit (100 until the peer has sent
+        /// one), or [`max_streams`](crate::h2::H2Config::max_streams) if that is smaller.
         limit: u32,
     },
-    /// HTTP/2: [`connection_window`](crate::h2::H2Config::connection_window) has no room for the
-    /// window of another response. Release received bytes, or wait for a response to end.
+    /// HTTP/2: the receive window of a further response does not fit
+    /// [`connection_window`](crate::h2::H2Config::connection_window). Release received bytes, or
+    /// wait for a response to end.
     NoWindow,
     /// The method is not a token.
     Method,
@@ -157,33 +160,33 @@ pub enum RequestError {
     /// HTTP/2: the authority is empty, is not UTF-8, or contains a space, a control byte or
     /// userinfo.
     Authority,
-    /// The target is empty or contains a space or a control byte. HTTP/2: or the path does not
-    /// begin with a slash.
+    /// The request target is empty, or contains a space or a control byte. HTTP/2 also refuses a
+    /// path that does not begin with a slash.
     Target,
     /// The name of the field with this index is not a token.
     FieldName {
-        /// The index of the field, counted from 0.
+        /// The index of the field among the request's fields, counted from 0.
         index: usize,
     },
     /// The value of the field with this index contains CR, LF or NUL.
     FieldValue {
-        /// The index of the field, counted from 0.
+        /// The index of the field among the request's fields, counted from 0.
         index: usize,
     },
-    /// The field with this index (Content-Length, Transfer-Encoding) contradicts the body's length
-    /// or another field, or is not allowed in trailers.
+    /// The field with this index (Content-Length or Transfer-Encoding) contradicts the length of
+    /// the body or another field, or is not allowed in trailers.
     FramingField {
-        /// The index of the field, counted from 0.
+        /// The index of the field among the request's fields, counted from 0.
         index: usize,
     },
-    /// HTTP/2: the head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`.
+    /// HTTP/2: the request head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`.
     HeadTooLarge {
         /// The peer's limit in bytes, counted as in RFC 9113 §6.5.2.
         limit: u32,
     },
     /// No open request has this id.
     UnknownRequest,
-    /// The request has no body, or all of its body was given.
+    /// The request has no body, or the caller has given all of its body already.
     NoBodyExpected,
     /// The body exceeds its announced length.
     BodyTooLong {
@@ -197,13 +200,13 @@ pub enum RequestError {
     },
     /// Trailers were given for a body of known length; only a chunked body can have them.
     TrailersWithoutChunks,
-    /// The body has unknown length, but HTTP/1.0 has no chunks
-    /// ([`H1Deviations::http10`](crate::h1::H1Deviations)).
+    /// The body has an unknown length, which HTTP/1.0 cannot express
+    /// ([`H1Deviations::http10`](crate::h1::H1Deviations) is set).
     ChunksInHttp10,
 }
 
 impl RequestError {
-    /// Returns the index of the field that caused the error; `None` if no field did.
+    /// Returns the index of the request field that caused the error; `None` if no field did.
     #[must_use]
     pub fn field(&self) -> Option<usize> {
         match *self {
@@ -258,7 +261,7 @@ impl fmt::Display for RequestError {
     }
 }
 
-/// Validates the names and values of fields.
+/// Checks that the names and values of a request's fields are valid (RFC 9110 §5).
 pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
     for (index, (name, value)) in fields.iter().enumerate() {
         if !is_token(name.as_bytes()) {
@@ -271,13 +274,13 @@ pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError>
     Ok(())
 }
 
-/// Returns `true` if `is` is true for any byte. Examines all bytes without an early exit, so that
-/// the compiler can vectorise the loop.
+/// Returns `true` if `is` returns true for any of the bytes. Examines all of them without an early
+/// exit, so that the compiler can vectorise the loop.
 pub(crate) fn has_any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     bytes.iter().fold(false, |found, &byte| found | is(byte))
 }
 
-/// Appends a number in decimal.
+/// Appends a number in decimal digits to `out`.
 pub(crate) fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut start = digits.len();

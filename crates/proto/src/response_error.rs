@@ -5,54 +5,55 @@ use crate::close_reason::CloseReason;
 use crate::framing::ContentLengthFault;
 use core::fmt;
 
-/// A violation, or the end of a connection, that does not depend on the HTTP version.
+/// A violation by the peer, or an end of the connection, that can happen in every HTTP version.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ResponseError {
     /// All heads of this response together exceed
-    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2: also a single
-    /// header block that exceeds it before it is decoded.
+    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). HTTP/2: or the encoded
+    /// header block alone does.
     HeadTooLarge {
-        /// The number of bytes allowed.
+        /// The largest number of bytes allowed.
         limit: usize,
     },
     /// A head has more fields than
     /// [`ResponseLimits::head_fields`](crate::ResponseLimits::head_fields).
     TooManyFields {
-        /// The number of fields allowed.
+        /// The largest number of fields allowed.
         limit: usize,
     },
     /// More interim responses arrived than
     /// [`ResponseLimits::interim`](crate::ResponseLimits::interim).
     TooManyInterim {
-        /// The number of interim responses allowed.
+        /// The largest number of interim responses allowed.
         limit: u32,
     },
     /// The trailer section exceeds
     /// [`ResponseLimits::trailer_bytes`](crate::ResponseLimits::trailer_bytes).
     TrailersTooLarge {
-        /// The number of bytes allowed.
+        /// The largest number of bytes allowed.
         limit: usize,
     },
     /// More trailer fields arrived than
     /// [`ResponseLimits::trailer_fields`](crate::ResponseLimits::trailer_fields).
     TooManyTrailers {
-        /// The number of trailer fields allowed.
+        /// The largest number of trailer fields allowed.
         limit: usize,
     },
     /// Content-Length is malformed, or several values differ.
     ContentLength(ContentLengthFault),
     /// The peer closed an idle connection, which is not a fault.
     EndedIdle,
-    /// The peer closed before the first byte of an expected response. HTTP/1.1: also after an
-    /// interim response, before the final one.
+    /// The peer closed before the first byte of an expected response. HTTP/1.1: or after an interim
+    /// response, before the final one.
     EndedBeforeResponse,
-    /// The connection had ended already; no more can be read from it.
+    /// The connection had ended before this call, for this reason; no more can be read.
     Closed(CloseReason),
 }
 
 impl ResponseError {
-    /// Returns `true` if the response exceeds a limit.
+    /// Returns `true` if the error is that the response exceeds a limit of
+    /// [`ResponseLimits`](crate::ResponseLimits).
     pub(crate) fn is_limit(self) -> bool {
         matches!(
             self,
@@ -64,7 +65,7 @@ impl ResponseError {
         )
     }
 
-    /// Returns `true` if the connection ended and the peer broke no rule.
+    /// Returns `true` if the error is an end of the connection by which the peer broke no rule.
     pub(crate) fn is_end(self) -> bool {
         matches!(self, ResponseError::EndedIdle | ResponseError::EndedBeforeResponse | ResponseError::Closed(_))
     }

@@ -1,13 +1,14 @@
 //! Character classes and lists shared by all HTTP versions (RFC 9110 §5.6).
 
-/// Returns `true` for a `tchar` (RFC 9110 §5.6.2).
+/// Returns `true` if the byte may occur in a token (`tchar`, RFC 9110 §5.6.2).
 pub(crate) const fn is_tchar(byte: u8) -> bool {
     matches!(byte,
         b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~'
         | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z')
 }
 
-/// [`is_tchar`] as a table of all bytes: a look-up takes a quarter of the time of the comparisons.
+/// The result of [`is_tchar`] for each byte. A look-up in this table takes a quarter of the time of
+/// the comparisons.
 const TCHARS: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -18,12 +19,12 @@ const TCHARS: [bool; 256] = {
     table
 };
 
-/// Returns `true` for a `token`: one `tchar` or more.
+/// Returns `true` if the text is a token: one or more `tchar` (RFC 9110 §5.6.2).
 pub(crate) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| TCHARS[usize::from(byte)])
 }
 
-/// Removes spaces and tabs at both ends.
+/// Returns the text without the spaces and tabs at both ends.
 pub(crate) fn trim_ows(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = text {
         text = rest;

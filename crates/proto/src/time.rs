@@ -25,7 +25,7 @@ use core::time::Duration;
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// Returns nanoseconds since the start of the clock.
+    /// Returns the nanoseconds since the start of the clock.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }

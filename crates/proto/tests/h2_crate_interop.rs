@@ -33,7 +33,7 @@ struct ServedResponse {
     retryable: bool,
 }
 
-/// A client: a connection, the uploads still to send, and the responses received.
+/// An HTTP/2 client in memory: a connection, the bodies still to send, and the responses received.
 struct MemoryClient {
     conn: H2Machine,
     uploads: BTreeMap<RequestId, (Vec<u8>, usize)>,
@@ -52,7 +52,8 @@ impl MemoryClient {
         id
     }
 
-    /// Passes as much of the uploads to the connection as the windows allow.
+    /// Passes as many bytes of the request bodies to the connection as the flow-control windows
+    /// allow.
     fn upload(&mut self) {
         for (&id, (body, at)) in &mut self.uploads {
             while self.conn.body_credit(id).is_some_and(|credit| credit > 0) && *at < body.len() {
@@ -64,7 +65,8 @@ impl MemoryClient {
         }
     }
 
-    /// Exchanges bytes until every request has its answer, reading at most `piece` bytes at a time.
+    /// Exchanges bytes with the server until every request is answered. The client reads at most
+    /// `piece` bytes at a time.
     async fn run(&mut self, pipe: &mut DuplexStream, piece: usize) -> Result<(), H2Error> {
         let (mut from, mut to) = split(pipe);
         let mut buffer = vec![0; piece];
@@ -117,8 +119,8 @@ impl MemoryClient {
     }
 }
 
-/// Answers a request: `/N` with N bytes, 8 KiB at a time; a POST with its own body and trailers;
-/// `/refuse` with a reset.
+/// Answers a request as the server: `/N` with N bytes, 8 KiB at a time; a POST with the request's
+/// own body and trailers; `/refuse` with a reset.
 async fn answer(request: http::Request<h2::RecvStream>, mut respond: SendResponse<Bytes>) {
     let path = request.uri().path().to_owned();
     assert_eq!(request.uri().authority().map(|authority| authority.as_str()), Some("example.org"));
@@ -160,7 +162,8 @@ async fn answer(request: http::Request<h2::RecvStream>, mut respond: SendRespons
     }
 }
 
-/// Serves until the client closes the connection. Sends GOAWAY after `goodbye_after` requests.
+/// Serves requests until the client closes the connection. Sends GOAWAY after `goodbye_after`
+/// requests.
 async fn serve(pipe: DuplexStream, goodbye_after: usize) {
     let mut connection = handshake(pipe).await.expect("a handshake");
     let mut served = 0;

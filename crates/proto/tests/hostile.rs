@@ -138,8 +138,8 @@ fn bad_chunk_framing_is_refused() {
     }
 }
 
-/// Checks violations that leave no doubt about the content: it is delivered, and its connection is
-/// not used again.
+/// Sends responses whose framing breaks the RFC but leaves no doubt about the content. The content
+/// is delivered, and the connection is not used again.
 #[test]
 fn loose_framing_is_delivered_and_ends_the_connection() {
     let chunked = "Transfer-Encoding: chunked";

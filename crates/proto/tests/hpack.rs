@@ -35,7 +35,7 @@ fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: HpackIndexing)
     block
 }
 
-/// Checks the examples of RFC 7541, Appendix C.2: single fields.
+/// Encodes and decodes the examples of RFC 7541, Appendix C.2: single fields.
 #[test]
 fn single_fields_match_rfc7541_examples() {
     let cases = [
@@ -84,7 +84,7 @@ fn responses() -> Vec<FieldList> {
     vec![fields(&first), fields(&second), fields(&third)]
 }
 
-/// Checks the examples of RFC 7541, Appendix C.3 (plain) and C.4 (Huffman-coded).
+/// Encodes and decodes the examples of RFC 7541, Appendix C.3 (plain) and C.4 (Huffman-coded).
 #[test]
 fn requests_match_rfc7541_examples() {
     let plain = [
@@ -110,8 +110,8 @@ fn requests_match_rfc7541_examples() {
     }
 }
 
-/// Checks the examples of RFC 7541, Appendix C.5 and C.6: a table of 256 bytes, so that entries are
-/// evicted.
+/// Encodes and decodes the examples of RFC 7541, Appendix C.5 and C.6, whose table of 256 bytes
+/// makes entries leave the table.
 #[test]
 fn responses_match_rfc7541_examples() {
     let plain = [
@@ -165,7 +165,7 @@ fn malformed_blocks_are_refused() {
     assert_eq!(decode(&mut lowered, &bytes("20 3fe1 07 82")), Ok(fields(&[(":method", "GET")])), "down and up again");
 }
 
-/// Checks that a smaller size evicts entries from the tables of both ends.
+/// Checks that a smaller size of the dynamic table removes entries at both ends.
 #[test]
 fn smaller_table_size_is_announced() {
     let list = fields(&[("a", "one"), ("b", "two")]);
@@ -251,8 +251,8 @@ proptest! {
         }
     }
 
-    /// Decodes arbitrary bytes without a panic; no line is longer than the table or the block
-    /// allows.
+    /// Decodes arbitrary bytes as header blocks. The decoder does not panic, and no field line is
+    /// longer than the table or the block allows.
     #[test]
     fn arbitrary_bytes_never_panic(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
         let mut decoder = HpackDecoder::new(512);

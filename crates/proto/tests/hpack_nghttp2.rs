@@ -17,7 +17,8 @@ type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 const SESSIONS: usize = 100;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hpack_nghttp2.py");
 
-/// Generates a session: for each block the size limit of the table, and the fields.
+/// Generates a session of header blocks. For each block, gives the size limit of the dynamic table,
+/// and the fields.
 fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     let name = prop_oneof![
         prop::sample::select(vec![":path", "cookie", "etag", "authorization", "x-a"]).prop_map(str::to_owned),
@@ -33,7 +34,7 @@ fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     prop::collection::vec((limit, prop::collection::vec(field, 1..12)), 1..12)
 }
 
-/// Returns the sessions to compare, the same on every run.
+/// Returns the sessions of header blocks to compare, equal on every run.
 fn sessions() -> Vec<Vec<(u32, FieldList)>> {
     let mut runner = TestRunner::deterministic();
     (0..SESSIONS).map(|_| session().new_tree(&mut runner).expect("a session").current()).collect()
@@ -54,7 +55,8 @@ fn pairs(fields: &FieldList) -> String {
     fields.iter().map(|(name, value)| format!("{}={}", hex(name), hex(value))).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns libnghttp2's answer to these lines; `None` if it is not installed.
+/// Passes these lines to libnghttp2 and returns the lines of its answer; `None` if libnghttp2 is
+/// not installed.
 fn nghttp2(what: &str, lines: String) -> Option<Vec<String>> {
     let there = Command::new("python3").args(["-c", "import ctypes; ctypes.CDLL('libnghttp2.so.14')"]).output();
     if !there.is_ok_and(|ran| ran.status.success()) {

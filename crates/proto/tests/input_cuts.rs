@@ -51,8 +51,8 @@ fn input_byte_by_byte_changes_no_event() {
     }
 }
 
-/// Checks the number of complete responses of each session, and the error at its end. (Three
-/// requests wait, so a connection that stays open ends before the next response.)
+/// Checks how many complete responses each session has, and which error it ends with. Three
+/// requests wait, so that a connection that stays open ends before the next response.
 #[test]
 fn sessions_cover_every_kind_of_framing() {
     let outcomes: Vec<(usize, Option<H1Error>)> = SESSIONS
@@ -96,7 +96,8 @@ fn cutting_a_tunnel_response_changes_no_event() {
     }
 }
 
-/// Generates bytes with a meaning in HTTP, which reach more of the parser than random ones.
+/// Generates pieces of text with a meaning in HTTP, which reach more of the parser than random
+/// bytes.
 fn fragment() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(b"\r\n".to_vec()),

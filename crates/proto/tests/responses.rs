@@ -62,7 +62,8 @@ fn chunk_extensions_and_trailers_are_accepted() {
     assert_eq!(seen.last(), Some(&H1Observation::Complete(0, Some(b"Digest: x\r\nB:\r\n\r\n".to_vec()), Ok(()))));
 }
 
-/// Skips lines that real configurations produce, such as nginx's `add_header "Feature Policy" ...`.
+/// Sends heads with lines that real servers produce by mistake, such as nginx's `add_header
+/// "Feature Policy" ...`. The client skips these lines.
 #[test]
 fn lines_with_invalid_names_are_skipped() {
     for line in
@@ -345,7 +346,8 @@ fn tunnels_leave_the_rest_to_the_caller() {
     assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::UnexpectedUpgrade)), "nobody asked");
 }
 
-/// Checks RFC 9110 section 5.5: control bytes other than CR, LF and NUL may be kept.
+/// Checks that a field value keeps control bytes other than CR, LF and NUL, as RFC 9110 section 5.5
+/// allows.
 #[test]
 fn control_bytes_in_values_are_kept() {
     let wire = b"HTTP/1.1 200 O\x07K\r\nX: \x01a\x7f \r\nY: b\r\nContent-Length: 0\r\n\r\n";

@@ -25,10 +25,10 @@ use crate::response_error::ResponseError;
 use core::ops::Range;
 use memchr::memchr_iter;
 
-/// The largest number of digits in a chunk size, leading zeros included.
+/// The largest number of hexadecimal digits in a chunk size, leading zeros included.
 const MAX_DIGITS: u8 = 16;
 
-/// The result of decoding one piece of the input.
+/// The result of decoding one piece of a chunked body.
 #[derive(Debug)]
 pub(crate) enum ChunkEvent {
     NeedInput,
@@ -57,29 +57,30 @@ pub(crate) struct ChunkedDecoder {
     /// of the chunk still to come.
     size: u64,
     digits: u8,
-    /// The number of bytes of the current size line so far.
+    /// The number of bytes of the current chunk-size line so far.
     line: usize,
-    /// The number of bytes of extensions in the body so far.
+    /// The number of bytes of chunk extensions in the body so far.
     extensions: usize,
-    /// The number of payload bytes so far.
+    /// The number of payload bytes decoded so far.
     got: u64,
     trailers: FieldSectionScan,
     is_loose: bool,
 }
 
 impl ChunkedDecoder {
-    /// Returns the number of payload bytes so far.
+    /// Returns the number of payload bytes decoded so far.
     pub(crate) fn got(&self) -> u64 {
         self.got
     }
 
-    /// Returns `true` if the framing so far breaks RFC 9112, though it has only one reading.
+    /// Returns `true` if the chunked framing so far breaks RFC 9112, although only one reading of
+    /// it is possible.
     pub(crate) fn is_loose(&self) -> bool {
         self.is_loose
     }
 
-    /// Decodes the start of `input` up to the next event. Also returns the number of bytes
-    /// consumed.
+    /// Decodes the start of `input` up to the next event. Returns the number of bytes consumed, and
+    /// the event.
     pub(crate) fn decode(&mut self, limits: &ResponseLimits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
         let mut at = 0;
         loop {
@@ -112,7 +113,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Processes one byte outside the payload.
+    /// Processes one byte of the chunked framing, i.e. one that is not payload.
     fn frame(&mut self, limits: &ResponseLimits, byte: u8) -> Result<(), H1Error> {
         let fault = |fault| Err(H1Error::Chunk(fault));
         if matches!(self.state, ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf) {

@@ -15,14 +15,14 @@
 use crate::response_error::ResponseError;
 use core::fmt;
 
-/// The violation that makes the connection unusable.
+/// The violation by the peer that makes an HTTP/1 connection unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H1Error {
-    /// A violation or an end of the connection that every HTTP version has.
+    /// A violation, or an end of the connection, that can happen in every HTTP version.
     Response(ResponseError),
-    /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of
-    /// another response.
+    /// The response does not begin with a status line: it is HTTP/0.9, another protocol, or the
+    /// rest of an earlier response.
     NotHttp,
     /// The status line names a version other than HTTP/1.0 and HTTP/1.1. `minor` is `None` unless
     /// `major` is 1.
@@ -38,7 +38,7 @@ pub enum H1Error {
     Field(FieldLineFault),
     /// Too many empty lines precede the status line.
     EmptyLines {
-        /// The number of empty lines allowed.
+        /// The largest number of empty lines allowed.
         limit: usize,
     },
     /// `101 Switching Protocols` answers a request without an Upgrade field (RFC 9110 §15.2.2).
@@ -65,14 +65,14 @@ pub enum H1Error {
     /// The peer closed after a complete response, while the rest of the request was still being
     /// sent.
     EndedInRequest,
-    /// The peer closed before a status line was complete.
+    /// The peer closed before the status line of the response was complete.
     EndedInStatusLine {
-        /// The number of bytes of heads received for this response.
+        /// The number of bytes received for this response, interim heads included.
         got: u64,
     },
-    /// The peer closed within a head, after its status line.
+    /// The peer closed within a response head, after its status line.
     EndedInHead {
-        /// The number of bytes of heads received for this response.
+        /// The number of bytes received for this response, interim heads included.
         got: u64,
     },
     /// The peer closed within a body of known length.
@@ -84,18 +84,18 @@ pub enum H1Error {
     },
     /// The peer closed before the last chunk, or within trailers.
     EndedInChunks {
-        /// The number of payload bytes received.
+        /// The number of payload bytes received, without chunk framing.
         got: u64,
     },
-    /// The response's body ends where the connection ends, but the transport's end mark (TLS
-    /// close_notify) is missing: an attacker may have cut the body off.
+    /// The body would end with the connection, but the transport's end mark (TLS close_notify) is
+    /// missing: an attacker may have cut the body off.
     EndedUncleanly {
         /// The number of payload bytes received.
         got: u64,
     },
 }
 
-/// A mistake in a field line.
+/// A mistake in a field line of an HTTP/1 response.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldLineFault {
@@ -110,13 +110,13 @@ pub enum FieldLineFault {
     Folded,
 }
 
-/// The kinds of mistakes in a Transfer-Encoding.
+/// A mistake in a Transfer-Encoding field of a response.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TransferCodingFault {
     /// Transfer-Encoding is present but names no coding.
     Empty,
-    /// A coding that was not requested: any other than `chunked` and `identity`, or one of these
+    /// A coding that the request did not ask for: any but `chunked` and `identity`, or one of these
     /// two with parameters.
     Unsupported,
     /// The coding `chunked` occurs twice.
@@ -127,24 +127,27 @@ pub enum TransferCodingFault {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ChunkFault {
-    /// A chunk size that does not begin with a hexadecimal digit (a sign, a space, an empty line).
+    /// A chunk size does not begin with a hexadecimal digit (but with a sign, a space or a line
+    /// end).
     Size,
-    /// A byte after the size that is not a digit, an extension or a line end (`0x5`, `5h`).
+    /// A chunk size is followed by a byte that is not a digit, an extension or a line end (`0x5`,
+    /// `5h`).
     SizeEnd,
-    /// The size has more than 16 hexadecimal digits.
+    /// A chunk size has more than 16 hexadecimal digits.
     SizeOverflow,
-    /// Blanks after the size that neither an extension nor a line end follows.
+    /// Blanks follow the chunk size, and then neither an extension nor a line end.
     SizeSpaced,
-    /// A CR is not followed by LF.
+    /// A CR in the chunked framing is not followed by LF.
     BareCr,
-    /// A control byte in an extension.
+    /// A chunk extension contains a control byte.
     Extension,
-    /// The payload is not followed by a line end: the size was wrong.
+    /// The payload of a chunk is not followed by a line end, so the chunk size was wrong.
     DataEnd,
 }
 
 impl H1Error {
-    /// Returns `true` if the peer closed too early, `false` if it sent something wrong.
+    /// Returns `true` if the error is that the peer closed too early, `false` if the peer sent
+    /// something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

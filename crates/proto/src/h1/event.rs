@@ -21,21 +21,21 @@ use crate::framing::{BodyFraming, RequestId};
 use crate::head::ResponseHead;
 use core::ops::Range;
 
-/// The next event in the input.
+/// What an HTTP/1 connection has read from its input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum H1Event {
     /// More input is needed: keep the bytes that were not consumed, and read more after them.
     NeedInput,
-    /// An interim response (1xx except 101). Another head follows.
+    /// An interim response (1xx except 101). The head of another response to this request follows.
     Interim {
-        /// The request to which this is a response.
+        /// The request that this interim response answers.
         id: RequestId,
         /// The head of the interim response.
         head: ResponseHead,
     },
     /// The head of the final response.
     Head {
-        /// The request to which this is the response.
+        /// The request that this response answers.
         id: RequestId,
         /// The head of the final response.
         head: ResponseHead,
@@ -53,14 +53,14 @@ pub enum H1Event {
     Complete {
         /// The request whose response is complete.
         id: RequestId,
-        /// The trailer section of a chunked body, `None` if there was none. Never merge it into the
-        /// head (RFC 9110 §6.5.1).
+        /// The trailer section of a chunked body; `None` if the response has none. Never merge
+        /// trailers into the head (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
-        /// `Ok` if the connection may take further requests, else the reason.
+        /// `Ok` if the connection may take further requests, else the reason why not.
         reuse: Result<(), CloseReason>,
     },
-    /// The connection is no longer HTTP/1, after 101 or after 2xx to CONNECT. All input after the
-    /// head is data of the new protocol, for the caller to read.
+    /// The connection is no longer HTTP/1, after a 101 or after a 2xx to CONNECT. All input after
+    /// the head is data of the new protocol, which the caller reads.
     Tunnel {
         /// The request that opened the tunnel.
         id: RequestId,
@@ -69,11 +69,11 @@ pub enum H1Event {
     },
 }
 
-/// An event, and the number of bytes that it consumed.
+/// An event of an HTTP/1 connection, and the number of input bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct H1Step {
-    /// The number of bytes consumed from the start of the input, after which the next call begins.
-    /// [`H1Event::NeedInput`] may consume bytes too.
+    /// The number of bytes consumed from the start of the input: the next call of `step` begins
+    /// after them. [`H1Event::NeedInput`] may consume bytes too.
     pub consumed: usize,
     /// The event that the consumed bytes caused.
     pub event: H1Event,

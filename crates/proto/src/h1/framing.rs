@@ -26,9 +26,10 @@ use crate::response_error::ResponseError;
 use crate::syntax::list;
 
 /// Returns the framing of a final response that is not a tunnel, and the reason to close the
-/// connection, if any.
+/// connection afterwards; `None` if it may be reused.
 ///
-/// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is ignored.
+/// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is
+/// ignored.
 pub(crate) fn of_response(
     head: &ResponseHead,
     response_to: ResponseFramingContext,
@@ -80,24 +81,24 @@ pub(crate) fn of_response(
     Ok((framing, faulty.or(kept)))
 }
 
-/// The last coding named in Transfer-Encoding, by its effect on the framing.
+/// The last transfer coding that Transfer-Encoding names, by its effect on the framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum LastCoding {
-    /// The field is present but empty.
+    /// The Transfer-Encoding field is present but empty.
     #[default]
     Unnamed,
     Identity,
     Chunked,
-    /// A coding that the reader of the body decodes, not followed by chunked.
+    /// A transfer coding other than chunked, which the reader of the body decodes.
     Other,
 }
 
-/// The transfer codings read so far. Several Transfer-Encoding fields form one list (RFC 9110
-/// §5.3).
+/// The transfer codings that the Transfer-Encoding fields name so far. Several such fields form one
+/// list (RFC 9110 §5.3).
 #[derive(Copy, Clone, Default)]
 struct TransferCodings {
     last: LastCoding,
-    /// True if the list contains `identity`, which RFC 9112 removed.
+    /// True if the list of transfer codings contains `identity`, which RFC 9112 removed.
     has_identity: bool,
 }
 

@@ -16,14 +16,16 @@ use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 
-/// A request whose response is not complete.
+/// A request on an HTTP/1 connection whose response is not complete yet.
 #[derive(Debug)]
 pub(crate) struct UnansweredRequest {
     pub(crate) id: RequestId,
     pub(crate) facts: RequestProperties,
-    /// The position of the request's first byte in the output.
+    /// The position of the request's first byte, counted from the first byte sent on the
+    /// connection.
     start: u64,
-    /// The position of the request's end in the output; `None` while its body is unfinished.
+    /// The position after the request's last byte, counted from the first byte sent on the
+    /// connection; `None` while the request's body is unfinished.
     end: Option<u64>,
 }
 
@@ -79,8 +81,8 @@ impl H1Machine {
         }
     }
 
-    /// Appends a request's head to the output, and returns the request's number. An error leaves
-    /// everything unchanged.
+    /// Appends a request head to the output, and returns the request's number. If the request is
+    /// refused, the connection is unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -99,14 +101,14 @@ impl H1Machine {
         Ok(id)
     }
 
-    /// Returns the number of bytes of the last request's body that [`H1Machine::send_body`] accepts
-    /// now; `None` if no more body bytes are expected. The output buffers at most 64 KiB.
+    /// Returns the number of bytes that [`H1Machine::send_body`] accepts now of the last request's
+    /// body; `None` if no more body bytes are expected. At most 64 KiB of output are buffered.
     pub fn body_credit(&self) -> Option<u64> {
         self.sender.credit()
     }
 
     /// Appends body bytes to the output, as a chunk if the body is chunked. Returns the number of
-    /// bytes accepted: all of them, or as many as [`H1Machine::body_credit`] allowed. A body of
+    /// bytes accepted: all of `data`, or as much as [`H1Machine::body_credit`] allowed. A body of
     /// known length ends with its last byte.
     ///
     /// Bytes given right after [`H1Machine::enqueue`] follow the head in one output slice.
@@ -116,8 +118,8 @@ impl H1Machine {
         Ok(taken)
     }
 
-    /// Ends a chunked body, and sends these trailers after it. For a body of known length, checks
-    /// that all bytes were given.
+    /// Ends a chunked body, and sends the given trailers after it. For a body of known length,
+    /// checks that the caller gave all bytes.
     pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         self.sender.finish(trailers)?;
         self.note_end();
@@ -125,7 +127,7 @@ impl H1Machine {
     }
 
     /// Replaces [`RequestError::NoBodyExpected`] by [`RequestError::Closed`] if the connection is
-    /// closing: closing dropped the body, so the caller made no mistake.
+    /// closing. Closing dropped the rest of the body, so the caller made no mistake.
     fn or_closed(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
@@ -133,8 +135,8 @@ impl H1Machine {
         }
     }
 
-    /// Records the end of the last request once its body is finished. No earlier request can have
-    /// an unfinished body.
+    /// Records the position at which the last request ends in the output, if its body is finished.
+    /// Earlier requests are finished already.
     fn note_end(&mut self) {
         if self.sender.is_finished()
             && let Some(exchange) = self.exchanges.back_mut()
@@ -149,12 +151,13 @@ impl H1Machine {
     }
 
     /// Records that the transport accepted `n` bytes of [`H1Machine::output`]. Call it before
-    /// passing their response to [`H1Machine::step`]: a response to an unsent request is an error.
+    /// passing received bytes to [`H1Machine::step`]: a response to an unsent request is an error.
     pub fn advance_output(&mut self, n: usize) {
         self.sender.output.advance(n);
     }
 
-    /// Reads the next event from `input`, which begins at the first byte not consumed before.
+    /// Reads the next event from `input`, which must begin at the first byte that earlier calls did
+    /// not consume.
     ///
     /// Call `step` until [`H1Event::NeedInput`] (then read more) or [`H1Event::Complete`] (then
     /// call it again if the connection is reused and more requests are
@@ -169,8 +172,8 @@ impl H1Machine {
         result
     }
 
-    /// Records that the peer closed its side. `clean` is false if the transport has an end mark
-    /// that did not arrive (TLS without close_notify).
+    /// Records that the peer closed its side of the connection. `clean` is false if the transport
+    /// uses an end mark (TLS close_notify) that did not arrive.
     ///
     /// Returns [`H1Event::Complete`] if the response may end here, else an error that names the
     /// truncated part. Pass all input to [`H1Machine::step`] first.
@@ -192,27 +195,27 @@ impl H1Machine {
         self.close(reason);
     }
 
-    /// Closes the connection: no more input is read and no request is accepted. If it is closed
-    /// already, the first reason is kept.
+    /// Closes the connection: no more input is read and no request is accepted. If the connection
+    /// is closed already, the earlier reason is kept.
     pub(crate) fn close(&mut self, reason: CloseReason) {
         self.closing.get_or_insert(reason);
         self.receiver.close();
         self.sender.abandon();
     }
 
-    /// Returns `true` if a byte of this request has been sent.
+    /// Returns `true` if at least one byte of this request has been sent.
     pub(crate) fn has_left(&self, exchange: &UnansweredRequest) -> bool {
         self.sender.output.sent() > exchange.start
     }
 
-    /// Returns `true` if all of this request has been sent.
+    /// Returns `true` if all bytes of this request have been sent.
     pub(crate) fn has_left_wholly(&self, exchange: &UnansweredRequest) -> bool {
         exchange.end.is_some_and(|end| self.sender.output.sent() >= end)
     }
 
-    /// Returns `Some(remaining)` if the next bytes on the wire are that many bytes of payload. The
-    /// driver may then move up to that many bytes from the socket to their destination without
-    /// [`H1Machine::step`].
+    /// Returns the number of payload bytes that come next on the wire; `None` if something else may
+    /// come next. The driver may then move up to that many bytes from the socket to their
+    /// destination without [`H1Machine::step`].
     ///
     /// First pass the bytes that the driver has already read into its buffer to
     /// [`H1Machine::step`].
@@ -221,40 +224,43 @@ impl H1Machine {
     }
 
     /// Records payload bytes that the driver moved itself, as [`H1Machine::direct_body`] allows.
-    /// Returns [`H1Event::Complete`] with the last one. If the rest of the request has to be sent
-    /// first, returns `None`, and [`H1Machine::has_due`] becomes true when it has been sent.
+    /// Returns [`H1Event::Complete`] if they end the response, else `None`. If the response ended
+    /// before its request was sent completely, returns `None` too; [`H1Machine::has_due`] becomes
+    /// true when the request has been sent.
     ///
     /// Reporting more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
-    /// builds panic, others count only the allowed ones.
+    /// builds panic, other builds count only the allowed bytes.
     pub fn advance_body(&mut self, n: u64) -> Option<H1Event> {
         let is_whole = self.receiver.advance_direct(n);
         is_whole.then(|| self.complete(None, false)).filter(|event| *event != H1Event::NeedInput)
     }
 
-    /// Returns the request whose response is read next; `None` if no request is unanswered.
+    /// Returns the request whose response is being read, or is read next; `None` if no request is
+    /// unanswered.
     pub fn current(&self) -> Option<RequestId> {
         self.exchanges.front().map(|exchange| exchange.id)
     }
 
     /// Iterates over the requests without a complete response, in the order in which they were
-    /// enqueued. After the connection broke, they may be sent again on another one; the first of
-    /// them only if [`H1Machine::response_started`] is false.
+    /// enqueued. After the connection broke, the caller may send them again on another connection;
+    /// the first of them only if [`H1Machine::response_started`] is false.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
 
-    /// Returns `true` if a byte of the [current](H1Machine::current) response was received.
+    /// Returns `true` if at least one byte of the response to the [current](H1Machine::current)
+    /// request was received.
     pub fn response_started(&self) -> bool {
         self.receiver.started()
     }
 
-    /// Returns the time of the next timeout: call [`H1Machine::handle_timeout`] then. Only a
-    /// request that waits for `100 Continue` has one.
+    /// Returns the time of the next timeout, when [`H1Machine::handle_timeout`] has to be called;
+    /// `None` if there is none. Only a request that waits for `100 Continue` has a timeout.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.sender.hold_until()
     }
 
-    /// Ends the wait for `100 Continue` if `now` is past its deadline. Call
+    /// Ends the wait for `100 Continue` if `now` is past the deadline of the wait. Call
     /// [`H1Machine::body_credit`] afterwards.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.sender.hold_until().is_some_and(|until| until <= now) {
@@ -262,13 +268,14 @@ impl H1Machine {
         }
     }
 
-    /// Returns `true` if the connection is open with nothing to send and no unanswered request.
+    /// Returns `true` if the connection is open, has nothing to send, and has no unanswered
+    /// request.
     pub fn is_idle(&self) -> bool {
         self.closing.is_none() && self.exchanges.is_empty() && self.output().is_empty()
     }
 
-    /// Returns the reason to send no further request on this connection; `None` if it can be reused
-    /// so far. The reason is known as soon as the head that states it has been read.
+    /// Returns the reason why the connection accepts no further request; `None` if it accepts
+    /// requests so far. The reason is known as soon as the head that states it has been read.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.closing
     }

@@ -91,9 +91,10 @@ use core::time::Duration;
 pub struct H1Config {
     /// Limits on the parts of a response besides its body.
     pub limits: ResponseLimits,
-    /// The time for which a body waits for `100 Continue`, counted from [`H1Machine::enqueue`].
+    /// The longest time for which a request's body waits for `100 Continue`, counted from
+    /// [`H1Machine::enqueue`].
     ///
-    /// Default 1 s, as curl. Hazard: a server that ignores Expect costs this wait on every such
+    /// Default 1 s, like curl's. Hazard: a server that ignores Expect costs this wait on every such
     /// request.
     pub expect_timeout: Duration,
     /// The largest number of unanswered requests on the connection. 1 means no pipelining; 0 counts
@@ -104,13 +105,13 @@ pub struct H1Config {
     /// broken connection leaves them unanswered; pipeline only idempotent requests (RFC 9112
     /// §9.3.2).
     pub max_pipeline: usize,
-    /// True if the peer is a proxy that the requests are addressed to: `Proxy-Connection` in its
+    /// True if the peer is a proxy to which the requests are addressed: `Proxy-Connection` in its
     /// responses counts as `Connection`.
     ///
     /// RFC 9112 does not define the field (its appendix C.2.2 describes it), but older proxies send
     /// it, and clients honour it.
     pub is_proxy: bool,
-    /// Deviations from RFC 9112 on the user's request. Default: none.
+    /// Deviations from RFC 9112 that the user asked for. Default: none.
     pub deviations: H1Deviations,
 }
 
@@ -125,11 +126,11 @@ pub struct H1Deviations {
     /// Ignores `Content-Length` of responses: bodies last until the peer closes. Hazard: a
     /// truncated body looks complete.
     pub ignore_length: bool,
-    /// Delivers bodies as received: chunked bodies include their framing, and other transfer
+    /// Delivers bodies as received: the chunked framing is part of the body, and other transfer
     /// codings are not decoded.
     pub raw: bool,
-    /// Accepts transfer codings other than chunked even if no TE asked for them (RFC 9110 section
-    /// 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
+    /// Accepts transfer codings other than chunked even if no TE field asked for them (RFC 9110
+    /// section 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
     /// Transfer-Encoding names before chunked.
     pub codings: bool,
     /// Treats a 101 to a request with an Upgrade field as a final response. Its content is

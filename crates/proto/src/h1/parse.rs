@@ -19,19 +19,19 @@ use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 use memchr::memchr;
 
 /// The number of fields that can be parsed without an allocation. A head with more fields is rare
-/// and is parsed a second time.
+/// and is parsed a second time with an allocation.
 const FIELDS_ON_STACK: usize = 96;
 
-/// An incremental search for the empty line that ends a section. Each call receives the section
-/// from its first byte.
+/// An incremental search for the empty line that ends a field section. Each call receives the
+/// section from its first byte on.
 #[derive(Default, Debug)]
 pub(crate) struct FieldSectionScan {
-    /// The position from which to resume; the bytes before it contain no end.
+    /// The position in the section from which the search resumes. The end is not before it.
     resume: usize,
     seen: usize,
-    /// True if at least one line has ended.
+    /// True if at least one line of the section has ended.
     has_line: bool,
-    /// True if a line begins with a space or a tab.
+    /// True if a line of the section begins with a space or a tab.
     folded: bool,
     /// The number of bytes examined by all calls together.
     #[cfg(test)]
@@ -39,8 +39,8 @@ pub(crate) struct FieldSectionScan {
 }
 
 impl FieldSectionScan {
-    /// Returns the length of the section with its empty line; `None` until that line has arrived. A
-    /// line may end in LF without CR (RFC 9112 §2.2).
+    /// Returns the length of the field section, including its final empty line; `None` until that
+    /// line has arrived. A line may end in LF without CR (RFC 9112 §2.2).
     pub(crate) fn find_end(&mut self, input: &[u8]) -> Option<usize> {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
@@ -68,12 +68,12 @@ impl FieldSectionScan {
         }
     }
 
-    /// Returns the number of bytes of the section seen so far.
+    /// Returns the number of bytes of the field section seen so far.
     pub(crate) fn seen(&self) -> usize {
         self.seen
     }
 
-    /// Returns `true` if the first line has ended.
+    /// Returns `true` if the first line of the section has ended.
     pub(crate) fn has_line(&self) -> bool {
         self.has_line
     }
@@ -87,8 +87,8 @@ impl FieldSectionScan {
     fn examine(&mut self, _bytes: usize) {}
 }
 
-/// Returns the position of the first line feed. Lines of a head are short: examining eight bytes at
-/// a time takes half the time of a `memchr` call for each line.
+/// Returns the position of the first line feed; `None` if there is none. Lines of a head are short:
+/// examining eight bytes at a time takes half the time of a `memchr` call for each line.
 fn line_feed(input: &[u8]) -> Option<usize> {
     const LINE_FEEDS: u64 = u64::from_ne_bytes([b'\n'; 8]);
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -107,8 +107,8 @@ fn line_feed(input: &[u8]) -> Option<usize> {
     Some(8 * words.len() + place)
 }
 
-/// Checks the received part of a status line. Input of another protocol is thus recognised at its
-/// first wrong byte instead of at the length limit.
+/// Checks the received part of a status line, so that input of another protocol is recognised at
+/// its first wrong byte and not only at the length limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     const NAME: &[u8] = b"HTTP/";
     let common = input.len().min(NAME.len());
@@ -125,9 +125,9 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     }
 }
 
-/// Parses a whole head of the length that `scan` found. Keeps control bytes in values and in the
-/// reason phrase, except CR, LF and NUL (RFC 9110 §5.5). Skips a line whose name is not a token
-/// (`Feature Policy: x`), as browsers and curl do.
+/// Parses a complete response head, whose end `scan` has found. Keeps control bytes in values and
+/// in the reason phrase, except CR, LF and NUL (RFC 9110 §5.5). Skips a line whose name is not a
+/// token (`Feature Policy: x`), as browsers and curl do.
 pub(crate) fn head(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<ResponseHead, H1Error> {
     // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
     let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
@@ -140,8 +140,8 @@ pub(crate) fn head(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Resul
     }
 }
 
-/// Returns a copy of the head in which each fold, with the blanks around it, is replaced by one
-/// space. The line after the status line cannot be a fold.
+/// Returns a copy of the response head in which each fold, with the blanks around it, is replaced
+/// by one space. The line after the status line cannot be a fold.
 fn unfolded(input: &[u8]) -> Vec<u8> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let first = memchr(b'\n', input).map_or(input.len(), |line_feed| line_feed + 1);
@@ -164,9 +164,9 @@ fn unfolded(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns a copy for `httparse` in which bytes that it refuses but haul tolerates are replaced:
-/// control bytes by 0x80, and the non-token bytes of an [odd name](is_odd_name) by `x`. The length
-/// stays the same.
+/// Returns a copy of the response head for `httparse`, in which bytes that `httparse` refuses but
+/// haul tolerates are replaced. Control bytes become 0x80, and the non-token bytes of an [odd
+/// name](is_odd_name) become `x`. The length stays the same.
 fn harmless(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
     let mut text = input.to_vec();
@@ -190,8 +190,8 @@ fn is_odd_name(name: &[u8]) -> bool {
         && !spells(b"transferencoding")
 }
 
-/// Parses the head in `text`, and returns a head with the bytes of `input`. Both have the same
-/// length, so positions in one are positions in the other.
+/// Parses the response head in `text`, and returns a head with the bytes of `input`. Both have the
+/// same length, so that a position in one is the same position in the other.
 fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
     let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -220,8 +220,8 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Er
     Ok(ResponseHead::new(version, status, reason(input), fields(input, text, response.headers)))
 }
 
-/// Parses a head of any HTTP version from the bytes of [`ResponseHead::raw`]; `None` if it is not a
-/// head.
+/// Parses a response head of any HTTP version from the bytes of [`ResponseHead::raw`]; `None` if
+/// they are not a head.
 pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
     const HTTP2: &[u8] = b"HTTP/2 ";
     let mut scan = FieldSectionScan::default();
@@ -239,7 +239,7 @@ pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
     Some(ResponseHead::new(ProtocolVersion::Http2, status, (end, end), fields(raw, raw, headers)))
 }
 
-/// Parses a whole trailer section of the length that `scan` found.
+/// Parses a complete trailer section, whose end `scan` has found.
 pub(crate) fn trailers(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<Fields, H1Error> {
     if scan.folded {
         return Err(H1Error::Field(FieldLineFault::Folded));
@@ -252,7 +252,7 @@ pub(crate) fn trailers(input: &[u8], scan: &FieldSectionScan, limit: usize) -> R
     }
 }
 
-/// Returns an upper bound of the number of fields in `input`: its number of lines.
+/// Returns the number of lines in `input`, which is an upper bound of its number of fields.
 fn lines(input: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', input).count()
 }
@@ -267,8 +267,8 @@ fn syntax(error: httparse::Error, too_many: H1Error) -> H1Error {
     }
 }
 
-/// Returns the start and end of the reason phrase, which follows `HTTP/1.x NNN `. `httparse`
-/// returns no phrase if it contains bytes above 127.
+/// Returns the start and end of the reason phrase in a response head, which follows `HTTP/1.x NNN
+/// `. It is needed because `httparse` returns no phrase that contains bytes above 127.
 fn reason(input: &[u8]) -> (u32, u32) {
     let line_end = memchr(b'\n', input).unwrap_or(input.len());
     let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };
@@ -276,8 +276,8 @@ fn reason(input: &[u8]) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Copies a section and records the positions of its fields. `headers` borrow from `text`, which is
-/// as long as `input` and fits in 32 bits.
+/// Copies a field section and records the positions of its fields. `headers` borrow from `text`,
+/// which is as long as `input`; both lengths fit in 32 bits.
 fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
@@ -299,7 +299,8 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    /// Checks that each byte is examined at most twice (a line feed is examined again).
+    /// Passes a response head byte by byte to the search for its end, and checks that each byte is
+    /// examined at most twice.
     #[test]
     fn head_in_single_bytes_costs_linear_work() {
         let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();

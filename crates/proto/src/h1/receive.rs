@@ -14,11 +14,12 @@ use crate::response_error::ResponseError;
 /// a line before a request; some servers send an extra line end after a body.
 const EMPTY_LINES: usize = 4;
 
-/// The part of a response that is expected next in the input.
+/// The part of a response that the connection expects next in its input.
 #[derive(Debug)]
 enum ReceiveState {
     Head(FieldSectionScan),
-    /// Payload of known length. `left` is 0 if only the completion remains to be reported.
+    /// Payload of known length. `left` is the number of bytes still to come; 0 if only the
+    /// completion remains to be reported.
     Length {
         total: u64,
         left: u64,
@@ -27,7 +28,8 @@ enum ReceiveState {
     UntilClose {
         got: u64,
     },
-    /// The response is complete, but its request has not been sent completely.
+    /// The response is complete, but its request has not been sent completely. The value is the
+    /// trailer section, if any.
     Early(Option<Fields>),
     Closed,
 }
@@ -35,14 +37,14 @@ enum ReceiveState {
 #[derive(Debug)]
 pub(crate) struct ResponseReceiver {
     state: ReceiveState,
-    /// True if a byte of the current response has been received.
+    /// True if at least one byte of the current response has been received.
     started: bool,
     empty_lines: usize,
     interim: u32,
-    /// The number of bytes of the current response's heads so far.
+    /// The number of bytes so far in the heads of the current response.
     head_bytes: usize,
-    /// True if the response is a success on a connection that stays open: the server reads the rest
-    /// of the request after such a response.
+    /// True if the response is a success on a connection that stays open. The server then reads the
+    /// rest of the request even though it has answered already.
     reads_on: bool,
 }
 
@@ -141,8 +143,8 @@ impl H1Machine {
         }
     }
 
-    /// Returns a body event for the bytes of a chunked body including their framing
-    /// ([`H1Deviations::raw`](super::H1Deviations::raw)).
+    /// Returns a body event for decoded bytes of a chunked body, in which the chunked framing is
+    /// part of the body ([`H1Deviations::raw`](super::H1Deviations::raw)).
     fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
         if let ChunkEvent::End(_) = decoded {
             self.receiver.state = ReceiveState::Length { total: 0, left: 0 };
@@ -210,8 +212,8 @@ impl H1Machine {
         step(skipped + end, event)
     }
 
-    /// Decides what follows a head: an interim response, a tunnel, or a final response with its
-    /// framing (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
+    /// Decides what a response head begins: an interim response, a tunnel, or a final response with
+    /// its framing (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
     fn judge(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
             return Err(H1Error::UnsolicitedBytes);
@@ -274,23 +276,25 @@ impl H1Machine {
         H1Event::Tunnel { id, head }
     }
 
-    /// Returns `true` if [`H1Machine::step`] has a completion to report without any input. The
-    /// response was complete before its request was sent, and now the request has been sent too.
+    /// Returns `true` if [`H1Machine::step`] has a completion to report without any input. That is
+    /// so when a response was complete before its request was sent, and now the request has been
+    /// sent too.
     ///
-    /// A success on a connection that stays open does not end its request: the server reads the
-    /// rest (RFC 9112 §9.3).
+    /// An early success on a connection that stays open does not cut its request short, because the
+    /// server reads the rest of the request (RFC 9112 §9.3).
     pub fn has_due(&self) -> bool {
         matches!(self.receiver.state, ReceiveState::Early(_)) && self.front_has_left()
     }
 
-    /// Returns `true` if the first unanswered request has been sent completely, or if there is
-    /// none.
+    /// Returns `true` if the first unanswered request has been sent completely, or if no request is
+    /// unanswered.
     fn front_has_left(&self) -> bool {
         self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange))
     }
 
-    /// Ends the current response. `more` is true if bytes follow it in the input. Returns
-    /// [`H1Event::NeedInput`] if the rest of the request has to be sent first.
+    /// Ends the current response and returns [`H1Event::Complete`]. `more` is true if bytes follow
+    /// the response in the input. Returns [`H1Event::NeedInput`] if the rest of the request has to
+    /// be sent first.
     pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
         let has_left = self.front_has_left();
         if self.receiver.reads_on && !has_left {

@@ -9,21 +9,21 @@ use crate::request::{BodyLength, RequestError, RequestHead, check_fields, has_an
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
 
-/// The properties of a request that the connection keeps until the response is complete.
+/// The properties of a request that the connection remembers until the response is complete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RequestProperties {
     pub(crate) response_to: ResponseFramingContext,
     /// True if the request has an Upgrade field, so that 101 is a possible response.
     pub(crate) upgrade: bool,
-    /// True if the request said `Connection: close`.
+    /// True if the request has `Connection: close`.
     pub(crate) close: bool,
-    /// True if TE names a coding. The response may then use transfer codings other than chunked
-    /// (RFC 9110 §10.1.4).
+    /// True if the request's TE field names a coding, so that the response may use transfer codings
+    /// other than chunked (RFC 9110 §10.1.4).
     pub(crate) asks_coding: bool,
     missing: MissingFields,
 }
 
-/// The fields that the caller did not give and that the head needs.
+/// The fields that the request head needs and that the caller did not give.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct MissingFields {
     length: Option<u64>,
@@ -31,7 +31,8 @@ struct MissingFields {
     expect: bool,
 }
 
-/// Validates a request without writing anything. Returns the properties that [`write()`] needs.
+/// Validates a request for HTTP/1.1 without writing anything. Returns the properties that
+/// [`write()`] needs.
 pub(crate) fn check(request: &RequestHead<'_>) -> Result<RequestProperties, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
@@ -69,7 +70,7 @@ pub(crate) fn check(request: &RequestHead<'_>) -> Result<RequestProperties, Requ
     Ok(RequestProperties { response_to: request.response_to(), upgrade, close: connection.close, asks_coding, missing })
 }
 
-/// Writes the head of a request that passed [`check`].
+/// Writes the HTTP/1 head of a request that passed [`check`].
 pub(crate) fn write(request: &RequestHead<'_>, facts: &RequestProperties, http10: bool, out: &mut Vec<u8>) {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     out.reserve(request.method.len() + request.target.len() + fields + 64);
@@ -101,7 +102,7 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
     }
 }
 
-/// Writes field lines, without the empty line after them.
+/// Writes field lines (`name: value` and CR LF), without the empty line that ends a section.
 pub(crate) fn write_fields(fields: &[(&str, &[u8])], out: &mut Vec<u8>) {
     for (name, value) in fields {
         out.extend_from_slice(name.as_bytes());
@@ -115,8 +116,8 @@ fn is_framing(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
 }
 
-/// Returns `true` if a framing field given by the caller agrees with the body's length (RFC 9112
-/// §6.1, §6.2).
+/// Returns `true` if a Content-Length or Transfer-Encoding field given by the caller agrees with
+/// the length of the body (RFC 9112 §6.1, §6.2).
 fn agrees(name: &str, value: &[u8], body: BodyLength) -> bool {
     let is_length = name.eq_ignore_ascii_case("content-length");
     match body {

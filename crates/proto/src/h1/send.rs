@@ -6,17 +6,17 @@ use super::{BodyLength, RequestError};
 use crate::output_buffer::OutputBuffer;
 use crate::time::Timestamp;
 
-/// The number of unsent bytes at which the output accepts no more body bytes. 64 KiB fill a
-/// socket's buffer in one write and bound the memory of a connection.
+/// The number of unsent bytes in the output from which on no more body bytes are accepted. 64 KiB
+/// fill a socket's buffer in one write and bound the memory of a connection.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The number of bytes that a chunk adds to its payload: the longest size line possible within
-/// [`OUTPUT_LIMIT`], and the line end after the payload.
+/// The number of bytes that the framing of a chunk adds to its payload: the longest possible size
+/// line of a chunk within [`OUTPUT_LIMIT`], and the line end after the payload.
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum UnsentBody {
-    /// There is no body, or all of it is in the output.
+    /// The request has no body, or all of its body is in the output.
     #[default]
     Finished,
     Known {
@@ -29,13 +29,14 @@ enum UnsentBody {
 pub(crate) struct RequestSender {
     pub(crate) output: OutputBuffer,
     body: UnsentBody,
-    /// The time at which the wait for `100 Continue` ends; `None` if the body does not wait.
+    /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
+    /// wait.
     hold_until: Option<Timestamp>,
 }
 
 impl RequestSender {
-    /// Prepares for the body of the request whose head was just written. With `hold_until`, the
-    /// body waits for `100 Continue` until that time.
+    /// Prepares for the body of the request whose head was just written. If there is a
+    /// `hold_until`, the body waits for `100 Continue` until that time.
     pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
@@ -53,12 +54,12 @@ impl RequestSender {
         self.hold_until
     }
 
-    /// Ends the wait for `100 Continue`: the body may be sent.
+    /// Ends the wait for `100 Continue`, so that the request's body may be sent.
     pub(crate) fn release(&mut self) {
         self.hold_until = None;
     }
 
-    /// Drops the part of the body that the caller has not given yet.
+    /// Gives up the part of the request's body that the caller has not given yet.
     pub(crate) fn abandon(&mut self) {
         self.body = UnsentBody::Finished;
         self.hold_until = None;

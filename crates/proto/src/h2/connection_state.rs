@@ -2,10 +2,10 @@
 
 use crate::time::Timestamp;
 
-/// The values of the peer's SETTINGS.
+/// The values of the peer's SETTINGS that concern the client.
 #[derive(Debug)]
 pub(crate) struct PeerSettings {
-    /// True if the SETTINGS have arrived.
+    /// True if the peer's first SETTINGS have arrived.
     pub(crate) seen: bool,
     pub(crate) max_streams: u32,
     pub(crate) window: u32,
@@ -13,9 +13,9 @@ pub(crate) struct PeerSettings {
     pub(crate) max_head: Option<u32>,
 }
 
-/// An allowance for the data and header blocks that may still arrive on closed streams. One count
-/// covers all closed streams: remembering each of them would take unbounded memory, and forgetting
-/// some would end connections by mistake.
+/// An allowance for the bytes of DATA and header blocks that may still arrive on closed streams.
+/// One count covers all closed streams: remembering each stream would take unbounded memory, and
+/// forgetting some would end connections by mistake.
 #[derive(Default, Debug)]
 pub(crate) struct ClosedStreamAllowance {
     bytes: u64,
@@ -44,23 +44,24 @@ impl ClosedStreamAllowance {
     }
 }
 
-/// The times from which the connection's timeouts are counted.
+/// The times from which the timeouts of an HTTP/2 connection are counted.
 #[derive(Default, Debug)]
 pub(crate) struct ConnectionTimers {
-    /// The time at which our SETTINGS were sent; `None` once they are acknowledged.
+    /// The time at which the client sent its SETTINGS; `None` once the peer has acknowledged them.
     pub(crate) settings: Option<Timestamp>,
     pub(crate) settings_done: bool,
-    /// The time at which input last arrived.
+    /// The time at which input from the peer last arrived.
     pub(crate) heard: Timestamp,
-    /// The time at which the unanswered PING was sent; `None` if there is none.
+    /// The time at which the client sent the PING that is unanswered; `None` if every PING is
+    /// answered.
     pub(crate) ping: Option<Timestamp>,
     /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,
 }
 
 impl ConnectionTimers {
-    /// Returns the start of the present silence: the time of the last input, or the time of the
-    /// unanswered PING if that is later.
+    /// Returns the time since which the peer has been silent: the time of the last input, or the
+    /// time of the unanswered PING if that is later.
     pub(crate) fn silent_since(&self) -> Timestamp {
         self.ping.map_or(self.heard, |ping| ping.max(self.heard))
     }

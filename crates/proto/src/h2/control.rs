@@ -8,7 +8,8 @@ use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, Rese
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 
-/// The payload of our PINGs. At most one is unanswered at a time, so all have the same payload.
+/// The payload of the client's PINGs. At most one is unanswered at a time, so that all PINGs can
+/// have one payload.
 const PING: &[u8; 8] = b"haulping";
 
 fn word(payload: &[u8], at: usize) -> u32 {
@@ -49,8 +50,8 @@ impl H2Machine {
         self.acknowledged()
     }
 
-    /// Applies a new `SETTINGS_INITIAL_WINDOW_SIZE` to open streams. Each send window changes by
-    /// the difference and may become negative (RFC 9113 §6.9.2).
+    /// Applies a new `SETTINGS_INITIAL_WINDOW_SIZE` of the peer to open streams. Each send window
+    /// changes by the difference from the old value and may become negative (RFC 9113 §6.9.2).
     fn shift_windows(&mut self, value: u32) -> Result<(), H2Error> {
         let difference = i64::from(value) - i64::from(self.peer.window);
         self.peer.window = value;
@@ -63,8 +64,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Counts an acknowledgement written to the output. Fails if too many are unsent because the
-    /// peer does not read.
+    /// Counts an acknowledgement that was written to the output. Fails if too many acknowledgements
+    /// are unsent because the peer does not read.
     fn acknowledged(&mut self) -> Result<(), H2Error> {
         self.unread += 1;
         self.tally.check_absolute(FloodKind::Unread, self.unread)
@@ -149,7 +150,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Starts the SETTINGS and keep-alive timers. Only the first call has an effect.
+    /// Starts the timers for the acknowledgement of SETTINGS and for keep-alive. Only the first
+    /// call has an effect.
     pub(crate) fn start_clocks(&mut self, now: Timestamp) {
         if self.clocks.settings.is_none() && !self.clocks.settings_done {
             self.clocks.settings = Some(now);
@@ -157,9 +159,9 @@ impl H2Machine {
         }
     }
 
-    /// Returns the time of the next timeout: call [`H2Machine::handle_timeout`] then. There is one
-    /// for the acknowledgement of our SETTINGS, for a keep-alive PING, and for a body that waits
-    /// for `100 Continue`.
+    /// Returns the time of the next timeout, when [`H2Machine::handle_timeout`] has to be called;
+    /// `None` if there is none. Timeouts exist for the acknowledgement of the client's SETTINGS,
+    /// for a keep-alive PING, and for a body that waits for `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.is_over() {
             return None;
@@ -174,7 +176,8 @@ impl H2Machine {
         [settings, ping, hold].into_iter().flatten().min()
     }
 
-    /// Handles timeouts. An error ends the connection, as in [`H2Machine::step`].
+    /// Handles the timeouts that have passed at `now`. An error ends the connection: no more can be
+    /// read, and the output ends with a GOAWAY.
     pub fn handle_timeout(&mut self, now: Timestamp) -> Result<(), H2Error> {
         if self.is_over() {
             return Ok(());
@@ -213,8 +216,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Ends the wait for `100 Continue`. If `wanted`, the body may be sent now. A final response
-    /// instead of 100 means that the body is not wanted (RFC 9110 §10.1.1).
+    /// Ends the wait of a request's body for `100 Continue`. `wanted` is true if the body may be
+    /// sent now, and false if the server sent a final response in place of 100 (RFC 9110 §10.1.1).
     pub(crate) fn stop_holding(&mut self, id: u32, wanted: bool) {
         if let Some(stream) = self.streams.get_mut(id)
             && stream.hold_until.take().is_some()
@@ -226,7 +229,7 @@ impl H2Machine {
         }
     }
 
-    /// Checks the length and the stream of a frame against its type.
+    /// Checks that a frame's length and stream are allowed for its type.
     pub(crate) fn check_header(&self, header: FrameHeader) -> Result<(), H2Error> {
         use frame::kind;
         let length = header.length;

@@ -18,11 +18,11 @@ use crate::hpack;
 use crate::response_error::ResponseError;
 use core::fmt;
 
-/// The violation that makes a connection, or one response, unusable.
+/// The violation by the peer that makes an HTTP/2 connection, or one of its responses, unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Error {
-    /// A violation or an end of the connection that every HTTP version has.
+    /// A violation, or an end of the connection, that can happen in every HTTP version.
     Response(ResponseError),
     /// The connection does not begin with the peer's SETTINGS.
     NotHttp2 {
@@ -41,7 +41,7 @@ pub enum H2Error {
     Frame(FrameFault),
     /// The header block cannot be decoded.
     Hpack(hpack::HpackError),
-    /// The setting is outside its range (RFC 9113 §6.5.2).
+    /// A setting in SETTINGS has a value outside its range (RFC 9113 §6.5.2).
     Setting {
         /// The identifier of the setting.
         id: u16,
@@ -50,9 +50,9 @@ pub enum H2Error {
     },
     /// PUSH_PROMISE arrived although push is switched off.
     Push,
-    /// DATA exceed the window of their stream or of the connection.
+    /// DATA exceed the flow-control window of their stream or of the connection.
     FlowControl,
-    /// WINDOW_UPDATE or SETTINGS raised a window above 2³¹−1.
+    /// WINDOW_UPDATE or SETTINGS raised a flow-control window above 2³¹−1.
     WindowOverflow,
     /// WINDOW_UPDATE has an increment of 0.
     ZeroIncrement,
@@ -61,24 +61,24 @@ pub enum H2Error {
     Flood {
         /// The kind of the useless frames.
         of: FloodKind,
-        /// The number of frames allowed.
+        /// The largest number of such frames allowed.
         limit: u32,
     },
-    /// A field that makes the message malformed (RFC 9113 §8.2, §8.3).
+    /// A field makes its message malformed (RFC 9113 §8.2, §8.3).
     Field(FieldFault),
-    /// The DATA received differ from Content-Length (RFC 9113 §8.1.1).
+    /// The number of DATA bytes received differs from Content-Length (RFC 9113 §8.1.1).
     Length {
         /// The Content-Length of the response.
         expected: u64,
         /// The number of body bytes received so far.
         got: u64,
     },
-    /// DATA arrived in a response without a body: 204, 304.
+    /// DATA arrived in a response without a body (204 or 304).
     UnexpectedBody,
-    /// SETTINGS were not acknowledged in
+    /// The peer did not acknowledge the client's SETTINGS within
     /// [`H2Config::settings_timeout`](super::H2Config::settings_timeout).
     SettingsTimeout,
-    /// A PING was not answered in [`H2Config::keepalive`](super::H2Config::keepalive).
+    /// The peer did not answer a PING within [`H2Config::keepalive`](super::H2Config::keepalive).
     PingTimeout,
     /// The peer closed the connection before all responses were complete.
     EndedInResponse {
@@ -87,29 +87,30 @@ pub enum H2Error {
     },
 }
 
-/// A frame that is malformed or not allowed at this point.
+/// The reason why a frame is malformed or not allowed at this point.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FrameFault {
-    /// Stream 0 in a frame that must name a stream.
+    /// The frame is on stream 0, but its type belongs to a stream.
     StreamZero,
-    /// A stream other than 0 in a frame about the connection.
+    /// The frame is on a stream, but its type belongs to the connection (stream 0).
     NotStreamZero,
-    /// A stream that the client has not opened, or one with an even number.
+    /// The frame is on a stream that the client has not opened, or on one with an even number.
     IdleStream,
-    /// A stream that had ended already.
+    /// The frame is on a stream that had ended already.
     ClosedStream,
-    /// A frame other than CONTINUATION within a header block.
+    /// The frame arrived within a header block and is not CONTINUATION.
     Interleaved,
-    /// CONTINUATION that does not follow HEADERS or another CONTINUATION.
+    /// The frame is a CONTINUATION that does not follow HEADERS or another CONTINUATION.
     StrayContinuation,
-    /// Padding that is as large as the payload, or larger.
+    /// The frame's padding is as large as its payload, or larger.
     Padding,
-    /// DATA before the response's head.
+    /// The frame is DATA and arrived before the head of the response.
     DataBeforeHead,
-    /// HEADERS within the body that do not end the stream, and so cannot be trailers.
+    /// The frame is HEADERS within the body and does not end the stream, so that it cannot be
+    /// trailers.
     HeadInBody,
-    /// An interim head that ends the stream.
+    /// The frame is an interim (1xx) head that ends the stream.
     InterimEnd,
 }
 
@@ -117,33 +118,33 @@ pub enum FrameFault {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldFault {
-    /// The name is not a token.
+    /// The name of the field is not a token.
     Name,
-    /// The name holds an upper-case letter.
+    /// The name of the field contains an upper-case letter.
     Uppercase,
-    /// The value contains CR, LF, NUL or another control byte.
+    /// The value of the field contains CR, LF, NUL or another control byte.
     Value,
-    /// A field about an HTTP/1 connection (such as Connection or Transfer-Encoding).
+    /// The field belongs to an HTTP/1 connection (such as Connection or Transfer-Encoding).
     ConnectionSpecific,
-    /// A pseudo-field that responses do not have.
+    /// The field is a pseudo-field that responses do not have.
     UnknownPseudo,
-    /// More than one `:status`.
+    /// The head has more than one `:status`.
     RepeatedPseudo,
-    /// A pseudo-field after a regular one.
+    /// The field is a pseudo-field after a regular field.
     LatePseudo,
-    /// A response head without `:status`.
+    /// The head of the response has no `:status`.
     MissingStatus,
-    /// A pseudo-field in the trailer section.
+    /// The field is a pseudo-field in the trailer section.
     PseudoInTrailers,
     /// `:status` is not a number from 100 to 999, or is 101, which HTTP/2 does not have.
     Status,
 }
 
-/// Kinds of frames that cost resources without making progress.
+/// The kinds of HTTP/2 frames that cost the client resources without making progress.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum FloodKind {
-    /// PING frames, except answers to ours.
+    /// PING frames, except answers to the client's PINGs.
     Ping,
     /// SETTINGS frames, acknowledgements included.
     Settings,
@@ -161,12 +162,12 @@ pub enum FloodKind {
     Continuation,
     /// Frames whose type RFC 9113 does not define.
     Unknown,
-    /// PING and SETTINGS whose acknowledgements are unsent because the peer does not read.
+    /// PING and SETTINGS frames whose acknowledgements are unsent because the peer does not read.
     Unread,
 }
 
 impl H2Error {
-    /// Returns the error code to send to the peer (RFC 9113 §7).
+    /// Returns the error code that the client sends to the peer for this error (RFC 9113 §7).
     pub fn code(&self) -> ErrorCode {
         match self {
             H2Error::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
@@ -189,7 +190,8 @@ impl H2Error {
         matches!(self, H2Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }
 
-    /// Returns `true` if the peer closed or fell silent, `false` if it sent something wrong.
+    /// Returns `true` if the error is that the peer closed or fell silent, `false` if the peer sent
+    /// something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

@@ -26,7 +26,7 @@ use crate::head::ResponseHead;
 use core::fmt;
 use core::ops::Range;
 
-/// The next event in the input.
+/// What an HTTP/2 connection has read from its input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Event {
@@ -35,12 +35,12 @@ pub enum H2Event {
     /// The peer's settings arrived, at the beginning or later:
     /// [`H2Machine::can_enqueue`](super::H2Machine::can_enqueue) may have changed.
     Settings {
-        /// The number of requests that the peer accepts at a time.
+        /// The number of requests that the peer accepts at the same time.
         max_concurrent: u32,
     },
-    /// An interim response (1xx). Another head follows.
+    /// An interim response (1xx). The head of another response to this request follows.
     Interim {
-        /// The request to which this is a response.
+        /// The request that this interim response answers.
         id: RequestId,
         /// The head of the interim response.
         head: ResponseHead,
@@ -48,11 +48,11 @@ pub enum H2Event {
     /// The head of the final response. (After 2xx to CONNECT, request body and response body are
     /// the tunnel.)
     Head {
-        /// The request to which this is the response.
+        /// The request that this response answers.
         id: RequestId,
         /// The head of the final response.
         head: ResponseHead,
-        /// The framing of the body. `Length(0)` if the stream ended with the head.
+        /// The framing of the response's body; `Length(0)` if the stream ended with the head.
         framing: BodyFraming,
     },
     /// Bytes of a response's body. Call [`H2Machine::release`](super::H2Machine::release) when they
@@ -67,8 +67,8 @@ pub enum H2Event {
     Complete {
         /// The request whose response is complete.
         id: RequestId,
-        /// The trailer section, `None` if there was none. Never merge it into the head (RFC 9110
-        /// §6.5.1).
+        /// The trailer section; `None` if the response has none. Never merge trailers into the head
+        /// (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
     },
     /// The response ended early. No further event has this id; the connection continues.
@@ -77,12 +77,12 @@ pub enum H2Event {
         id: RequestId,
         /// The reason why the response ended.
         reason: ResetReason,
-        /// True if the peer has not processed the request, which may be sent again whatever its
+        /// True if the peer has not processed the request. It may then be sent again, whatever its
         /// method (RFC 9113 §8.7).
         retryable: bool,
     },
-    /// The peer accepts no further requests. Those up to `last` continue; an [`H2Event::Reset`]
-    /// follows for each of the others.
+    /// The peer accepts no further requests. Open requests up to `last` continue; for each later
+    /// one an [`H2Event::Reset`] follows.
     GoAway {
         /// The last request that the peer may have processed.
         last: RequestId,
@@ -105,11 +105,11 @@ impl H2Event {
     }
 }
 
-/// An event, and the number of bytes that it consumed.
+/// An event of an HTTP/2 connection, and the number of input bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct H2Step {
-    /// The number of bytes consumed from the start of the input, after which the next call begins.
-    /// [`H2Event::NeedInput`] consumes all of them.
+    /// The number of bytes consumed from the start of the input: the next call of `step` begins
+    /// after them. [`H2Event::NeedInput`] consumes all of them.
     pub consumed: usize,
     /// The event that the consumed bytes caused.
     pub event: H2Event,
@@ -121,7 +121,7 @@ pub struct H2Step {
 pub enum ResetReason {
     /// The peer reset the stream with this code.
     Peer(ErrorCode),
-    /// The peer's GOAWAY excluded the request.
+    /// The peer sent a GOAWAY, with this code, whose last stream is before the request's stream.
     GoAway(ErrorCode),
     /// The response is malformed or exceeds a limit; the stream was reset locally.
     Violation(H2Error),
@@ -161,11 +161,11 @@ macro_rules! codes {
 codes! {
     /// The connection or the stream ends without an error.
     NO_ERROR = 0x0;
-    /// The protocol was broken in a way that no other code names.
+    /// The protocol was violated in a way that no other code names.
     PROTOCOL_ERROR = 0x1;
-    /// The peer has an internal error.
+    /// The sender of the code has an internal error.
     INTERNAL_ERROR = 0x2;
-    /// More was sent than a window allowed, or a window grew too large.
+    /// More data was sent than a flow-control window allowed, or a window grew too large.
     FLOW_CONTROL_ERROR = 0x3;
     /// SETTINGS were not acknowledged in time.
     SETTINGS_TIMEOUT = 0x4;
@@ -173,18 +173,18 @@ codes! {
     STREAM_CLOSED = 0x5;
     /// A frame has a length that its type cannot have.
     FRAME_SIZE_ERROR = 0x6;
-    /// The peer did not process the request, so it may be sent again.
+    /// The server did not process the request, so that it may be sent again.
     REFUSED_STREAM = 0x7;
-    /// The stream is no longer wanted.
+    /// The sender of the code no longer wants the stream.
     CANCEL = 0x8;
     /// A header block cannot be decoded.
     COMPRESSION_ERROR = 0x9;
     /// The connection behind a CONNECT tunnel broke.
     CONNECT_ERROR = 0xa;
-    /// The peer causes too much load.
+    /// The recipient of the code causes too much load.
     ENHANCE_YOUR_CALM = 0xb;
     /// The transport is not secure enough.
     INADEQUATE_SECURITY = 0xc;
-    /// The peer asks for this request to be repeated over HTTP/1.1.
+    /// The server asks the client to send this request over HTTP/1.1.
     HTTP_1_1_REQUIRED = 0xd;
 }

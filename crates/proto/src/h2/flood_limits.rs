@@ -15,33 +15,36 @@ use core::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// The numbers of frames of each kind that may arrive without progress in ten seconds.
+/// Limits on HTTP/2 frames without progress: for each kind, the number of frames that may arrive in
+/// ten seconds.
 ///
 /// Such frames cost no memory, except those that [`FloodLimits::unread`] counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct FloodLimits {
-    /// PING frames. Default 1,000. Hazard: some servers send a PING to measure each round trip.
+    /// The number of PING frames. Default 1,000. Hazard: some servers send a PING to measure each
+    /// round trip.
     pub ping: u32,
-    /// SETTINGS frames, acknowledgements included. Default 100.
+    /// The number of SETTINGS frames, acknowledgements included. Default 100.
     pub settings: u32,
-    /// DATA frames that have no payload and do not end the stream. Default 1,000.
+    /// The number of DATA frames that have no payload and do not end the stream. Default 1,000.
     pub empty_data: u32,
-    /// WINDOW_UPDATE frames. Default 10,000, and four more for each body frame sent.
+    /// The number of WINDOW_UPDATE frames. Default 10,000; four more are allowed for each frame of
+    /// a request's body that was sent.
     pub window_update: u32,
-    /// PRIORITY frames. Default 1,000.
+    /// The number of PRIORITY frames. Default 1,000.
     pub priority: u32,
-    /// RST_STREAM frames on streams that had ended. Default 1,000. A reset of an open stream is not
-    /// counted, because it ends a request.
+    /// The number of RST_STREAM frames on streams that had ended. Default 1,000. A reset of an open
+    /// stream is not counted, because it ends a request.
     pub reset: u32,
-    /// GOAWAY frames. Default 16.
+    /// The number of GOAWAY frames. Default 16.
     pub go_away: u32,
-    /// Frames of unknown types. Default 1,000.
+    /// The number of frames of unknown types. Default 1,000.
     pub unknown: u32,
-    /// CONTINUATION frames of one header block, however long it takes. Default 64: a head of 300
-    /// KiB needs 19.
+    /// The number of CONTINUATION frames of one header block, however long the block takes to
+    /// arrive. Default 64: a head of 300 KiB needs 19.
     pub continuation: u32,
-    /// PING and SETTINGS frames whose acknowledgements are still unsent because the peer does not
-    /// read, however old they are. Default 2,000, about 34 KB.
+    /// The number of PING and SETTINGS frames whose acknowledgements are still unsent because the
+    /// peer does not read, whatever their age. Default 2,000, about 34 KB.
     pub unread: u32,
 }
 
@@ -79,7 +82,7 @@ impl FloodLimits {
     }
 }
 
-/// The counts of the current period of ten seconds.
+/// The counts of useless frames, by kind, in the current period of ten seconds.
 #[derive(Debug)]
 pub(crate) struct FloodCounts {
     limits: FloodLimits,
@@ -93,12 +96,12 @@ impl FloodCounts {
         FloodCounts { limits, since: Timestamp(0), useful: 0, counts: [0; FloodKind::Unread as usize + 1] }
     }
 
-    /// Records frames that made progress, which lowers the counts of useless ones.
+    /// Records this many frames that made progress, which lowers the counts of useless frames.
     pub(crate) fn useful(&mut self, frames: u32) {
         self.useful = self.useful.saturating_add(frames);
     }
 
-    /// Counts a frame that made no progress.
+    /// Counts a frame of this kind that made no progress. Fails if the kind's limit is exceeded.
     pub(crate) fn count(&mut self, now: Timestamp, of: FloodKind) -> Result<(), H2Error> {
         if now - self.since >= PERIOD {
             *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
@@ -107,8 +110,8 @@ impl FloodCounts {
         self.check(of, self.counts[of as usize], self.useful)
     }
 
-    /// Checks a count that the caller keeps. Unlike [`FloodCounts::count`], it does not decrease
-    /// with time or progress.
+    /// Checks a count of useless frames that the caller keeps. Unlike the counts of
+    /// [`FloodCounts::count`], it does not decrease with time or progress.
     pub(crate) fn check_absolute(&self, of: FloodKind, count: u32) -> Result<(), H2Error> {
         self.check(of, count, 0)
     }

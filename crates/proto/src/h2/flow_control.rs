@@ -30,52 +30,51 @@ use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
 use crate::time::Timestamp;
 use core::time::Duration;
 
-/// The smallest increment of the connection's window that is worth a frame. It does not apply if
-/// the peer's window is 0.
+/// The smallest increment of the connection's receive window, in bytes, that is worth a
+/// WINDOW_UPDATE frame. It does not apply if the peer's window is 0.
 const WORTH_A_FRAME: u64 = 4 * 1024;
 
-/// The receive window of one stream.
+/// The receive window of one HTTP/2 stream.
 #[derive(Debug)]
 pub(crate) struct StreamReceiveWindow {
-    /// The number of bytes that the peer may still send.
+    /// The number of bytes that the peer may still send on the stream.
     pub(crate) window: i64,
-    /// The number of bytes that have been received, or announced by a frame's header, but not
-    /// released.
+    /// The number of bytes of the stream that have been received, or announced by the header of a
+    /// DATA frame, but not released by the driver.
     pub(crate) held: u64,
-    /// The sum of `window` and `held` that updates aim for.
+    /// The value for the sum of `window` and `held` to which each WINDOW_UPDATE restores it.
     target: u64,
-    /// The time of the last WINDOW_UPDATE; `None` before the first.
+    /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
     since: Option<Timestamp>,
 }
 
 impl StreamReceiveWindow {
-    /// Subtracts a received frame of this length from the window. Returns `false` if the frame
-    /// exceeds it.
+    /// Subtracts the payload length of a received DATA frame from the stream's window. Returns
+    /// `false` if the frame exceeds the window.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
 
-    /// Raises the window and its target by this many bytes.
+    /// Raises the stream's window and its target by this many bytes.
     pub(crate) fn widen(&mut self, difference: u32) {
         self.window += i64::from(difference);
         self.target += u64::from(difference);
     }
 }
 
-/// The receive window of the connection.
+/// The receive window of an HTTP/2 connection, which all its streams share.
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
     total: u64,
     initial: u64,
-    /// The number of bytes that the peer may still send.
+    /// The number of bytes that the peer may still send on the connection.
     window: i64,
-    /// The number of bytes that have been released but not announced in a WINDOW_UPDATE.
+    /// The number of bytes that the driver has released but no WINDOW_UPDATE has announced.
     pending: u64,
-    /// The number of unreleased bytes of streams that have ended.
+    /// The number of bytes of ended streams that the driver has not released.
     orphaned: u64,
-    /// The number of bytes by which the targets of open streams exceed the initial window, in
-    /// total.
+    /// The total number of bytes by which the targets of open streams exceed the initial window.
     grown: u64,
     rtt: Option<Duration>,
 }
@@ -93,8 +92,9 @@ impl ReceiveWindow {
         }
     }
 
-    /// Returns the first increment of the connection's window. It raises the window from the size
-    /// that RFC 9113 prescribes to the configured total.
+    /// Returns the increment of the connection's first WINDOW_UPDATE, which raises the window from
+    /// the size that RFC 9113 prescribes to the configured total. `None` if no increment is worth a
+    /// frame.
     pub(crate) fn open(&mut self) -> Option<u32> {
         self.announce()
     }
@@ -107,7 +107,8 @@ impl ReceiveWindow {
         self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
     }
 
-    /// Returns `true` if another stream fits the budget in addition to `open` streams.
+    /// Returns `true` if the memory budget has room for another stream in addition to `open`
+    /// streams.
     pub(crate) fn admits(&self, open: usize) -> bool {
         self.has_room(self.initial, open)
     }
@@ -116,9 +117,9 @@ impl ReceiveWindow {
         initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
     }
 
-    /// Raises the initial window of streams. Does nothing if `initial` is not larger, or if the
-    /// budget does not allow it for all open streams and one more. Returns the increment for each
-    /// open stream.
+    /// Raises the initial receive window of streams. Does nothing if `initial` is not larger, or if
+    /// the memory budget does not allow it for all open streams and one more. Returns the increment
+    /// for each open stream.
     pub(crate) fn widen(&mut self, initial: u32, open: usize) -> Option<u32> {
         let wider = u64::from(initial);
         let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
@@ -133,31 +134,33 @@ impl ReceiveWindow {
         StreamReceiveWindow { window: self.initial as i64, held: 0, target: self.initial, since: None }
     }
 
-    /// Subtracts a received frame of this length from the window. Returns `false` if the frame
-    /// exceeds it.
+    /// Subtracts the payload length of a received DATA frame from the connection's window. Returns
+    /// `false` if the frame exceeds the window.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
 
-    /// Records that a stream has ended. The driver may still release its remaining bytes.
+    /// Records that a stream has ended. The driver may still release the stream's remaining bytes.
     pub(crate) fn end(&mut self, inbound: &StreamReceiveWindow) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
     }
 
     /// Releases bytes that belong to no open stream: padding, or payload of a stream that has
-    /// ended. Returns the increment to announce, if any.
+    /// ended. Returns the increment that a WINDOW_UPDATE for the connection has to announce, if
+    /// any.
     ///
-    /// Call it with 0 after each frame too. The frame may have reduced the peer's window so far
-    /// that released bytes are worth an announcement now, and no other release may follow.
+    /// Call this with 0 after each received frame too. The frame may have reduced the peer's window
+    /// so far that released bytes are worth an announcement now, and no other release may follow.
     pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
         if self.pending >= left && (self.pending >= WORTH_A_FRAME || left == 0) { self.announce() } else { None }
     }
 
-    /// Releases bytes of a stream that has ended, at most as many as are unreleased.
+    /// Releases bytes of streams that have ended, at most as many as the driver has not released
+    /// before. Returns the increment for the connection, if any.
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;
@@ -171,11 +174,12 @@ impl ReceiveWindow {
         if increment == 0 { None } else { Some(increment as u32) }
     }
 
-    /// Releases bytes of an open stream. Returns two increments to announce: the stream's and the
-    /// connection's.
+    /// Releases bytes of an open stream. Returns the increments that WINDOW_UPDATE frames have to
+    /// announce, first for the stream and then for the connection.
     ///
-    /// `left` is the number of bytes of the body still to come, if known. `open` is the number of
-    /// open streams, `expected` the number that may be open at a time.
+    /// `left` is the number of bytes of the response's body still to come, if known. `open` is the
+    /// number of open streams. `expected` is the number of streams that may be open at the same
+    /// time.
     pub(crate) fn release(
         &mut self,
         inbound: &mut StreamReceiveWindow,
@@ -221,8 +225,8 @@ impl ReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which a stream's target may grow. It is at most the present
-    /// target, the rest of the stream's share of the pool, and the rest of the pool.
+    /// Returns the number of bytes by which a stream's target may grow. The growth is at most the
+    /// present target, the rest of the stream's share of the pool, and the rest of the pool.
     ///
     /// The pool is the part of the budget that further streams do not need, but at least half of
     /// it.

@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 /// The length of a frame's header in bytes.
 pub(crate) const HEADER: usize = 9;
 
-/// The first bytes that a client sends (RFC 9113 §3.4).
+/// The connection preface: the first bytes that a client sends (RFC 9113 §3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The largest window, and the largest increment (RFC 9113 §6.9).
+/// The largest flow-control window, and the largest increment of one (RFC 9113 §6.9).
 pub(crate) const MAX_WINDOW: i64 = 0x7fff_ffff;
 
-/// The size of every window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
+/// The size of every flow-control window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
 pub(crate) const INITIAL_WINDOW: u32 = 65_535;
 
 /// The allowed values of `SETTINGS_MAX_FRAME_SIZE` (RFC 9113 §6.5.2).
@@ -48,7 +48,7 @@ pub(crate) mod setting {
     pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// The header of a frame: its length, type, flags and stream.
+/// The header of an HTTP/2 frame: its length, type, flags and stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FrameHeader {
     pub(crate) length: u32,
@@ -107,15 +107,16 @@ pub(crate) fn rst_stream(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Writes GOAWAY. The last stream is 0: push is off, so the peer has none.
+/// Writes a GOAWAY frame. Its last stream is 0, since push is off and the peer has opened no
+/// streams.
 pub(crate) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&header(8, kind::GOAWAY, 0, 0));
     out.extend_from_slice(&0u32.to_be_bytes());
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Splits the header block that starts at `start` into HEADERS and CONTINUATION frames. The caller
-/// has left room for the first frame's header before it.
+/// Splits the header block that begins at `start` in `out` into HEADERS and CONTINUATION frames.
+/// The caller has left room before `start` for the header of the first frame.
 pub(crate) fn wrap_block(start: usize, stream: u32, end_stream: bool, max_frame: u32, out: &mut Vec<u8>) {
     let max_frame = max_frame as usize;
     let length = out.len() - start - HEADER;

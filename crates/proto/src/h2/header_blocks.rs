@@ -58,7 +58,8 @@ impl H2Machine {
         self.block(block.id, block.end_stream, &block.bytes)
     }
 
-    /// Decodes a complete header block, and processes it as a head or as trailers.
+    /// Decodes a complete header block of stream `id`, and processes it as a response head or as
+    /// trailers.
     fn block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), H2Error> {
         let section = match self.streams.get_mut(id) {
             None if self.stale.block() => FieldSectionKind::Unwanted,
@@ -96,7 +97,7 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Processes a head. An error ends only the stream.
+    /// Processes the response head of stream `id`. An error ends only this stream.
     fn head(&mut self, id: u32, end_stream: bool, head: ResponseHead) -> Result<(), H2Error> {
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let request = RequestId(u64::from(id));

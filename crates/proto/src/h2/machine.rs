@@ -30,8 +30,8 @@ use core::time::Duration;
 /// advises peers to allow at least that many.
 const STREAMS_ASSUMED: u32 = 100;
 
-/// The size in bytes of the HPACK table for requests. A larger table would help only with very many
-/// different cookies.
+/// The size in bytes of the HPACK table with which the client compresses requests. A larger table
+/// would help only with very many different cookies.
 const ENCODER_TABLE: u32 = 4096;
 
 /// The client's side of one HTTP/2 connection, without I/O.
@@ -47,25 +47,25 @@ pub struct H2Machine {
     pub(crate) tally: FloodCounts,
     pub(crate) peer: PeerSettings,
     pub(crate) clocks: ConnectionTimers,
-    /// Events to report before more input is read.
+    /// Events that [`H2Machine::step`] returns before it reads more input.
     pub(crate) due: VecDeque<H2Event>,
-    /// The number of bytes that the peer allows us to send on the connection.
+    /// The number of bytes that the peer allows the client to send on the connection.
     pub(crate) send_window: i64,
     pub(crate) next_id: u32,
     pub(crate) closing: Option<CloseReason>,
-    /// The highest stream number that the peer's GOAWAY allows.
+    /// The highest stream number that the peer's GOAWAY allows; no limit before a GOAWAY.
     pub(crate) last_allowed: u32,
     /// The number of acknowledgements written to the output since it was last empty.
     pub(crate) unread: u32,
-    /// An allowance for frames on streams that were reset locally: the peer may have sent them
-    /// before our RST_STREAM arrived.
+    /// An allowance for frames on streams that the client has reset. The peer may have sent them
+    /// before the RST_STREAM arrived.
     pub(crate) stale: ClosedStreamAllowance,
     pub(crate) name: Vec<u8>,
 }
 
 impl H2Machine {
-    /// Creates a connection whose output begins with the preface and our SETTINGS. Requests may
-    /// follow without waiting for the peer's SETTINGS (RFC 9113 §3.4).
+    /// Creates a connection whose output begins with the preface and the client's SETTINGS.
+    /// Requests may be enqueued without waiting for the peer's SETTINGS (RFC 9113 §3.4).
     pub fn new(mut config: H2Config) -> H2Machine {
         // Offsets in a head are 32 bits wide.
         config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
@@ -145,9 +145,9 @@ impl H2Machine {
         self.peer.max_streams.min(self.config.max_streams)
     }
 
-    /// Raises the initial window of responses to this many bytes, also for open requests. Does
-    /// nothing if [`H2Config::stream_window`] is larger already or the connection's window is too
-    /// small. Never shrinks a window, since the peer may be using all of it.
+    /// Raises the initial receive window of responses to this many bytes, also for open requests.
+    /// Does nothing if [`H2Config::stream_window`] is larger already or the connection's window is
+    /// too small. A window never shrinks, since the peer may be using all of it.
     pub fn widen(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
@@ -157,8 +157,8 @@ impl H2Machine {
         self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
     }
 
-    /// Appends a request's head to the output, and returns the request's number. An error leaves
-    /// everything unchanged.
+    /// Appends a request head to the output, and returns the request's number. If the request is
+    /// refused, the connection is unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -200,8 +200,8 @@ impl H2Machine {
         Ok(RequestId(u64::from(id)))
     }
 
-    /// Returns all bytes that are ready to send, as one slice. Call it also after every round of
-    /// [`H2Machine::step`] and [`H2Machine::release`]: both append window updates and
+    /// Returns all bytes that are ready to send, as one slice. Call this also after every round of
+    /// [`H2Machine::step`] and [`H2Machine::release`], since both append window updates and
     /// acknowledgements.
     pub fn output(&self) -> &[u8] {
         self.output.pending()
@@ -215,11 +215,12 @@ impl H2Machine {
         }
     }
 
-    /// Reads the next event from `input`, which begins at the first byte not consumed before.
+    /// Reads the next event from `input`, which must begin at the first byte that earlier calls did
+    /// not consume.
     ///
-    /// Call `step` until [`H2Event::NeedInput`]: all of the input is consumed then, even parts of
-    /// frames, so the caller never keeps a remainder. After an error no more can be read
-    /// ([`ResponseError::Closed`]); the output then ends with a GOAWAY that tells the peer the
+    /// Call `step` until [`H2Event::NeedInput`]: all of the input is consumed then, even an
+    /// incomplete frame, so that the caller never keeps a remainder. After an error no more can be
+    /// read ([`ResponseError::Closed`]); the output then ends with a GOAWAY that tells the peer the
     /// reason, and [`H2Machine::unanswered`] lists the lost requests.
     pub fn step(&mut self, now: Timestamp, input: &mut [u8]) -> Result<H2Step, H2Error> {
         self.start_clocks(now);
@@ -230,8 +231,9 @@ impl H2Machine {
         result
     }
 
-    /// Records that the caller has consumed this many bytes of the response's body. They no longer
-    /// count against the windows, which are raised in large steps.
+    /// Records that the caller has consumed this many bytes of the response's body. The bytes no
+    /// longer count against the receive windows, and WINDOW_UPDATE frames announce that in large
+    /// steps.
     ///
     /// Release every byte of every [`H2Event::Body`] sooner or later, even after the response is
     /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.
@@ -256,7 +258,7 @@ impl H2Machine {
     }
 
     /// Cancels a response: sends RST_STREAM with this code, usually [`ErrorCode::CANCEL`]. No event
-    /// follows. Returns `true` if the request was open.
+    /// with this id follows. Returns `true` if the request was open.
     pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
         let open = self.drop_stream(number(id), Some(code)).is_some();
         // Its last events may be due already.
@@ -265,8 +267,9 @@ impl H2Machine {
         open || self.due.len() < before
     }
 
-    /// Removes a stream, and returns it if it was open. A `code` means that the request may be
-    /// incomplete: RST_STREAM is sent with it, and frames of the stream may still arrive.
+    /// Removes a stream, and returns the stream if it was open. If there is a `code`, the request
+    /// may be incomplete: RST_STREAM is sent with this code, and frames of the stream may still
+    /// arrive.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStreamState> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
@@ -291,7 +294,8 @@ impl H2Machine {
         }
     }
 
-    /// Resets the stream of a malformed response and reports the error. The connection continues.
+    /// Resets the stream of a malformed response and reports the error as an event. The connection
+    /// continues.
     pub(crate) fn violated(&mut self, id: u32, error: H2Error) {
         if self.drop_stream(id, Some(error.code())).is_some() {
             let reason = ResetReason::Violation(error);
@@ -299,7 +303,8 @@ impl H2Machine {
         }
     }
 
-    /// Records that the peer closed its side. Pass all input to [`H2Machine::step`] first.
+    /// Records that the peer closed its side of the connection. Pass all input to
+    /// [`H2Machine::step`] first.
     ///
     /// A response in HTTP/2 cannot end this way, so the result is always an error that names the
     /// truncated part ([`ResponseError::EndedIdle`] if nothing was lost).
@@ -349,25 +354,26 @@ impl H2Machine {
         self.streams.get(number(id)).is_some_and(|stream| stream.started)
     }
 
-    /// Returns `true` if a byte of this open request was sent. A request of which nothing was sent
-    /// may be sent on another connection, whatever its method.
+    /// Returns `true` if at least one byte of this open request was sent. If none was sent, the
+    /// request may be sent on another connection, whatever its method.
     pub fn request_left(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
     }
 
-    /// Returns the shortest round trip measured; `None` before the first measurement.
+    /// Returns the shortest round-trip time measured so far; `None` before the first measurement.
     pub fn rtt(&self) -> Option<Duration> {
         self.intake.rtt()
     }
 
-    /// Returns `true` if the connection is open with nothing to send and no unanswered request.
+    /// Returns `true` if the connection is open, has nothing to send, and has no unanswered
+    /// request.
     pub fn is_idle(&self) -> bool {
         self.closing.is_none() && self.streams.is_empty() && self.output().is_empty()
     }
 
-    /// Returns the reason to send no further request; `None` if the connection accepts more. After
-    /// [`CloseReason::GoAway`] and [`CloseReason::Local`], close the connection when the last open
-    /// request is complete.
+    /// Returns the reason why the connection accepts no further request; `None` if it accepts more.
+    /// After [`CloseReason::GoAway`] and [`CloseReason::Local`], close the connection when the last
+    /// open request is complete.
     pub fn close_reason(&self) -> Option<CloseReason> {
         match self.closing {
             None if self.next_id > MAX_WINDOW as u32 => Some(CloseReason::StreamsExhausted),
@@ -376,7 +382,8 @@ impl H2Machine {
     }
 }
 
-/// Returns the stream number of a request. It is 0, which no request has, for an id above 2³²−1.
+/// Returns the stream identifier of a request. For an id above 2³²−1 it is 0, which is no request's
+/// stream.
 pub(crate) fn number(id: RequestId) -> u32 {
     u32::try_from(id.0).unwrap_or(0)
 }

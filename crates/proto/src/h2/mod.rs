@@ -102,44 +102,47 @@ pub struct H2Config {
     /// Limits on the parts of a response besides its body. `head_bytes` and `trailer_bytes` count
     /// as in RFC 9113 §6.5.2: 32 bytes for each field in addition to its name and value.
     pub limits: ResponseLimits,
-    /// Limits on frames that make no progress.
+    /// Limits on HTTP/2 frames that make no progress.
     pub floods: FloodLimits,
-    /// The number of bytes of one response that the peer may send before anything is released; at
-    /// most [`H2Config::connection_window`].
+    /// The initial receive window of a response: the number of bytes of its body that the peer may
+    /// send before the driver releases any. At most [`H2Config::connection_window`].
     ///
-    /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. As many
-    /// requests may be open as initial windows fit the connection's. Hazard: a small window costs
-    /// round trips at the beginning of each body.
+    /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. The
+    /// number of open requests is limited to the number of initial windows that fit the
+    /// connection's window. Hazard: a small window costs round trips at the beginning of each body.
     pub stream_window: u32,
-    /// The number of bytes that the peer may send on all streams together before anything is
-    /// released: the memory budget of the connection. At least 65,535, at most 2³¹−1.
+    /// The receive window of the connection: the number of body bytes that the peer may send on all
+    /// streams together before the driver releases any. It is the memory budget of the connection.
+    /// At least 65,535, at most 2³¹−1.
     ///
     /// Default 33,554,432 (32 MiB), which is also the most that a driver has to buffer if nobody
     /// reads the bodies.
     pub connection_window: u32,
-    /// The largest frame accepted, in bytes: 16,384 to 16,777,215.
+    /// The largest frame payload accepted, in bytes: 16,384 to 16,777,215.
     ///
-    /// Default 65,536. DATA frames are never buffered, so a larger one only saves headers. Other
-    /// frames that arrive in pieces are buffered, up to [`ResponseLimits::head_bytes`] for heads
-    /// and this size for the rest. Hazard: a large frame delays other responses.
+    /// Default 65,536. DATA frames are never buffered, so that larger frames only save frame
+    /// headers. Other frames that arrive in pieces are buffered, up to
+    /// [`ResponseLimits::head_bytes`] for heads and this size for the rest. Hazard: a large frame
+    /// delays other responses.
     pub max_frame_size: u32,
     /// The size in bytes of the dynamic table with which the peer compresses heads (RFC 7541
     /// §2.3.2).
     ///
     /// Default 4,096. Worst case of memory: twice that, and as much again for offsets.
     pub header_table_size: u32,
-    /// The largest number of open requests, if the peer allows as many. Default 1,000; each costs
-    /// about 200 bytes.
+    /// The largest number of open requests, if the peer allows as many. Default 1,000; each open
+    /// request costs about 200 bytes.
     pub max_streams: u32,
-    /// The time for which a body waits for `100 Continue`, counted from [`H2Machine::enqueue`].
-    /// Default 1 s, as in curl.
+    /// The longest time for which a request's body waits for `100 Continue`, counted from
+    /// [`H2Machine::enqueue`]. Default 1 s, like curl's.
     pub expect_timeout: Duration,
-    /// The time for the peer to acknowledge our SETTINGS, counted from the first call with a time.
-    /// Default 30 s, because a server may acknowledge them only when it has something to send.
+    /// The longest time that the peer may take to acknowledge the client's SETTINGS, counted from
+    /// the first call that passes a time. Default 30 s, because a server may acknowledge them only
+    /// when it has something to send.
     pub settings_timeout: Duration,
     /// The time without input, while requests are open, after which a PING is sent. If nothing
-    /// arrives for the same time again, the connection ends with an error. Default none: no PING is
-    /// sent.
+    /// arrives for that time once more, the connection ends with an error. `None`, the default: no
+    /// PING is sent.
     pub keepalive: Option<Duration>,
 }
 

@@ -18,26 +18,26 @@ use crate::time::Timestamp;
 use alloc::vec::Vec;
 use core::mem;
 
-/// The part of a frame that is expected next in the input.
+/// The part of a frame that the connection expects next in its input.
 #[derive(Debug, Default)]
 enum FrameReadState {
-    /// A frame's header. `partial` contains the bytes of it that have arrived.
+    /// A frame header. The field `partial` contains the bytes of the header that have arrived.
     #[default]
     Header,
-    /// The payload of a frame with this header. `partial` contains the bytes of it that have
-    /// arrived.
+    /// The payload of a frame with this header. The field `partial` contains the bytes of the
+    /// payload that have arrived.
     Payload(FrameHeader),
-    /// The padding length of a DATA frame with this header.
+    /// The padding length of a DATA frame with this frame header.
     PadLength(FrameHeader),
-    /// Payload of stream `id`: `left` bytes, then `padding` bytes. `end` is true if the frame ends
-    /// the stream.
+    /// Payload of DATA on stream `id`: `left` bytes, then `padding` bytes. `end` is true if the
+    /// frame ends the stream.
     Data {
         id: u32,
         left: u32,
         padding: u32,
         end: bool,
     },
-    /// This many bytes of padding or of an unwanted frame, which are skipped.
+    /// Bytes to skip, this many: padding, or the rest of an unwanted frame.
     Skip(u32),
     Closed,
 }
@@ -55,8 +55,8 @@ impl H2FrameReader {
         *self = H2FrameReader { state: FrameReadState::Closed, ..H2FrameReader::default() };
     }
 
-    /// Skips the rest of the current frame if it belongs to `stream`, which was closed. Returns the
-    /// number of payload bytes that will not be delivered.
+    /// Skips the rest of the current frame if it is on `stream`, which was closed. Returns the
+    /// number of payload bytes of the frame that will not be delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
             FrameReadState::Data { id, left, padding, .. } if id == stream => {
@@ -101,8 +101,8 @@ impl H2Machine {
         }
     }
 
-    /// Updates the state after payload was delivered. `left` is the number of payload bytes of the
-    /// DATA frame still to come, without its padding.
+    /// Updates the state after payload of stream `id` was delivered. `left` is the number of
+    /// payload bytes of the DATA frame still to come, without its padding.
     fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
             self.reader.state = FrameReadState::Data { id, left, padding, end };
@@ -118,8 +118,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns an error if the body of stream `id` would end here with another length than
-    /// announced.
+    /// Returns an error if the body of stream `id`, ending here, would have another length than its
+    /// Content-Length.
     pub(super) fn shortfall(&self, id: u32) -> Option<H2Error> {
         match self.streams.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {
@@ -133,7 +133,8 @@ impl H2Machine {
         self.reader.state = if bytes > 0 { FrameReadState::Skip(bytes) } else { FrameReadState::Header };
     }
 
-    /// Consumes bytes other than payload and returns their number. `input` must not be empty.
+    /// Consumes input bytes that are not payload of DATA, and returns their number. `input` must
+    /// not be empty.
     fn advance(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
         match self.reader.state {
             FrameReadState::Header => self.header(now, input),
@@ -191,8 +192,8 @@ impl H2Machine {
         Ok(take)
     }
 
-    /// Sets the state for the payload of a frame whose header has been read, unless the frame was
-    /// processed at once.
+    /// Begins a frame whose header has been read: processes the frame at once, or sets the state
+    /// for reading its payload.
     fn begin(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H2Error> {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(H2Error::Frame(FrameFault::Padding)),
@@ -306,7 +307,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Ends a response, and reports its completion if the request was sent too.
+    /// Ends the response on stream `id`, and reports its completion if its request was sent
+    /// completely too.
     pub(super) fn complete(&mut self, id: u32, trailers: Option<response::DecodedFieldSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(response::DecodedFieldSection::into_fields);
@@ -321,8 +323,8 @@ impl H2Machine {
         self.due.push_back(H2Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
-    /// Reports the completion of a response that ended before its request, once the caller has
-    /// given all of the request.
+    /// Reports the completion of a response that ended before its request was sent, once the caller
+    /// has given all of the request.
     pub(super) fn complete_early(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended)
             && let Some(stream) = self.drop_stream(id, None)
@@ -337,7 +339,7 @@ impl H2Machine {
     }
 }
 
-/// Returns `true` if a frame of this type is buffered until it is complete.
+/// Returns `true` if a frame of this type is buffered until all of it has arrived.
 fn is_gathered(of: u8) -> bool {
     matches!(
         of,

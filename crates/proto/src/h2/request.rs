@@ -18,16 +18,16 @@ pub(crate) struct ValidatedRequest<'a> {
     scheme: &'a str,
     path: &'a str,
     authority: &'a [u8],
-    /// The value of the Content-Length to add; `None` to add none.
+    /// The value of the Content-Length field to add; `None` to add none.
     length: Option<u64>,
-    /// True if Expect has to be added.
+    /// True if an Expect field has to be added.
     expect: bool,
-    /// True if the caller gave a Connection field, whose tokens name fields to leave out.
+    /// True if the caller gave a Connection field, which names further fields to leave out.
     nominates: bool,
 }
 
-/// Validates a request without writing anything. `room` is the peer's limit on the size of a head;
-/// `None` means no limit.
+/// Validates a request for HTTP/2 without writing anything. `room` is the peer's limit on the size
+/// of a request head; `None` means no limit.
 pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<ValidatedRequest<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
@@ -72,8 +72,8 @@ pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<
     Ok(facts)
 }
 
-/// Returns `:scheme` and `:path`. The target of a request that a proxy forwards contains both
-/// (RFC 9112 §3.2.2).
+/// Returns the values of `:scheme` and `:path`. The target of a request that a proxy forwards
+/// contains both (RFC 9112 §3.2.2).
 fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, &'a str) {
     match request.target.split_once("://") {
         Some(("http", rest)) => ("http", rest.find('/').map_or("/", |at| &rest[at..])),
@@ -100,7 +100,7 @@ fn check_target(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> Resu
     Ok(())
 }
 
-/// Returns an upper bound of the head's size, counted as in RFC 9113 §6.5.2.
+/// Returns an upper bound of the size of the request head, counted as in RFC 9113 §6.5.2.
 fn list_size(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> u64 {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
     let pseudo = request.method.len() + facts.scheme.len() + facts.path.len() + facts.authority.len();
@@ -108,7 +108,8 @@ fn list_size(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> u64 {
     (fields + pseudo + 300) as u64
 }
 
-/// Writes the block of a request that passed [`check`]. `name` is scratch space.
+/// Writes the header block of a request that passed [`check`]. `name` is scratch space for names in
+/// lower case.
 pub(crate) fn write(
     request: &RequestHead<'_>,
     facts: &ValidatedRequest<'_>,
@@ -166,7 +167,7 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
     }
 }
 
-/// Writes the block of trailers that passed [`check_trailers`].
+/// Writes the header block of trailers that passed [`check_trailers`].
 pub(crate) fn write_trailers(
     trailers: &[(&str, &[u8])],
     encoder: &mut HpackEncoder,
@@ -177,7 +178,7 @@ pub(crate) fn write_trailers(
     write_fields(trailers, &[], false, encoder, name, out);
 }
 
-/// Returns `true` for fields that HTTP/2 must not carry, and for Host, which is sent as
+/// Returns `true` for a field that HTTP/2 must not carry, and for Host, whose value is sent as
 /// `:authority`.
 fn is_dropped(name: &str, value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
@@ -193,8 +194,8 @@ fn is_dropped(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a Connection field names this field. TE is an exception: HTTP/1 requires its
-/// name there, but the field is kept.
+/// Returns `true` if a Connection field names this field, which is then left out. TE is an
+/// exception: HTTP/1 requires Connection to name it, but the field is kept.
 fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
     !name.eq_ignore_ascii_case("te")
         && fields

@@ -15,27 +15,28 @@ use alloc::vec::Vec;
 /// The kind of a header block, which determines the rules for its fields.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FieldSectionKind {
-    /// A head. `before` is the number of bytes in earlier heads of this response.
+    /// The head of a response. `before` is the number of bytes in earlier (interim) heads of this
+    /// response.
     Head {
         before: usize,
     },
     Trailers,
-    /// A block of a closed stream. It is decoded only to keep the dynamic table the same as the
-    /// peer's.
+    /// A header block on a closed stream. It is decoded only so that the dynamic table stays equal
+    /// to the peer's.
     Unwanted,
 }
 
-/// The factor by which a block may exceed the head's size limit before the connection is ended. Up
-/// to this size a block is decoded only to keep the dynamic table the same as the peer's. A limit
-/// is needed because a block of 300 KiB can expand to a gigabyte.
+/// The factor by which a header block may exceed the size limit of a head before the connection is
+/// ended. Up to that size, a block is decoded only so that the dynamic table stays equal to the
+/// peer's. A limit is needed because a block of 300 KiB can expand to a gigabyte.
 const FOLLOWED: usize = 16;
 
 /// A decoded header block that is well-formed: a head or trailers.
 pub(crate) struct DecodedFieldSection {
-    /// The status code; 0 for trailers.
+    /// The status code of a head; 0 for trailers.
     status: u16,
     fields: Fields,
-    /// The size, counted as in RFC 9113 §6.5.2.
+    /// The size of the field section, counted as in RFC 9113 §6.5.2.
     pub(crate) size: usize,
 }
 
@@ -52,8 +53,8 @@ impl DecodedFieldSection {
     }
 }
 
-/// The size of the last section decoded. The next one is likely to be similar, so its buffers are
-/// allocated in this size.
+/// The size of the field section that was decoded last. The buffers for the next one are allocated
+/// in this size, since it is likely to be similar.
 #[derive(Debug)]
 pub(crate) struct FieldSectionSizeHint {
     bytes: usize,
@@ -208,7 +209,7 @@ impl FieldSectionReader<'_> {
     }
 }
 
-/// The bytes allowed in a field value, as in HTTP/1: true at the index of each.
+/// The bytes allowed in a field value, with HTTP/1's rules: true at the index of each allowed byte.
 static VALUE: [bool; 256] = {
     let mut allowed = [true; 256];
     let mut byte = 0;
@@ -220,7 +221,7 @@ static VALUE: [bool; 256] = {
     allowed
 };
 
-/// The bytes allowed in a field name: true at the index of each.
+/// The bytes allowed in a field name: true at the index of each allowed byte.
 static NAME: [bool; 256] = {
     let mut allowed = [false; 256];
     let mut byte = 0;

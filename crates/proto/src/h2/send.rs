@@ -6,15 +6,15 @@ use super::request;
 use super::streams::UploadState;
 use super::{CloseReason, RequestError, RequestId};
 
-/// The number of unsent bytes at which the output accepts no more body bytes. 64 KiB fill a
-/// socket's buffer in one write and bound the memory of a connection, however many uploads it
-/// carries.
+/// The number of unsent bytes in the output from which on no more body bytes are accepted. 64 KiB
+/// fill a socket's buffer in one write and bound the memory of a connection, however many uploads
+/// it carries.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 impl H2Machine {
-    /// Returns the number of bytes of this request's body that [`H2Machine::send_body`] accepts
-    /// now; `None` if no more body bytes are expected. The output buffers at most 64 KiB for all
-    /// bodies.
+    /// Returns the number of bytes that [`H2Machine::send_body`] accepts now of this request's
+    /// body; `None` if no more body bytes are expected. At most 64 KiB of output are buffered for
+    /// all bodies.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.streams.get(number(id))?;
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
@@ -28,11 +28,11 @@ impl H2Machine {
     }
 
     /// Appends body bytes to the output, in DATA frames. Returns the number of bytes accepted: all
-    /// of them, or as many as [`H2Machine::body_credit`] allowed. A body of known length ends with
-    /// its last byte.
+    /// of `data`, or as much as [`H2Machine::body_credit`] allowed. A body of known length ends
+    /// with its last byte.
     ///
     /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice. With
-    /// several uploads, the driver decides which one sends next; alternating shares the
+    /// several uploads, the driver decides which one sends next; by alternating, they share the
     /// connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
@@ -74,8 +74,8 @@ impl H2Machine {
         Ok(data.len())
     }
 
-    /// Ends a body of unknown length, and sends these trailers after it. For a body of known
-    /// length, checks that all bytes were given.
+    /// Ends a body of unknown length, and sends the given trailers after it. For a body of known
+    /// length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         let number = number(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.no_body(id)) };
@@ -111,7 +111,7 @@ impl H2Machine {
         }
     }
 
-    /// Returns `true` if the caller has no more body bytes to give.
+    /// Returns `true` if the caller has no more bytes of the request's body to give.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
     }

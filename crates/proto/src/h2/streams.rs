@@ -14,27 +14,27 @@ use alloc::vec::Vec;
 /// The part of a request's body that the caller has not given to the machine yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum UploadState {
-    /// Nothing is missing: the caller gave all of the body and END_STREAM is in the output.
+    /// The caller gave all of the body, and END_STREAM is in the output.
     Finished,
     Known {
         left: u64,
     },
     Open,
-    /// The rest of the body is not wanted by the server; END_STREAM was not sent.
+    /// The server does not want the rest of the body, and END_STREAM was not sent.
     Abandoned,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ResponsePhase {
     Head,
-    /// The body. `expected` is the Content-Length, if the head has one. `none` is true if the
-    /// response cannot have a body.
+    /// The body of the response. `expected` is its Content-Length, if there is one. `none` is true
+    /// if the response cannot have a body.
     Body {
         expected: Option<u64>,
         got: u64,
         none: bool,
     },
-    /// The response is complete, but its request is not: the server continues to read it.
+    /// The response is complete, but its request is not: the server continues to read the request.
     Ended,
 }
 
@@ -42,26 +42,28 @@ pub(crate) enum ResponsePhase {
 pub(crate) struct RequestStreamState {
     pub(crate) response_to: ResponseFramingContext,
     pub(crate) upload: UploadState,
-    /// The time at which the wait for `100 Continue` ends; `None` if the body does not wait.
+    /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
+    /// wait.
     pub(crate) hold_until: Option<Timestamp>,
-    /// The number of bytes that the peer allows us to send.
+    /// The number of bytes that the peer allows the client to send on the stream.
     pub(crate) send_window: i64,
     pub(crate) inbound: StreamReceiveWindow,
     pub(crate) phase: ResponsePhase,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
-    /// True if any part of the response was received.
+    /// True if any part of the response on this stream was received.
     pub(crate) started: bool,
-    /// True if the response is a success: the server continues to read the request after it.
+    /// True if the response is a success, after which the server continues to read the request.
     pub(crate) reads_on: bool,
-    /// The trailers of a response that ended before its request.
+    /// The trailers of a response that ended before its request was sent.
     pub(crate) trailers: Option<Fields>,
-    /// The position of the request's first byte in the output.
+    /// The position of the request's first byte, counted from the first byte sent on the
+    /// connection.
     pub(crate) start: u64,
 }
 
 impl RequestStreamState {
-    /// Returns the number of body bytes still to come; `None` if unknown.
+    /// Returns the number of bytes of the response's body still to come; `None` if unknown.
     pub(crate) fn left(&self) -> Option<u64> {
         match self.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
@@ -74,12 +76,12 @@ impl RequestStreamState {
 pub(crate) struct OpenStreams {
     slots: Vec<Option<RequestStreamState>>,
     free: Vec<u32>,
-    /// The stream numbers in rising order, each with its index in `slots`.
+    /// The stream identifiers in rising order, each with the index of its stream in `slots`.
     index: Vec<(u32, u32)>,
 }
 
 impl OpenStreams {
-    /// Inserts a stream; `id` must be above all others.
+    /// Inserts a stream. Its identifier `id` must be above all others.
     pub(crate) fn insert(&mut self, id: u32, stream: RequestStreamState) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -117,7 +119,7 @@ impl OpenStreams {
         self.index.is_empty()
     }
 
-    /// Iterates over the stream numbers, in rising order.
+    /// Iterates over the identifiers of the open streams, in rising order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.index.iter().map(|&(id, _)| id)
     }

@@ -5,61 +5,64 @@ use super::{HpackError, huffman, integer, static_table};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A header block, and the position up to which it has been decoded.
+/// An HPACK header block, and the position up to which it has been decoded.
 #[derive(Clone, Debug)]
 pub struct HeaderBlock<'a> {
     rest: &'a [u8],
-    /// True if a field was decoded. The table's size may not change after that.
+    /// True if a field of the block was decoded. After that, the block may not change the size of
+    /// the dynamic table.
     begun: bool,
 }
 
 impl<'a> HeaderBlock<'a> {
-    /// Creates the state for decoding a whole block: the joined fragments of HEADERS and its
-    /// CONTINUATION frames.
+    /// Creates the state for decoding a complete header block, i.e. the joined fragments of a
+    /// HEADERS frame and its CONTINUATION frames.
     pub fn new(bytes: &'a [u8]) -> HeaderBlock<'a> {
         HeaderBlock { rest: bytes, begun: false }
     }
 }
 
-/// The positions of one decoded field in the output buffer.
+/// The positions of one decoded field line in the output buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecodedFieldLine {
-    /// The range of the name.
+    /// The range of the field name in the output buffer.
     pub name: Range<usize>,
-    /// The range of the value.
+    /// The range of the field value in the output buffer.
     pub value: Range<usize>,
-    /// True if the field must never enter a table, not even an intermediary's (RFC 7541 §7.1.3).
+    /// True if the field must never enter an HPACK table, not even an intermediary's (RFC 7541
+    /// §7.1.3).
     pub sensitive: bool,
 }
 
-/// The receiving half: a decoder with its dynamic table.
+/// The receiving end of HPACK: a decoder with its dynamic table.
 #[derive(Debug)]
 pub struct HpackDecoder {
     table: DynamicTable,
-    /// The largest size that the peer may choose for the table.
+    /// The largest size in bytes that the peer may choose for the dynamic table.
     limit: u32,
 }
 
 impl HpackDecoder {
     /// Creates a decoder. `limit` is the largest size in bytes that the peer may give the dynamic
-    /// table (`SETTINGS_HEADER_TABLE_SIZE`). The table has this size from the start; its memory
-    /// grows with its entries, up to about twice that.
+    /// table (`SETTINGS_HEADER_TABLE_SIZE`), and also its size at the start. The memory grows with
+    /// the entries, up to about twice that.
     pub fn new(limit: u32) -> HpackDecoder {
         HpackDecoder { table: DynamicTable::new(limit as usize), limit }
     }
 
-    /// Sets another limit, which the peer has acknowledged. If the table is larger now, the next
-    /// block must begin with an instruction that reduces it (RFC 7541 §4.2).
+    /// Sets another limit on the size of the dynamic table, after the peer has acknowledged it. If
+    /// the table is larger than the limit, the next header block must begin with an instruction
+    /// that reduces the table (RFC 7541 §4.2).
     pub fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
     }
 
-    /// Decodes the next field of the block. Appends it to `out` as `name: value` and CR LF, and
-    /// returns the positions of its parts; `None` at the end of the block.
+    /// Decodes the next field of the header block. Appends it to `out` as `name: value` and CR LF,
+    /// and returns the positions of name and value in `out`; `None` at the end of the block.
     ///
-    /// Checks only the coding. Decode every block of a connection to its end, in order, even if its
-    /// fields are not wanted. If a block is skipped, the tables of the two ends differ from then
-    /// on.
+    /// Only the coding is checked, not the field. Decode every block of a connection to its end, in
+    /// order, even if its fields are not wanted. If a block is skipped, the tables of the two ends
+    /// differ from then on.
     pub fn line(
         &mut self,
         block: &mut HeaderBlock<'_>,

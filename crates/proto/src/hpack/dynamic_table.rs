@@ -3,22 +3,24 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The size that each entry counts in addition to its text (RFC 7541 §4.1).
+/// The number of bytes that each entry counts in addition to its name and value (RFC 7541 §4.1).
 const OVERHEAD: usize = 32;
 
 #[derive(Copy, Clone, Debug)]
 struct DynamicTableEntry {
-    /// The start of the name, counted from the first byte ever inserted; the value follows it.
+    /// The position of the entry's name, counted from the first byte ever inserted into the table.
+    /// The value follows the name.
     at: u64,
     name: u32,
     value: u32,
 }
 
-/// The entries, newest first, with all their bytes in one buffer in the order of insertion.
+/// The dynamic table of an HPACK encoder or decoder. The names and values of all entries are in one
+/// buffer, in the order of insertion.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     bytes: Vec<u8>,
-    /// The position of `bytes[0]`, counted like [`DynamicTableEntry::at`].
+    /// The position of the buffer's first byte, counted like [`DynamicTableEntry::at`].
     base: u64,
     entries: VecDeque<DynamicTableEntry>,
     size: usize,
@@ -44,18 +46,19 @@ impl DynamicTable {
         self.evict(max);
     }
 
-    /// Returns the name and value of the entry with this index; 0 is the newest entry.
+    /// Returns the name and value of the table entry with this index; `None` if there is none.
+    /// Index 0 is the newest entry.
     pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         self.entries.get(index).map(|entry| self.parts(entry))
     }
 
-    /// Iterates over all names and values, newest first.
+    /// Iterates over the names and values of all entries, newest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.entries.iter().map(|entry| self.parts(entry))
     }
 
-    /// Inserts an entry. An entry larger than the whole table empties it and is not kept (RFC 7541
-    /// §4.4).
+    /// Inserts an entry. An entry that is larger than the whole table empties the table and is not
+    /// kept (RFC 7541 §4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + OVERHEAD;
         if size > self.max {
@@ -79,7 +82,7 @@ impl DynamicTable {
         }
     }
 
-    /// Drops the bytes of removed entries once they make up more than half of the buffer. On
+    /// Removes the bytes of evicted entries from the buffer once they are more than half of it. On
     /// average each byte is moved at most once.
     fn compact(&mut self) {
         let gone = self.entries.back().map_or(self.bytes.len(), |oldest| (oldest.at - self.base) as usize);

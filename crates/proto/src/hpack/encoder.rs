@@ -4,43 +4,44 @@ use super::dynamic_table::DynamicTable;
 use super::{huffman, integer, static_table};
 use alloc::vec::Vec;
 
-/// The use of the dynamic table for a field.
+/// The use of HPACK's dynamic table for a field that is encoded.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum HpackIndexing {
-    /// Adds the field to the table, because it will occur again.
+    /// Adds the field to the dynamic table, because the field will occur again.
     Add,
-    /// Does not add the field, because it would only evict others. If a table contains it already,
-    /// its index is sent.
+    /// Does not add the field to the dynamic table, because it would only evict others. If a table
+    /// contains the field already, its index is sent.
     Skip,
-    /// Does not add the field, and forbids intermediaries to add it. For secrets, which the lengths
-    /// of compressed blocks could reveal (RFC 7541 §7.1).
+    /// Does not add the field to the dynamic table, and forbids intermediaries to add it. Use this
+    /// for secrets, which the lengths of compressed blocks could reveal (RFC 7541 §7.1).
     Never,
 }
 
-/// The sending half: an encoder with its dynamic table.
+/// The sending end of HPACK: an encoder with its dynamic table.
 #[derive(Debug)]
 pub struct HpackEncoder {
     table: DynamicTable,
-    /// The largest size of the table that we want, even if the peer allows more.
+    /// The largest size in bytes that the dynamic table may have, even if the peer allows more.
     own: u32,
-    /// The smallest table size set since the last block, and whether the next block must announce a
-    /// change (RFC 7541 §4.2).
+    /// The smallest size of the dynamic table that was set since the last header block; the next
+    /// block must announce it (RFC 7541 §4.2).
     lowest: u32,
     changed: bool,
 }
 
-/// The size in bytes of a table before any SETTINGS (RFC 9113 §6.5.2).
+/// The size in bytes of a dynamic table before any SETTINGS (RFC 9113 §6.5.2).
 const INITIAL: u32 = 4096;
 
 impl HpackEncoder {
-    /// Creates an encoder. `own` is the largest size in bytes of the dynamic table; the peer may
-    /// make it smaller.
+    /// Creates an encoder. `own` is the largest size in bytes of its dynamic table; the peer may
+    /// make the table smaller.
     pub fn new(own: u32) -> HpackEncoder {
         let size = own.min(INITIAL);
         HpackEncoder { table: DynamicTable::new(size as usize), own, lowest: size, changed: size < INITIAL }
     }
 
-    /// Sets the peer's `SETTINGS_HEADER_TABLE_SIZE`. The next block announces the change.
+    /// Sets the limit on the dynamic table that the peer sent in `SETTINGS_HEADER_TABLE_SIZE`. The
+    /// next header block announces the change.
     pub fn set_peer_limit(&mut self, limit: u32) {
         let size = limit.min(self.own);
         if size as usize != self.table.max() {
@@ -50,7 +51,7 @@ impl HpackEncoder {
         }
     }
 
-    /// Begins a block. Every block that was begun must be sent, in order.
+    /// Begins a header block. Every block that was begun must be sent, in order.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         if self.changed {
             self.changed = false;
@@ -62,7 +63,7 @@ impl HpackEncoder {
         }
     }
 
-    /// Appends a field. `name` must be in lower case.
+    /// Appends a field to the header block in `out`. `name` must be in lower case.
     pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: HpackIndexing, out: &mut Vec<u8>) {
         let mut index = 0;
         // The dynamic table first: it has most fields of a further request, and it is the shorter
@@ -101,7 +102,7 @@ impl HpackEncoder {
     }
 }
 
-/// Appends a string, Huffman-coded if that is shorter.
+/// Appends a string literal (RFC 7541 §5.2), Huffman-coded if that is shorter.
 fn string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::encoded_len(text);
     if coded < text.len() {

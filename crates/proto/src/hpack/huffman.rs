@@ -11,7 +11,7 @@
 use super::HpackError;
 use alloc::vec::Vec;
 
-/// The code length of each symbol; the last is EOS.
+/// The length in bits of each symbol's Huffman code. The last symbol is EOS.
 #[rustfmt::skip]
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
@@ -30,16 +30,17 @@ const LONGEST: usize = 30;
 /// The number of bits decoded by one table look-up.
 const PEEK: u32 = 10;
 
-/// Tables computed from the code lengths at compile time.
+/// Tables for Huffman coding, computed from the code lengths at compile time.
 struct HuffmanTables {
-    /// The code of each symbol, in the low bits.
+    /// The Huffman code of each symbol, in the low bits.
     codes: [u32; 257],
-    /// For each value of the next [`PEEK`] bits: the symbol, and the length in the high byte; 0 if
-    /// the code is longer.
+    /// For each value of the next [`PEEK`] bits: the symbol in the low byte and the length of its
+    /// code in the high byte. The entry is 0 if the code is longer than [`PEEK`].
     short: [u16; 1 << PEEK],
-    /// Symbols in the order of their codes.
+    /// The symbols in the order of their Huffman codes.
     ordered: [u16; 257],
-    /// For each length: the first code, and the position of its symbol in `ordered`.
+    /// For each code length: the first code of that length, and the position of its symbol in
+    /// `ordered`.
     first: [u32; LONGEST + 2],
     offset: [u16; LONGEST + 2],
 }
@@ -113,7 +114,8 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the decoded text to `out`. After an error, `out` contains the part decoded before it.
+/// Appends the decoded text to `out`. If the coded text is invalid, `out` contains the part decoded
+/// before the error.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     // The shortest code has five bits.
     out.reserve(coded.len() * 8 / 5);
@@ -148,7 +150,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
     }
 }
 
-/// Decodes the last bits of a string: symbols, then at most seven ones as padding.
+/// Decodes the last bits of a Huffman-coded string: symbols, then at most seven ones as padding.
 fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackError> {
     while held > 0 {
         let padding = u64::MAX << (64 - held);
@@ -166,7 +168,7 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackEr
     Ok(())
 }
 
-/// Returns the symbol whose code is in the highest bits, and the length of its code.
+/// Returns the symbol whose Huffman code is in the highest bits, and the length of that code.
 fn symbol(bits: u64) -> Result<(u8, u32), HpackError> {
     let entry = TABLES.short[(bits >> (64 - PEEK)) as usize];
     if entry != 0 {
@@ -205,7 +207,8 @@ mod tests {
         decode(bytes, &mut out).map(|()| out)
     }
 
-    /// Compares codes with rows of RFC 7541, Appendix B: the first, the longest, and some between.
+    /// Compares Huffman codes with rows of RFC 7541, Appendix B: the first row, the longest codes,
+    /// and some between.
     #[test]
     fn huffman_codes_match_the_rfc7541_table() {
         let rows = [(0, 0x1ff8), (10, 0x3fff_fffc), (48, 0), (97, 3), (58, 0x5c), (92, 0x7fff0), (255, 0x3ff_ffee)];

@@ -3,8 +3,8 @@
 use super::HpackError;
 use alloc::vec::Vec;
 
-/// Appends `value` in a prefix of `prefix` bits (1 to 8). `pattern` contains the high bits of the
-/// first byte.
+/// Appends an HPACK integer with a prefix of `prefix` bits (1 to 8). `pattern` contains the bits
+/// above the prefix in the first byte.
 pub(super) fn encode(value: u32, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     let full = (1u32 << prefix) - 1;
     if value < full {
@@ -20,8 +20,8 @@ pub(super) fn encode(value: u32, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Removes an integer from the front of `input`, whose first byte contains it in its low `prefix`
-/// bits, and returns it.
+/// Removes an HPACK integer from the front of `input` and returns it. Its prefix is the low
+/// `prefix` bits of the first byte.
 pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
     let (&first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
     let full = (1u32 << prefix) - 1;
@@ -61,7 +61,7 @@ mod tests {
         assert!(input.is_empty());
     }
 
-    /// Checks the examples of RFC 7541, Appendix C.1.
+    /// Encodes and decodes the integers in the examples of RFC 7541, Appendix C.1.
     #[test]
     fn integers_match_rfc7541_examples() {
         both(10, 5, &[0x0a]);

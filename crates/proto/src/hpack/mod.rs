@@ -48,34 +48,36 @@ pub use encoder::{HpackEncoder, HpackIndexing};
 
 use core::fmt;
 
-/// The reason why a block cannot be decoded. The tables of the two ends may differ afterwards, so
-/// the connection ends (`COMPRESSION_ERROR`, RFC 9113 §4.3).
+/// The reason why an HPACK header block cannot be decoded. The dynamic tables of the two ends may
+/// differ afterwards, so the connection ends (`COMPRESSION_ERROR`, RFC 9113 §4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum HpackError {
-    /// The block ends within a field.
+    /// The header block ends within a field.
     Truncated,
-    /// An integer exceeds 2³²−1, or has more than five continuation bytes (RFC 7541 §5.1).
+    /// An integer in the block exceeds 2³²−1, or has more than five continuation bytes (RFC 7541
+    /// §5.1).
     Integer,
-    /// No table has the index (RFC 7541 §2.3.3).
+    /// A field refers to an index that neither the static nor the dynamic table has (RFC 7541
+    /// §2.3.3).
     Index {
-        /// The index in the block.
+        /// The index in the header block.
         index: u32,
     },
-    /// A Huffman-coded string contains EOS, or is padded with anything but at most seven ones (RFC
-    /// 7541 §5.2).
+    /// A Huffman-coded string contains EOS, or has padding that is longer than seven bits or not
+    /// all ones (RFC 7541 §5.2).
     Huffman,
-    /// The dynamic table is larger than allowed (RFC 7541 §6.3).
+    /// The block makes the dynamic table larger than allowed (RFC 7541 §6.3).
     TableSize {
-        /// The size that the block requests, in bytes.
+        /// The size of the dynamic table that the block requests, in bytes.
         size: u32,
-        /// The largest size allowed, in bytes.
+        /// The largest size of the dynamic table allowed, in bytes.
         limit: u32,
     },
-    /// The table's size changes after a field (RFC 7541 §4.2).
+    /// The block changes the size of the dynamic table after a field (RFC 7541 §4.2).
     LateTableSize,
-    /// The allowed size was lowered, and the block does not begin with the required change (RFC
-    /// 7541 §4.2).
+    /// The allowed size of the dynamic table was lowered, but the block does not begin with the
+    /// required change of size (RFC 7541 §4.2).
     MissingTableSize,
 }
 

@@ -1,6 +1,6 @@
 //! The static table (RFC 7541, Appendix A).
 
-/// The entries in the order of the appendix; the first has index 1.
+/// The entries of the static table in the order of the appendix. The first entry has index 1.
 pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
@@ -65,21 +65,21 @@ pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// The number of pseudo-header entries, which come first.
+/// The number of entries for pseudo-fields, which come first in the static table.
 const PSEUDO: usize = 14;
 
-/// A match for a field in the static table.
+/// The result of looking up a field in HPACK's static table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum StaticTableMatch {
-    /// Name and value match the entry with this index.
+    /// The name and value are those of the entry with this index.
     Field(u32),
-    /// Only the name matches the entry with this index.
+    /// Only the name is that of the entry with this index.
     Name(u32),
     Nothing,
 }
 
-/// Looks up a field. Few names have the same length, so the walk compares little more than lengths;
-/// a hash of the name would cost as much.
+/// Looks up a field in the static table. Few names have equal lengths, so that the search compares
+/// little more than lengths; computing a hash of the name would cost as much.
 pub(super) fn find(name: &[u8], value: &[u8]) -> StaticTableMatch {
     let mut found = StaticTableMatch::Nothing;
     let part = if name.first() == Some(&b':') { 0..PSEUDO } else { PSEUDO..TABLE.len() };

@@ -4,21 +4,21 @@
 use haul_proto::h1::{BodyFraming, CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestHead, RequestId};
 use haul_proto::time::Timestamp;
 
-/// An event in a form that does not depend on how the input was cut: adjacent body events are
-/// joined.
+/// An event of an HTTP/1 connection, in a form that does not depend on how the input was cut:
+/// adjacent body events are joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum H1Observation {
     Interim(u64, Vec<u8>),
     Head(u64, Vec<u8>, BodyFraming),
     Body(u64, Vec<u8>),
     Complete(u64, Option<Vec<u8>>, Result<(), CloseReason>),
-    /// The head of a response that opens a tunnel, and the bytes after it, which belong to the
-    /// caller.
+    /// A response that opens a tunnel: the id of its request, its head, and the bytes after the
+    /// head, which the caller reads.
     Tunnel(u64, Vec<u8>, Vec<u8>),
     Error(H1Error),
 }
 
-/// The end of the input: not reached yet, proper, or without close_notify.
+/// The state of the input's end: not reached, proper, or without close_notify.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InputEnd {
     Open,
@@ -34,7 +34,7 @@ pub(crate) fn with_method(method: &'static str) -> RequestHead<'static> {
     RequestHead { method, fields: &[("Host", b"h")], ..RequestHead::default() }
 }
 
-/// Returns a connection on which these requests are enqueued and sent.
+/// Returns an HTTP/1 connection on which these requests are enqueued and sent.
 pub(crate) fn asked(config: H1Config, requests: &[RequestHead<'_>]) -> H1Machine {
     let mut conn = H1Machine::new(H1Config { max_pipeline: requests.len(), ..config });
     for request in requests {
@@ -44,8 +44,8 @@ pub(crate) fn asked(config: H1Config, requests: &[RequestHead<'_>]) -> H1Machine
     conn
 }
 
-/// Passes `wire` to the connection, cut before each of these positions (rising), until nothing more
-/// can be read. Returns the events.
+/// Passes `wire` to the connection in pieces until nothing more can be read, and returns the
+/// events. Each number in `cuts` (rising) is an offset at which a new piece begins.
 pub(crate) fn feed(conn: &mut H1Machine, wire: &[u8], cuts: &[usize], end: InputEnd) -> Vec<H1Observation> {
     let mut seen: Vec<H1Observation> = Vec::new();
     let mut buffer = Vec::new();
@@ -108,12 +108,14 @@ fn note(seen: &mut Vec<H1Observation>, event: H1Event, input: &[u8]) {
     }
 }
 
-/// Returns the events of a GET that `wire` answers.
+/// Sends a GET on a new connection, passes `wire` to the connection as the response, and returns
+/// the events.
 pub(crate) fn answer(wire: &[u8], end: InputEnd) -> Vec<H1Observation> {
     feed(&mut asked(H1Config::default(), &[get()]), wire, &[], end)
 }
 
-/// Returns the error that ends the events of a GET which `wire` answers.
+/// Sends a GET on a new connection and passes `wire` to the connection as the response. Returns the
+/// error that ends the connection; `None` if there is none.
 pub(crate) fn error_of(wire: &[u8], end: InputEnd) -> Option<H1Error> {
     match answer(wire, end).pop() {
         Some(H1Observation::Error(error)) => Some(error),
@@ -130,7 +132,8 @@ pub(crate) fn body_of(seen: &[H1Observation]) -> Vec<u8> {
     bodies.collect::<Vec<_>>().concat()
 }
 
-/// Returns whether the connection can be reused after the last complete response.
+/// Returns `Ok` if the connection can be reused after its last complete response, else the reason
+/// why not. `None` if no response is complete.
 pub(crate) fn reuse_of(seen: &[H1Observation]) -> Option<Result<(), CloseReason>> {
     seen.iter().rev().find_map(|event| match event {
         H1Observation::Complete(_, _, reuse) => Some(*reuse),

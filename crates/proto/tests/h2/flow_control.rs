@@ -12,15 +12,16 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 enum WindowOp {
     Ask,
-    /// Sends payload on a stream: which one, the share (of 255) of what its windows allow, and
-    /// whether it is padded.
+    /// Sends DATA on a stream. The values are the number that chooses the stream, the share (of
+    /// 255) of what its windows allow, and whether the frame is padded.
     Send(u8, u8, bool),
     End(u8),
-    /// Releases a share (of 255) of the unreleased bytes of a stream.
+    /// Releases received bytes of a stream. The values are the number that chooses the stream, and
+    /// the share (of 255) of its unreleased bytes.
     Release(u8, u8),
     Cancel(u8),
     Later(u16),
-    /// Raises the initial window of streams to this size.
+    /// Raises the initial receive window of streams to this size.
     Widen(u32),
 }
 
@@ -41,12 +42,13 @@ struct WindowModel {
     conn: H2Machine,
     config: H2Config,
     now: Timestamp,
-    /// The initial window of streams, from the SETTINGS received.
+    /// The initial window of streams, from the client's SETTINGS that the model received.
     initial: i64,
-    /// The window of the connection: the number of bytes that the peer may send.
+    /// The flow-control window of the connection: the number of bytes that the peer may send.
     window: i64,
     windows: BTreeMap<u32, i64>,
-    /// The number of bytes delivered and not released, by stream, ended ones included.
+    /// For each stream, also an ended one, the number of bytes delivered to the client and not
+    /// released.
     held: BTreeMap<u32, u64>,
 }
 
@@ -72,7 +74,7 @@ impl WindowModel {
         model
     }
 
-    /// Reads the frames that our machine sends.
+    /// Reads the frames that the client sends, and updates the model's windows.
     fn hear(&mut self) {
         for (kind, _, stream, payload) in sent(&mut self.conn) {
             match kind {
@@ -103,7 +105,7 @@ impl WindowModel {
         }
     }
 
-    /// Passes a frame to our machine.
+    /// Passes a frame of the peer to the client.
     fn say(&mut self, mut wire: Vec<u8>) {
         let mut at = 0;
         loop {
@@ -190,8 +192,8 @@ impl WindowModel {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Checks that the peer may never send more than the budget, that unreleased bytes of one
-    /// stream do not stop the others, and that all streams continue once everything is released.
+    /// Checks three rules. The peer may never send more than the memory budget. Unreleased bytes of
+    /// one stream do not stop the others. All streams continue once everything is released.
     #[test]
     fn peer_stays_within_the_windows(
         ops in prop::collection::vec(op(), 0..150),
@@ -216,8 +218,8 @@ proptest! {
         model.check();
     }
 
-    /// Checks that request bodies never exceed the peer's windows, and that every body completes
-    /// once the windows are open.
+    /// Checks that request bodies never exceed the peer's flow-control windows, and that every body
+    /// is sent completely once the windows are open.
     #[test]
     fn bodies_respect_the_peers_windows(
         lengths in prop::collection::vec(0u64..150_000, 1..5),
@@ -285,7 +287,8 @@ proptest! {
     }
 }
 
-/// Sends a thousand responses whose bodies are never released.
+/// Receives a thousand responses whose bodies are never released, and checks that the buffered
+/// bytes stay within the window.
 #[test]
 fn unreleased_bodies_stay_within_the_window() {
     let total = 4 << 20;

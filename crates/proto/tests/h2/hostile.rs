@@ -17,7 +17,7 @@ use haul_proto::time::Timestamp;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
-/// Asserts that the connection ends with this error.
+/// Asserts that the connection ends with this error when it receives these bytes.
 fn refused_raw(class: &str, wire: &[u8], error: H2Error) {
     let cuts: Vec<usize> = (1..wire.len()).collect();
     for cuts in [&[][..], &cuts] {
@@ -40,7 +40,7 @@ fn refused(class: &str, wire: &[Vec<u8>], error: H2Error) {
     refused_raw(class, &[settings(&[]), wire.concat()].concat(), error);
 }
 
-/// Asserts that the first response ends with this error and that the connection continues.
+/// Asserts that a response of these frames ends with this error, and that the connection continues.
 fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: H2Error) {
     let wire = [settings(&[]), wire.concat(), headers(3, END, OK)].concat();
     let cuts: Vec<usize> = (1..wire.len()).collect();
@@ -154,7 +154,8 @@ fn impossible_settings_are_refused() {
     }
 }
 
-/// Sends one useless frame more than each limit allows.
+/// For each limit of `FloodLimits`, sends one useless frame more than the limit allows, which ends
+/// the connection.
 #[test]
 fn floods_end_at_their_limits() {
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
@@ -348,7 +349,8 @@ fn broken_compression_ends_the_connection() {
     refused("a table", &block(&[0x3f, 0xe2, 0x1f, 0x88]), H2Error::Hpack(error));
 }
 
-/// Checks that the compression table stays correct if a head is refused or its stream is closed.
+/// Checks that the HPACK table stays equal to the peer's if a head is refused or its stream is
+/// closed.
 #[test]
 fn compression_survives_refused_heads() {
     let entry = [&[0x40, 1, b'x', 1, b'y'][..]].concat();

@@ -36,7 +36,7 @@ pub(crate) fn settings_ack() -> Vec<u8> {
     frame(SETTINGS, ACK, 0, &[])
 }
 
-/// Returns a header block of literals that are neither indexed nor Huffman-coded.
+/// Returns a header block whose fields are literals, neither indexed nor Huffman-coded.
 pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     fn string(text: &str, out: &mut Vec<u8>) {
         let length = text.len();
@@ -87,7 +87,8 @@ pub(crate) fn go_away(last: u32, code: ErrorCode) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[&last.to_be_bytes()[..], &code.0.to_be_bytes(), b"why"].concat())
 }
 
-/// Returns the frames of an output, without the preface: type, flags, stream and payload of each.
+/// Splits the output of a connection into frames, without the preface. Each is given as type,
+/// flags, stream and payload.
 pub(crate) fn frames(output: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let mut rest = output.strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap_or(output);
     let mut found = Vec::new();
@@ -100,7 +101,7 @@ pub(crate) fn frames(output: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     found
 }
 
-/// Removes all of the connection's output and returns its frames.
+/// Removes all bytes from the connection's output and returns their frames.
 pub(crate) fn sent(conn: &mut H2Machine) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let found = frames(conn.output());
     conn.advance_output(conn.output().len());
@@ -124,7 +125,7 @@ pub(crate) fn get() -> RequestHead<'static> {
     with("GET", BodyLength::None)
 }
 
-/// Returns a connection on which `count` such requests are enqueued and sent.
+/// Returns an HTTP/2 connection on which `request` is enqueued and sent `count` times.
 pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -> H2Machine {
     let mut conn = H2Machine::new(config);
     for _ in 0..count {
@@ -134,8 +135,8 @@ pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -
     conn
 }
 
-/// An event in a form that does not depend on how the input was cut: adjacent body events of one
-/// response are joined.
+/// An event of an HTTP/2 connection, in a form that does not depend on how the input was cut:
+/// adjacent body events of one response are joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum H2Observation {
     Settings(u32),
@@ -148,8 +149,8 @@ pub(crate) enum H2Observation {
     Error(H2Error),
 }
 
-/// Passes `wire` to the connection, cut before each of these positions (rising), and returns the
-/// events. Bodies are released at once.
+/// Passes `wire` to the connection in pieces and returns the events. Each number in `cuts` (rising)
+/// is an offset at which a new piece begins. Bodies are released at once.
 pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2Observation> {
     let mut seen: Vec<H2Observation> = Vec::new();
     let mut from = 0;

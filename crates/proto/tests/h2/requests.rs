@@ -21,7 +21,7 @@ fn text(decoder: &mut HpackDecoder, bytes: &[u8]) -> (String, Vec<String>) {
     (String::from_utf8(out).expect("text").replace("\r\n", "\n"), secret)
 }
 
-/// Returns the encoded head of a request, decoded again, and the names of its sensitive fields.
+/// Returns the head of a request, encoded and decoded again, and the names of its sensitive fields.
 fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
     let mut conn = H2Machine::new(H2Config::default());
     conn.enqueue(Timestamp(0), request).expect("a valid request");
