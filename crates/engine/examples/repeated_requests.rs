@@ -1,5 +1,5 @@
-//! Sends one request over and over on one connection: to count instructions, allocations and system
-//! calls.
+//! Example: sends the same request many times on one connection, so that a profiler can count
+//! instructions, allocations and system calls.
 //!
 //! ```text
 //! cargo run --release -p httphaul --example repeated_requests -- http://127.0.0.1:8080/ 1000 [BODY]

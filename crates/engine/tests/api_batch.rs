@@ -1,4 +1,5 @@
-//! Batches through the public API: order, limits, cancellation, foreign event loops.
+//! Tests of batches through the public API: order, limits, cancellation, and event loops of the
+//! program.
 
 mod common;
 
@@ -248,7 +249,7 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
     });
 }
 
-/// A sink that panics at the first byte.
+/// A sink that panics when it receives the first byte of a body.
 struct PanickingSink;
 
 impl Sink for PanickingSink {

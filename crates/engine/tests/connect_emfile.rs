@@ -1,5 +1,6 @@
-//! Connecting without free descriptors (EMFILE): the error tells the caller to use fewer
-//! connections. A program of its own, because the limit applies to the process.
+//! A test of connecting without free file descriptors (EMFILE): the error tells the caller to use
+//! fewer connections. It is a program of its own, because the limit on descriptors applies to the
+//! process.
 
 use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
 

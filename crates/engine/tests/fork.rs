@@ -1,4 +1,4 @@
-//! Forks: a child opens its own connections, and those of its parent stay usable.
+//! Tests of forks: a child opens its own connections, and those of its parent stay usable.
 #![cfg(unix)]
 
 mod common;

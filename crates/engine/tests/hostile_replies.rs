@@ -1,5 +1,6 @@
-//! Hostile replies against the library: generated replies, played to both drivers. Nothing panics
-//! or hangs, memory is bounded, and the promise of each reply holds.
+//! Tests of the library with hostile replies: a generator makes them from a seed, and a server
+//! plays each to both drivers. Nothing panics or hangs, memory is bounded, and the result is the
+//! one that the reply's generator predicts.
 //!
 //! `HAUL_HOSTILE_REPLIES=10000` plays more of them (`make hostile`).
 
@@ -14,18 +15,19 @@ use haul::{Client, RequestOptions};
 use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
 
-/// The seed of all replies.
+/// The seed from which all hostile replies are made.
 const SEED: u64 = 2;
-/// The allowed peak memory: the 64 MiB of `make hostile`, and as much again for the servers, which
-/// run in this process.
+/// The allowed peak memory of the test process in KiB: the 64 MiB of `make hostile`, and half as
+/// much again for the servers, which run in this process.
 const MOST_KIB: u64 = 96 << 10;
-/// Replies played at the same time.
+/// The number of hostile replies that are played at the same time.
 const WORKERS: usize = 2;
-/// Replies played to one client. Each has its own server, which lives as long as an idle connection
-/// to it.
+/// The number of hostile replies that are played to one client. Each reply has its own server,
+/// which lives as long as an idle connection to it.
 const OF_ONE_CLIENT: usize = 50;
 
-/// Returns options for a reply: plain ones, or random ones if the reply allows any result.
+/// Returns the request options for a hostile reply. They are plain if the reply predicts a result,
+/// and random if it allows any result.
 fn options(reply: &HostileReply, rng: &mut Rng) -> RequestOptions {
     let mut options = retrying(u32::from(!reply.may_stall()));
     // A server may ask for an hour in Retry-After.
@@ -51,7 +53,8 @@ fn peak() -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Plays one reply to both drivers and returns the index of its promise.
+/// Plays the hostile reply with this number to both drivers. Returns the index of the result that
+/// the reply predicts: 0 for a body, 1 for a failure, 2 for any result.
 fn play(client: &Client, number: u64) -> usize {
     let seed = mix(SEED, number);
     let reply = HostileReply::of(seed);

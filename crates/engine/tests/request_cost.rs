@@ -1,4 +1,4 @@
-//! The cost of a small request on a warm connection: system calls and allocations.
+//! Tests of the cost of a small request on a warm connection: system calls and allocations.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::start_origin;
 use haul::request::{MultipartForm, RequestOverrides};
 use haul::{Client, Request, Target};
 
-/// The system's allocator, with a count of allocations for each thread.
+/// The system's allocator, which also counts the allocations of each thread.
 struct CountingAllocator;
 
 thread_local! {
@@ -78,7 +78,8 @@ fn small_request_makes_few_allocations() {
     }
 }
 
-/// Runs this program under strace and returns its system calls with their counts.
+/// Runs this test program under strace, and returns its system calls with their counts. `what` says
+/// which requests it sends, and `times` how many.
 fn calls(url: &str, what: &str, times: u32) -> Option<Vec<(String, u64)>> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let status = Command::new("strace")
@@ -127,7 +128,8 @@ fn small_request_makes_three_system_calls() {
     }
 }
 
-/// Sends the requests whose system calls [`calls`] counts.
+/// Sends the requests whose system calls [`calls`] counts. It runs in the child process under
+/// strace, and does nothing in other processes.
 #[test]
 #[ignore = "it is run by another test, under strace"]
 fn requests_counted_by_strace() {

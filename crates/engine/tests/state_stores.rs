@@ -1,5 +1,5 @@
-//! Cookies, HSTS and Alt-Svc: stored from responses, in memory and in files that many processes
-//! share.
+//! Tests of cookies, HSTS and Alt-Svc: stored from responses, in memory and in files that many
+//! processes share.
 
 mod common;
 
@@ -20,8 +20,8 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 const PROCESSES: usize = 20;
 const REQUESTS: usize = 100;
 
-/// The variable that gives a child of [`processes_sharing_a_jar_file_lose_no_cookie`] its file,
-/// number and port.
+/// The environment variable by which the test [`processes_sharing_a_jar_file_lose_no_cookie`] gives
+/// each child process its jar file, its number and the server's port.
 const CHILD: &str = "HAUL_TEST_JAR";
 
 fn cookie_of(request: &[u8]) -> Option<String> {
@@ -137,8 +137,8 @@ fn jar_that_failed_to_save_saves_later() {
     assert_eq!(again.with(|jar| jar.len()), 1);
 }
 
-/// Runs one of the child processes, if this is one: a hundred requests that set a cookie each, with
-/// a save after each.
+/// If this process is a child of the test, sends a hundred requests that each set a cookie, saves
+/// the jar after each, and returns true. Otherwise, returns false.
 fn run_as_child() -> bool {
     let Ok(about) = env::var(CHILD) else { return false };
     let [file, number, port] = about.split('|').collect::<Vec<_>>()[..] else { panic!("{about}") };
@@ -188,7 +188,8 @@ fn processes_sharing_a_jar_file_lose_no_cookie() {
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
-/// Starts a server that sets the cookie named by the query, and returns its port.
+/// Starts a server whose responses set the cookie that the request's query names. Returns the
+/// server's port.
 fn start_cookie_server() -> u16 {
     use std::io::{BufRead, BufReader, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

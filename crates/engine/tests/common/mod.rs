@@ -1,5 +1,5 @@
-//! Helpers of all test programs: one function to fetch with either driver, and fleets with captured
-//! output. Every wait is bounded.
+//! Helpers of all test programs: a function that fetches a URL with either driver, and fleets whose
+//! output is captured. Every wait is bounded.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::fs;
@@ -27,7 +27,7 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use tempfile::NamedTempFile;
 use testkit::origin::Origin;
 
-/// The time after which a test counts as hung.
+/// The time after which a fetch or a fleet run of a test counts as hung, and fails the test.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Asserts that two bodies are equal, without printing their bytes.
@@ -37,14 +37,15 @@ pub fn assert_same(got: &[u8], expected: &[u8]) {
     assert_eq!((differs, got.len()), (None, expected.len()), "the first difference, and the length");
 }
 
-/// Returns these options with a proxy.
+/// Returns a copy of `options` with the proxy at `url`.
 pub fn with_proxy(url: &str, options: &RequestOptions) -> RequestOptions {
     let mut proxy = ProxyOptions::default();
     proxy.proxy = Some(Proxy::parse(url).unwrap());
     RequestOptions { proxy: Some(proxy), ..options.clone() }
 }
 
-/// Runs `work` on its own thread, so that a hang fails only this test.
+/// Runs `work` in its own thread for at most [`TEST_TIMEOUT`], so that a hang fails only the
+/// current test. `what` names the work in the failure message.
 pub fn with_time_limit<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
     thread::spawn(move || sender.send(work()));
@@ -75,30 +76,31 @@ impl Stream for PanickingContent {
 /// The driver that runs a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriverKind {
-    /// The blocking driver, by [`Client::fetch`].
+    /// The blocking driver, called by [`Client::fetch`].
     Blocking,
-    /// The event loop, by a [`Fleet`] of one URL.
+    /// The driver with an event loop, called by a [`Fleet`] of one URL.
     Reactor,
 }
 
 pub const DRIVERS: [DriverKind; 2] = [DriverKind::Blocking, DriverKind::Reactor];
 
-/// The result of one transfer.
+/// The result of one transfer, as a test compares it.
 #[derive(Debug, Clone)]
 pub struct FetchOutcome {
     /// The URL that the test requested.
     pub url: String,
-    /// The kind of the error; `None` after a success.
+    /// The kind of the transfer's error; `None` after a success.
     pub kind: Option<ErrorKind>,
-    /// The message of the error.
+    /// The message of the transfer's error; empty after a success.
     pub message: String,
-    /// The exit code; 0 after a success.
+    /// The exit code of curl for the transfer's error; 0 after a success.
     pub exit: u8,
     pub status: u16,
     pub facts: Box<TransferFacts>,
-    /// The URL of the last exchange.
+    /// The URL of the last request of the transfer, after redirects.
     pub last: String,
-    /// The delivered body; empty for one of many URLs.
+    /// The delivered body. It is empty if a fleet fetched several URLs, since their bodies share
+    /// one output.
     pub body: Vec<u8>,
 }
 
@@ -117,7 +119,7 @@ impl FetchOutcome {
         }
     }
 
-    /// Asserts success and returns the body.
+    /// Asserts that the transfer succeeded, and returns the body.
     #[track_caller]
     pub fn ok(&self) -> &[u8] {
         assert_eq!((self.exit, self.message.as_str()), (0, ""), "{}", self.url);
@@ -126,7 +128,7 @@ impl FetchOutcome {
 }
 
 impl DriverKind {
-    /// Fetches one URL with this driver.
+    /// Fetches one URL with this driver, and returns the result.
     pub fn get(self, client: &Client, url: &str, options: &RequestOptions) -> FetchOutcome {
         let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
         match self {
@@ -147,7 +149,7 @@ impl DriverKind {
     }
 }
 
-/// A sink that stores the body in shared memory.
+/// A sink that stores the body in memory that its clones share, so that a test can read the body.
 #[derive(Debug, Default, Clone)]
 pub struct BufferSink(Arc<Mutex<Vec<u8>>>);
 
@@ -169,7 +171,7 @@ impl Sink for BufferSink {
     }
 }
 
-/// A report that records every finished transfer.
+/// A report that records the result of every finished transfer of a fleet.
 #[derive(Default, Clone)]
 pub struct RecordingReport(Arc<Mutex<Vec<FetchOutcome>>>);
 
@@ -190,7 +192,7 @@ impl TransferReporter for RecordingReport {
 pub struct FleetRunResult {
     pub result: Result<FleetSummary, Error>,
     pub output: Vec<u8>,
-    /// Results of the transfers, in order of completion.
+    /// The results of the fleet's transfers, in order of completion.
     pub reports: Vec<FetchOutcome>,
 }
 
@@ -200,7 +202,7 @@ impl FleetRunResult {
         self.result.as_ref().expect("the run goes to its end")
     }
 
-    /// Returns the exit code of each URL, sorted by URL.
+    /// Returns the URL and the exit code of each transfer, sorted by URL.
     pub fn exits(&self) -> Vec<(String, u8)> {
         let mut exits: Vec<_> = self.reports.iter().map(|got| (got.url.clone(), got.exit)).collect();
         exits.sort();
@@ -223,7 +225,8 @@ pub fn run<U: Into<String>>(
     })
 }
 
-/// Runs a fleet and passes the output pipe to `read`.
+/// Runs a fleet, and passes the read end of its output pipe to `read`, which runs in another
+/// thread.
 pub fn run_reading(
     client: &Client,
     stages: Vec<FleetStage>,
@@ -242,12 +245,12 @@ pub fn run_reading(
     })
 }
 
-/// Returns a fleet item whose body goes to the output.
+/// Returns the item of a fleet that fetches `url` to the fleet's output.
 pub fn item(url: impl Into<String>) -> FleetItem {
     FleetItem { url: url.into(), destination: BodyDestination::Output }
 }
 
-/// Returns a single fleet stage without extraction.
+/// Returns the stages of a fleet that fetches only the given URLs: one stage, without extraction.
 pub fn single_stage(options: &RequestOptions) -> Vec<FleetStage> {
     vec![FleetStage { options: Arc::new(options.clone()), ..FleetStage::default() }]
 }
@@ -264,7 +267,8 @@ pub fn start_origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// Returns options that trust this CA, and the CA file, which must outlive them.
+/// Returns request options that trust the CA with the certificate `ca_pem`, and the file that
+/// contains the certificate. The file must outlive the options.
 pub fn trusting_ca(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
     let file = NamedTempFile::new().unwrap();
     fs::write(file.path(), ca_pem).unwrap();
@@ -273,14 +277,14 @@ pub fn trusting_ca(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
     (RequestOptions { tls, ..RequestOptions::default() }, file)
 }
 
-/// Returns options that follow redirects.
+/// Returns request options that follow redirects.
 pub fn following() -> RequestOptions {
     let mut options = RequestOptions::default();
     options.redirects.follow = true;
     options
 }
 
-/// Returns options with this many retries and no delay.
+/// Returns request options with at most `times` retries, and without delay before each.
 pub fn retrying(times: u32) -> RequestOptions {
     let mut options = RequestOptions::default();
     options.retry.max = times;
@@ -288,30 +292,30 @@ pub fn retrying(times: u32) -> RequestOptions {
     options
 }
 
-/// Returns options with this connect timeout.
+/// Returns request options with the connect timeout `limit`.
 pub fn with_connect_timeout(limit: Duration) -> RequestOptions {
     let connect = ConnectOptions { timeout: limit, ..ConnectOptions::default() };
     RequestOptions { connect, ..RequestOptions::default() }
 }
 
-/// Adds HTTP/2 by prior knowledge.
+/// Returns the options, changed to use HTTP/2 without negotiation (prior knowledge).
 pub fn with_prior_knowledge(mut options: RequestOptions) -> RequestOptions {
     options.prior_knowledge = true;
     options
 }
 
-/// Adds HTTP/2 by ALPN.
+/// Returns the options, changed to offer HTTP/2 in the TLS handshake (ALPN).
 pub fn with_h2_alpn(mut options: RequestOptions) -> RequestOptions {
     options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     options
 }
 
-/// Starts an origin that speaks HTTP/2, with this limit of concurrent streams.
+/// Starts an origin that speaks HTTP/2, and allows `streams` concurrent streams.
 pub fn http2_origin(streams: u32) -> Origin {
     Origin::builder().http2(streams).start().unwrap()
 }
 
-/// A whole response with the body `ok`.
+/// A whole HTTP/1.1 response with the body `ok`.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Fetches one URL with a new client.
@@ -319,7 +323,8 @@ pub fn get(driver: DriverKind, url: &str, options: &RequestOptions) -> FetchOutc
     driver.get(&Client::new(), url, options)
 }
 
-/// Asserts that a transfer failed in this way and that its message names the last URL.
+/// Asserts that a transfer failed with this kind of error and this exit code, and that its message
+/// names the last URL.
 #[track_caller]
 pub fn assert_fails(got: &FetchOutcome, kind: ErrorKind, exit: u8) {
     assert_eq!((got.kind, got.exit), (Some(kind), exit), "{}: {}", got.url, got.message);

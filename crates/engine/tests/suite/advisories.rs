@@ -1,5 +1,6 @@
-//! Flaws known from public advisories that need connections: state left on pooled connections,
-//! unchecked certificates. Each has one test, named after it; `docs/design/trust.md` lists all.
+//! Tests for flaws known from public advisories that need connections: state left on pooled
+//! connections, unchecked certificates. Each advisory has one test, named after it;
+//! `docs/design/trust.md` lists all.
 
 use crate::common;
 

@@ -14,7 +14,7 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
-/// An origin, and another server that may serve as its alternative.
+/// An origin, and another server that may serve as its alternative service (RFC 7838).
 struct OriginWithAlternative {
     origin: Origin,
     other: Origin,
@@ -40,13 +40,15 @@ impl OriginWithAlternative {
         format!("https://localhost:{}{path}", self.origin.https_addr().port())
     }
 
-    /// Stores an alternative of the origin on this port.
+    /// Stores in the client's cache that the origin has an alternative service with this protocol
+    /// on this port.
     fn announce(&self, protocol: &str, port: u16) {
         let target = Target::parse(&self.url("/")).unwrap();
         self.known.take(&target, format!("{protocol}=\":{port}\"").as_bytes());
     }
 
-    /// Returns the request counts of both servers, and resets them.
+    /// Returns the numbers of requests that the origin and the other server have received, and
+    /// resets them.
     fn take_request_counts(&self) -> (usize, usize) {
         let counts = (self.origin.log().len(), self.other.log().len());
         self.origin.forget();
@@ -91,8 +93,8 @@ fn alternative_service_connection_is_reused() {
     assert_eq!((two.take_request_counts(), two.other.connections(), two.origin.connections()), ((0, 8), 1, 0));
 }
 
-/// Checks that an alternative on the origin's own port needs no second connection, and that an
-/// unsupported protocol is ignored.
+/// Checks that an alternative service on the origin's own port needs no second connection, and that
+/// one with an unsupported protocol (HTTP/3) is ignored.
 #[test]
 fn alternatives_to_self_or_h3_are_ignored() {
     for driver in DRIVERS {

@@ -1,4 +1,4 @@
-//! The async API: without a runtime and under tokio, dropped futures, limits.
+//! Tests of the async API: without a runtime and under tokio, dropped futures, limits.
 
 use crate::common;
 
@@ -190,7 +190,7 @@ fn panicking_body_fails_only_its_async_request() {
     });
 }
 
-/// Starts a server that answers everything with 503 and a Retry-After of an hour.
+/// Starts a server that answers every request with 503 and a Retry-After of an hour.
 fn server_asking_for_a_pause() -> RawPeer {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd])

@@ -1,5 +1,5 @@
-//! Error classification: whether anything was sent, whether a connection existed, and which URL
-//! failed.
+//! Tests of the classification of errors: whether anything was sent, whether a connection existed,
+//! and which URL failed.
 
 use crate::common;
 

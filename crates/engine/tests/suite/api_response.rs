@@ -1,4 +1,4 @@
-//! The blocking response API: reading, metadata, reuse of connections, errors.
+//! Tests of the blocking response API: reading, metadata, reuse of connections, errors.
 
 use crate::common;
 
@@ -67,7 +67,7 @@ fn unknown_content_coding_is_delivered_undecoded() {
     });
 }
 
-/// Checks bounds of public types on which callers depend.
+/// Checks that public types are `Send` and `Sync`, since callers depend on that.
 #[test]
 fn public_types_are_send_and_sync() {
     fn anywhere<T: Send + Sync + 'static>() {}

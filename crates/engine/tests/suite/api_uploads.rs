@@ -1,5 +1,5 @@
-//! Request bodies produced while they are sent, by readers and streams: other requests are not
-//! delayed.
+//! Tests of request bodies that readers and streams produce while they are sent: other requests are
+//! not delayed.
 
 use crate::common;
 
@@ -21,7 +21,7 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A reader that blocks until its channel has data.
+/// A reader of the pieces in a channel. A read blocks until the channel has a piece.
 struct ChannelReader(blocking::Receiver<Vec<u8>>);
 
 impl Read for ChannelReader {
@@ -43,7 +43,8 @@ impl Stream for ChannelStream {
     }
 }
 
-/// Returns an origin and options for each version: HTTP/1.1, and HTTP/2 with one shared connection.
+/// Returns an origin, and request options for it, for each protocol: HTTP/1.1, and HTTP/2 with one
+/// shared connection.
 fn clients() -> [(Origin, RequestOptions); 2] {
     [(start_origin(), RequestOptions::default()), (http2_origin(100), with_prior_knowledge(RequestOptions::default()))]
 }
@@ -53,7 +54,7 @@ fn client(of: &RequestOptions) -> Client {
     Client::builder().options(move |options| *options = of).build()
 }
 
-/// Runs a test with a new client for each version.
+/// Runs a test with a new client for each protocol: HTTP/1.1 and HTTP/2.
 fn in_both_versions(what: &'static str, test: impl AsyncFn(&Client, &Origin) + Copy + Send + 'static) {
     for (origin, options) in clients() {
         with_time_limit(what, move || run(test(&client(&options), &origin)));
@@ -179,7 +180,8 @@ fn failing_source_fails_only_its_request() {
     });
 }
 
-/// A stream of this many pieces, with a tokio sleep before each.
+/// A stream of a number of pieces, with a tokio sleep before each. It works only in a tokio
+/// runtime.
 struct TimedStream(u8, Option<Pin<Box<tokio::time::Sleep>>>);
 
 impl Stream for TimedStream {
@@ -238,7 +240,7 @@ fn panicking_stream_fails_only_its_request() {
     });
 }
 
-/// Returns the messages of an error and all its causes.
+/// Returns the messages of an error and of all its causes, the outermost first.
 fn anyhow(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect()
 }
@@ -319,7 +321,7 @@ fn one_shot_body_waits_for_known_stream_limit() {
     });
 }
 
-/// Returns a request body from a pipe without data, and the write end of the pipe.
+/// Returns a request body that is read from a pipe without data, and the write end of that pipe.
 fn silent_pipe() -> (RequestBody, PipeWriter) {
     let (read, write) = std::io::pipe().unwrap();
     (RequestBody::pieces([BodyPiece::Once(OneShotSource::file(File::from(OwnedFd::from(read))))]), write)

@@ -1,6 +1,6 @@
-//! One body against a model, with faults made from a seed. A success delivers one whole version of
-//! the content. A failure leaves a prefix of one version in a pipe, and a file unchanged; the next
-//! run completes the file.
+//! Compares the transfer of one body with a model, under random faults made from a seed. A success
+//! delivers one whole version of the content. A failure leaves a prefix of one version in a pipe,
+//! and a file unchanged; the next run completes the file.
 //!
 //! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
 
@@ -29,7 +29,8 @@ use testkit::faulty::{
 };
 use testkit::rng::Rng;
 
-/// Rates of one connection in bytes a second: fast enough for a test, slow enough to be split.
+/// The rates to which the origin limits a connection, in bytes a second: fast enough for a test,
+/// slow enough for a split download.
 const RATES: [u64; 3] = [512 << 10, 2 << 20, 8 << 20];
 
 fn a_break(rng: &mut Rng, size: u64) -> BodyBreak {
@@ -72,7 +73,7 @@ fn a_change(rng: &mut Rng, size: u64) -> ContentChange {
     }
 }
 
-/// Returns a random plan of faults for a body.
+/// Returns a random plan of faults for the transfer of one body.
 fn a_plan(rng: &mut Rng) -> FaultPlan {
     let size = one_of(rng, &[0, 1, 5_000, 200_000, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_000]);
     let mut plan = FaultPlan { size, seed: 1 + rng.below(1 << 40), ..FaultPlan::default() };
@@ -106,7 +107,7 @@ fn a_plan(rng: &mut Rng) -> FaultPlan {
     plan
 }
 
-/// Returns the versions of the content that a plan may serve.
+/// Returns the versions of the content that an origin with this plan of faults may serve.
 fn versions(plan: &FaultPlan) -> Vec<Vec<u8>> {
     let version = |number, size| BytePattern::new(plan.seed + number).slice(0, size as usize);
     let mut all = vec![version(0, plan.size)];
@@ -151,7 +152,8 @@ fn slow_reader(mut pipe: io::PipeReader, pause: Duration) -> Vec<u8> {
     }
 }
 
-/// Asserts that output holds one version of the content, or a prefix of one after a failure.
+/// Asserts that the output `got` is one version of the content or, after a failure, a prefix of
+/// one.
 fn check_output(outcome: &TransferOutcome, got: &[u8], versions: &[Vec<u8>]) {
     let is_right = |version: &Vec<u8>| match exit_code(outcome) {
         0 => got == version,
@@ -160,7 +162,8 @@ fn check_output(outcome: &TransferOutcome, got: &[u8], versions: &[Vec<u8>]) {
     assert!(versions.iter().any(is_right), "{} bytes are no content, {:?}", got.len(), outcome.result);
 }
 
-/// Asserts that a file holds one version of the content, or is unchanged after a failure.
+/// Asserts that a file contains one version of the content or, after a failure, is as it was
+/// before.
 fn check_file(outcome: &TransferOutcome, file: &Path, before: Option<&[u8]>, versions: &[Vec<u8>]) {
     let got = fs::read(file).ok();
     match exit_code(outcome) {
@@ -172,7 +175,7 @@ fn check_file(outcome: &TransferOutcome, file: &Path, before: Option<&[u8]>, ver
     }
 }
 
-/// Returns whether the fetch must succeed in spite of the plan's faults.
+/// Returns true if the fetch must succeed in spite of the plan's faults.
 fn must_succeed(plan: &FaultPlan, options: &RequestOptions, can_restart: bool) -> bool {
     let is_provable = plan.etag == EtagKind::Strong && plan.change.is_none();
     let is_honest = FaultPlan { breaks: Vec::new(), ..plan.clone() }

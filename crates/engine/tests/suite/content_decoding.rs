@@ -1,4 +1,4 @@
-//! Content codings: whole bodies, damaged ones and decompression bombs.
+//! Tests of content codings: whole bodies, damaged bodies and decompression bombs.
 
 use crate::common;
 

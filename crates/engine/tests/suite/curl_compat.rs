@@ -1,4 +1,5 @@
-//! Behaviour of curl that options enable: retries of the whole chain, heads alone, partial uploads.
+//! Tests of the behaviour of curl that options enable: retries of the whole chain of redirects,
+//! heads alone, partial uploads.
 
 use crate::common;
 use crate::support::ranges::NonRestartableSink;
@@ -14,7 +15,8 @@ fn reply(status: &str, fields: &str, body: &str) -> ScriptStep {
     ScriptStep::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()))
 }
 
-/// Starts a server that redirects to a resource that answers 503 once.
+/// Starts a server that redirects to a resource. The resource answers 503 once, and then
+/// successfully.
 fn busy_once() -> RawPeer {
     let moved = || [ScriptStep::ReadHead, ScriptStep::ReadBytes(3), reply("302 Found", "Location: /b\r\n", "moved")];
     let busy = [ScriptStep::ReadHead, reply("503 Busy", "", "busy")];

@@ -1,4 +1,4 @@
-//! Lookups by DNS against a name server whose answers each test writes.
+//! Tests of lookups by DNS, against a name server whose answers each test writes.
 
 use std::net::IpAddr;
 use std::sync::mpsc;
@@ -26,7 +26,8 @@ fn resolve(resolver: &Resolver, name: &str) -> haul::Result<Vec<IpAddr>> {
     resolver.resolve(name, 80, AddressFamily::Any, None).map(|addresses| addresses.to_vec())
 }
 
-/// The resolver's answer for `name`, with the server's number of queries.
+/// Returns the resolver's answer for `name`, and the number of queries that the name server has
+/// received.
 fn answer(
     name: &str,
     replies: impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static,
@@ -179,7 +180,7 @@ fn chosen_servers_can_be_taken_back() {
     assert_eq!(server.queries().len(), 2);
 }
 
-/// Looks up names by a DNS server over HTTPS at this path.
+/// Returns a resolver that looks up names over HTTPS, by the DNS server at this path of the origin.
 fn by_https(origin: &Origin, path: &str) -> Resolver {
     let mut tls = TlsOptions::default();
     tls.ca_pem = Some(Pem::new(origin.ca_pem().as_bytes()));

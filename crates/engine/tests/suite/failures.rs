@@ -1,4 +1,4 @@
-//! Failures: kinds, exit codes and messages.
+//! Tests of failed transfers: kinds of errors, exit codes and messages.
 
 use crate::common;
 

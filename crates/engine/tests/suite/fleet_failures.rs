@@ -1,5 +1,5 @@
-//! Failures in a long list: the other URLs succeed, and the first failure in input order sets the
-//! exit code.
+//! Tests of failures in a long list of URLs: the other URLs succeed, and the first failure in input
+//! order sets the exit code.
 
 use crate::common;
 
@@ -21,7 +21,7 @@ fn plain() -> Vec<FleetStage> {
     single_stage(&RequestOptions::default())
 }
 
-/// Returns a URL with a closed port.
+/// Returns a URL with a port on which no server listens.
 fn closed() -> String {
     format!("http://{}/", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap())
 }

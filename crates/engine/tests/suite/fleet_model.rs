@@ -1,5 +1,5 @@
-//! A fleet against a serial model, with faults, memory and order made from a seed: the output
-//! equals that of a serial run.
+//! Compares fleets with a serial model, with faults, memory limits and order made from a seed: the
+//! output equals that of a serial run.
 //!
 //! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
 
@@ -18,7 +18,7 @@ use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
 use testkit::rng::Rng;
 
-/// Creates a page, and returns its path and content.
+/// Creates a random page on the origin, and returns its path and content.
 fn page(rng: &mut Rng, origin: &FaultyOrigin, number: u64) -> (String, Vec<u8>) {
     let size = one_of(rng, &[0, 40, 3_000, 3_000, 20_000, 70_000, 300_000]);
     let place = rng.below(size.max(1));
@@ -46,7 +46,7 @@ fn way_to_run(rng: &mut Rng) -> FleetOptions {
     }
 }
 
-/// Reads the whole output; a slow reader pauses between reads.
+/// Reads the whole output of the fleet. If `is_slow` is true, pauses between reads.
 fn read(mut pipe: io::PipeReader, is_slow: bool) -> Vec<u8> {
     let (mut output, mut piece) = (Vec::new(), vec![0; if is_slow { 4 << 10 } else { 1 << 20 }]);
     loop {
@@ -60,7 +60,7 @@ fn read(mut pipe: io::PipeReader, is_slow: bool) -> Vec<u8> {
     }
 }
 
-/// Returns whether `output` consists of these bodies, each once and whole, in any order.
+/// Returns true if `output` consists of these bodies, each once and whole, in any order.
 fn is_made_of(mut output: &[u8], mut bodies: Vec<Vec<u8>>) -> bool {
     bodies.retain(|body| !body.is_empty());
     while let Some(next) = bodies.iter().position(|body| output.starts_with(body)) {

@@ -1,4 +1,4 @@
-//! Many URLs into one output: input order, whole bodies, limits of memory and connections.
+//! Tests of many URLs into one output: input order, whole bodies, limits of memory and connections.
 
 use crate::common;
 
@@ -20,7 +20,7 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 
-/// Returns sizes of bodies: most small, some empty, some much larger than a buffer.
+/// Returns `count` sizes of bodies: most are small, some are 0, some are much larger than a buffer.
 fn sizes(count: usize) -> Vec<usize> {
     (0..count)
         .map(|i| match i % 50 {
@@ -102,7 +102,7 @@ fn slow_first_url_does_not_delay_other_fetches() {
     }
 }
 
-/// A report that sends a message when this many transfers have finished.
+/// A report that sends a message when a given number of the fleet's transfers have finished.
 struct CountdownReport {
     left: Mutex<usize>,
     done: std::sync::mpsc::Sender<()>,
@@ -119,7 +119,7 @@ impl TransferReporter for CountdownReport {
     }
 }
 
-/// Runs a fleet with this report and returns its output.
+/// Runs a fleet with this report, and returns the output of the fleet.
 fn caught(
     client: &Client,
     options: FleetOptions,
@@ -170,7 +170,7 @@ fn bodies_larger_than_memory_reach_a_slow_reader() {
     }
 }
 
-/// Asserts that the output consists of whole bodies, in any order.
+/// Asserts that the fleet's output consists of whole bodies of these sizes, in any order.
 #[track_caller]
 fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
     // All bodies start with the same bytes and differ in length, so the longest that fits is the
@@ -188,8 +188,9 @@ fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
     assert!(left.is_empty(), "missing: {left:?}");
 }
 
-/// Fetches `count` bodies of `size` bytes for a reader that waits until no more requests arrive,
-/// then reads all. Returns the requests and the URLs taken from the input until then.
+/// Fetches `count` bodies of `size` bytes by a fleet whose output is not read at first. The output
+/// is read when no more requests arrive. Returns the numbers of requests sent, and of URLs taken
+/// from the input, before that.
 fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions) -> (u64, u64) {
     let origin = Arc::new(Origin::builder().threads(2).start().unwrap());
     let taken = Arc::new(AtomicU64::new(0));

@@ -1,4 +1,4 @@
-//! HTTP/1.1 pipelining: the same bytes at any depth, and no loss when a connection breaks.
+//! Tests of HTTP/1.1 pipelining: the same bytes at any depth, and no loss when a connection breaks.
 
 use crate::common;
 
@@ -163,32 +163,34 @@ fn silent_server_fails_every_pipelined_request() {
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (0, 50, 52));
 }
 
-/// The end of a connection after a response.
+/// What the test server does with a connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseMode {
     No,
-    /// Closes after a response with `Connection: close`.
+    /// Closes the connection, as the response has announced by `Connection: close`.
     Announced,
-    /// Closes after the response.
+    /// Closes the connection after the response, without announcing it.
     Silent,
     /// Resets the connection after the response.
     Reset,
-    /// Closes in the middle of the body.
+    /// Closes the connection in the middle of the response's body.
     Within,
-    /// Stays open: the response is sent twice, and later responses are sent slowly.
+    /// Keeps the connection open, sends the response twice, and sends later responses slowly.
     Repeats,
 }
 
 struct PipelineReply {
-    /// The body; empty for no response at all; `None` for the body `small N`.
+    /// The body of the response. Empty means that no response is sent; `None` stands for the body
+    /// `small N` of request number N.
     body: Option<Vec<u8>>,
     close: CloseMode,
 }
 
-/// A server that records how many requests are outstanding.
+/// A server that records how many requests on each connection it has received but not answered.
 struct PipelineServer {
     address: SocketAddr,
-    /// The most outstanding requests, for each connection.
+    /// For each connection, the largest number of requests that were received but not answered at
+    /// one time.
     depths: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -229,8 +231,8 @@ impl PipelineServer {
     }
 }
 
-/// Serves a connection in order. It reads all received bytes before each response, so that it
-/// counts outstanding requests.
+/// Answers the requests of a connection in order. It reads all received bytes before each response,
+/// so that it can count the requests without a response yet.
 fn serve(
     mut stream: TcpStream,
     number: usize,
@@ -292,7 +294,8 @@ fn socket_linger(stream: &TcpStream) {
     rustix::net::sockopt::set_socket_linger(stream, Some(std::time::Duration::ZERO)).unwrap();
 }
 
-/// Returns the number in the path of the first request, and the length of the request.
+/// Returns the number in the path of the first request in `bytes`, and the length of that request.
+/// Returns `None` if the request is incomplete.
 fn first_request(bytes: &[u8]) -> Option<(String, usize)> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();

@@ -1,4 +1,5 @@
-//! Stages: extraction, templates, unique and sorted values, compared with the site's known answer.
+//! Tests of a fleet's stages: extraction, templates, unique and sorted values, compared with the
+//! values that the test site is known to contain.
 
 use crate::common;
 
@@ -223,9 +224,9 @@ fn extraction_faster_than_the_reader_loses_nothing() {
     }
 }
 
-/// Serves a page with this many links on long lines, so that it arrives in several pieces. The page
-/// ends with one link repeated often, which fills the memory for values that are not yet known to
-/// be duplicates.
+/// Starts a server with a page of `count` links on long lines, which arrives in several pieces. The
+/// page ends with one link that is repeated often: these copies fill the memory for values that are
+/// not yet known to be duplicates.
 fn page_of_links(count: usize) -> RawPeer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());

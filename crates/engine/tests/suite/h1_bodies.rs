@@ -1,5 +1,5 @@
-//! HTTP/1 bodies of every framing, plain and over TLS, by both drivers, on as few connections as
-//! possible.
+//! Tests of HTTP/1 bodies of every framing, plain and over TLS, by both drivers, on as few
+//! connections as possible.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ use testkit::origin::Origin;
 
 const SIZES: [usize; 8] = [0, 1, 4095, 4096, 65_537, 131_072, 1 << 20, 5_000_001];
 
-/// Runs a check with options and URLs for plain HTTP, and again for HTTPS.
+/// Runs `check` with request options and URLs for plain HTTP, and again for HTTPS.
 fn both_schemes(origin: &Origin, check: impl Fn(&RequestOptions, &dyn Fn(&str) -> String)) {
     check(&RequestOptions::default(), &|path| origin.url(path));
     let (options, _ca) = trusting_ca(origin.ca_pem());
@@ -190,8 +190,8 @@ fn early_error_response_is_delivered() {
     }
 }
 
-/// Checks that on a connection that stays open, an early success does not end the request: the
-/// server reads the rest of the body.
+/// Checks that a successful response to an upload does not end the upload if the connection stays
+/// open: the server reads the rest of the request body.
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 20 << 20;
@@ -271,8 +271,9 @@ fn fleet_opens_at_most_six_connections_per_host() {
     assert_eq!(origin.connections(), opened, "the blocking driver takes a connection that the fleet left");
 }
 
-/// Checks that methods that define a meaning for a body send a length of 0 (RFC 9110 section 8.6).
-/// A one-shot body of known length does not wait for 100 (Continue).
+/// Checks that a request without a body announces a length of 0 if its method defines a meaning for
+/// a body (RFC 9110 section 8.6). Also checks that a body of known length that can be read once
+/// does not wait for 100 (Continue).
 #[test]
 fn empty_post_sends_content_length_zero() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -303,7 +304,7 @@ fn empty_post_sends_content_length_zero() {
     }
 }
 
-/// A sink that accepts few bytes at a time and records the size of each piece.
+/// A sink that accepts only a few bytes at a time, and records the size of each piece that it gets.
 #[derive(Clone, Default)]
 struct SmallCreditSink(Arc<Mutex<Vec<usize>>>);
 
@@ -322,7 +323,8 @@ impl Sink for SmallCreditSink {
     }
 }
 
-/// Checks a memory bound: without it, 400 connections held 128 KiB each, whatever the credit.
+/// Checks that body bytes that arrive together with a head obey the sink's limit. Otherwise, 400
+/// connections would hold 128 KiB each.
 #[test]
 fn body_received_with_head_respects_sink_credit() {
     const LEN: usize = 100_000;

@@ -1,4 +1,4 @@
-//! Violations of HTTP/1 framing: refused by both drivers, never a success.
+//! Tests of violations of HTTP/1 framing: both drivers refuse them, and never report a success.
 
 use crate::common;
 
@@ -13,8 +13,9 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
 
-/// Asserts that the response of `script` is refused and its connection not reused. A second
-/// connection serves a valid response.
+/// Asserts that the response that `script` sends is refused, and that its connection is not reused:
+/// the next request opens a second connection, which serves a valid response. `delivered`, if
+/// given, is the part of the body that is delivered before the error.
 fn assert_refused(name: &str, script: &[ScriptStep], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![script.to_vec(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
@@ -30,7 +31,7 @@ fn assert_refused(name: &str, script: &[ScriptStep], kind: ErrorKind, exit: u8, 
     }
 }
 
-/// Does the same as [`assert_refused`] with a reply on a connection that stays open.
+/// Asserts that `reply` is refused ([`assert_refused`]) if the connection stays open after it.
 fn assert_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     assert_refused(
         reply,
@@ -41,7 +42,7 @@ fn assert_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Optio
     );
 }
 
-/// Does the same as [`assert_refused`] with a reply on a connection that closes.
+/// Asserts that `reply` is refused ([`assert_refused`]) if the connection closes after it.
 fn assert_cut_reply_refused(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     assert_refused(reply, &[ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close], kind, exit, delivered);
 }
@@ -126,7 +127,8 @@ fn chunked_overrides_content_length_and_closes_the_connection() {
     );
 }
 
-/// Asserts that the body `hello` is delivered and that the next request uses another connection.
+/// Asserts that the body `hello` of `reply` is delivered, and that the next request uses another
+/// connection.
 fn assert_delivered_and_closed(reply: &str) {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![

@@ -1,5 +1,5 @@
-//! Connection coalescing (RFC 9113 section 9.1.1): several hosts share a connection only if
-//! certificate, address and settings match and the server does not answer 421.
+//! Tests of connection coalescing (RFC 9113 section 9.1.1): several hosts share a connection only
+//! if certificate, address and settings match and the server does not answer 421.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use haul::{Client, RequestOptions};
 use testkit::frames::{FrameConnection, FramePeer, FrameRequest, data, headers};
 use testkit::test_certificates::TestCertificates;
 
-/// Answers with the requested host and path.
+/// Answers a request; the body of the response is the requested host and path.
 fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     let body = format!("{}{} ", host(asked), asked.path());
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &body.len().to_string())]))?;
@@ -39,7 +39,7 @@ fn answering() -> (FramePeer, TestCertificates) {
     (peer, identity)
 }
 
-/// Creates a client that resolves these hosts to these addresses.
+/// Makes a client whose resolver gives each host of `hosts` the address that stands beside it.
 fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
     let client = Client::new();
     for (host, address) in hosts {
@@ -48,7 +48,7 @@ fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
     client
 }
 
-/// Fetches the URLs one after the other.
+/// Fetches the URLs one after the other, not at the same time.
 fn one_by_one(client: &Client, options: &RequestOptions, peer: &FramePeer, urls: &[&str]) -> common::FleetRunResult {
     let port = peer.addr().port();
     let urls: Vec<_> = urls

@@ -1,5 +1,5 @@
-//! HTTP/2 connections and streams that end early: unprocessed requests are sent again, bodies
-//! resume at the exact byte, and other streams continue.
+//! Tests of HTTP/2 connections and streams that end early: unprocessed requests are sent again,
+//! bodies resume at the exact byte, and other streams continue.
 
 use crate::common;
 use crate::support::http2;
@@ -51,8 +51,8 @@ fn goaway_resends_only_streams_after_its_last() {
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
 }
 
-/// Tests servers like nginx with `keepalive_timeout 0` or few `keepalive_requests`, and a server
-/// that announces a low stream limit late.
+/// Checks that all URLs are fetched from servers like nginx with `keepalive_timeout 0` or few
+/// `keepalive_requests`, and from a server that announces a low stream limit late.
 #[test]
 fn one_request_per_connection_server_serves_all() {
     const ALL: usize = 12;
@@ -459,8 +459,9 @@ fn response_before_upload_end_is_delivered() {
     }
 }
 
-/// Ends a connection during one response and before another. The request without a response is sent
-/// again, and does not fail with exit code 18.
+/// Checks two requests on a connection that the server closes during the response to one of them
+/// and before the response to the other. The one without a response is sent again, and does not
+/// fail with exit code 18.
 #[test]
 fn request_without_response_is_resent_after_connection_loss() {
     let serve = |number: usize, conn: &mut FrameConnection| {
@@ -485,8 +486,9 @@ fn request_without_response_is_resent_after_connection_loss() {
     assert_eq!(exits, [18, 52]);
 }
 
-/// Tests a server that sends RST_STREAM after its response because it needs no more of the request
-/// (RFC 9113 section 8.1).
+/// Checks uploads to servers that respond successfully before they have read the whole body. A
+/// server may then end the upload by RST_STREAM with NO_ERROR (RFC 9113 section 8.1), and the
+/// response is a success. Without RST_STREAM, the upload continues to its end.
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 2 << 20;

@@ -1,6 +1,6 @@
-//! Hostile HTTP/2 peers: the client ends with the right error after a bounded number of frames,
-//! never with a success. Other transfers fail with the connection, or continue if only a stream is
-//! at fault.
+//! Tests of hostile HTTP/2 peers: the client ends with the right error after a bounded number of
+//! frames, never with a success. Other transfers fail with the connection, or continue if only a
+//! stream is at fault.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ use testkit::frames::{
 const OK: (&str, &str) = (":status", "200");
 const FOREVER: u64 = 200_000;
 
-/// Starts a peer that attacks as soon as it has read the request on stream 1.
+/// Starts a peer that reads the request on HTTP/2 stream 1, and then attacks by calling `worst`.
 fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
     FramePeer::start(move |_, conn| {
         conn.greet(&[])?;
@@ -28,7 +28,8 @@ fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send +
     })
 }
 
-/// Asserts the exit code, a part of the message and the delivered body for both drivers.
+/// Asserts for both drivers that a fetch from `peer` ends with the exit code `exit`, that its
+/// message contains `says`, and that exactly `delivered` is delivered.
 #[track_caller]
 fn assert_ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
     for driver in DRIVERS {

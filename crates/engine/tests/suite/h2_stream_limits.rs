@@ -1,4 +1,5 @@
-//! Limits of concurrent streams: announced late, changed, and enforced by refused streams.
+//! Tests of limits on concurrent HTTP/2 streams: announced late, changed, and enforced by refusing
+//! streams.
 
 use crate::common;
 
@@ -32,7 +33,8 @@ fn head(conn: &mut FrameConnection, asked: &FrameRequest, length: usize) -> io::
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length.to_string())]))
 }
 
-/// Sends bytes of a body in DATA frames; `ends` ends the stream with the last.
+/// Sends bytes of a body in DATA frames on a stream. If `ends` is true, the last frame ends the
+/// stream.
 fn pieces(conn: &mut FrameConnection, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
     let mut left = bytes.len();
     bytes.chunks(10_000).try_for_each(|piece| {
@@ -41,13 +43,13 @@ fn pieces(conn: &mut FrameConnection, stream: u32, bytes: &[u8], ends: bool) -> 
     })
 }
 
-/// Answers with the request's path as the body.
+/// Answers a request; the body of the response is the request's path.
 fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     head(conn, asked, asked.path().len())?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
-/// Answers every request with its path.
+/// Answers every request on the connection; the body of each response is the request's path.
 fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
@@ -93,8 +95,8 @@ fn refused_requests_wait_for_a_free_stream() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, 14), "on the same connection, once more");
 }
 
-/// Refuses the first two of four requests, and answers the others with bodies larger than the
-/// client buffers while the first two are missing.
+/// Refuses the first two of four requests on the first connection. The bodies of the other two are
+/// larger than the client can buffer while the first two are missing in its output.
 fn refuse_first_two(connection: usize, conn: &mut FrameConnection, body: &[u8]) -> io::Result<()> {
     const FIRST: usize = 140_000;
     conn.greet(&[])?;

@@ -1,4 +1,4 @@
-//! Concurrent HTTP/2 streams: a wait or a limit of one stream does not affect the others.
+//! Tests of concurrent HTTP/2 streams: a wait or a limit of one stream does not affect the others.
 
 use crate::common;
 use crate::support::http2;
@@ -35,8 +35,9 @@ fn http2_interim_responses_are_skipped() {
     }
 }
 
-/// Fills the memory of an unordered fleet, so that one body owns the output and all others wait for
-/// it. When that body breaks, its retry is sent before requests that come earlier in the input.
+/// Fills the memory of a fleet without output order, so that all other bodies wait for one that is
+/// being output. Checks that, when this body breaks off, its retry is sent before requests that
+/// come earlier in the input.
 #[test]
 fn broken_body_blocking_the_output_is_retried_first() {
     let peer = FramePeer::start(|_, conn| {
@@ -121,8 +122,9 @@ fn limit_rate_applies_to_each_transfer() {
     assert!(run.output == expected);
 }
 
-/// Checks that the initial window is a fraction of a second's rate, until a request without a rate
-/// shares the connection.
+/// Checks that the initial HTTP/2 window of a connection is what its rate limit allows in a
+/// fraction of a second. When a request without a rate limit shares the connection, the window
+/// grows.
 #[test]
 fn initial_window_respects_limit_rate() {
     let paced = RequestOptions { limit_rate: Some(400_000), ..defaults() };
@@ -152,8 +154,9 @@ fn initial_window_respects_limit_rate() {
     }
 }
 
-/// Tests a server like Apache, which sends the end of a stream in an empty DATA frame, and only
-/// while the stream's window is not 0.
+/// Checks a body that exactly fills the window of its stream. A server like Apache sends the end of
+/// the stream in an empty DATA frame, and only while the window is not 0, so the client must open
+/// the window.
 #[test]
 fn body_filling_its_window_can_end() {
     for driver in DRIVERS {
@@ -175,8 +178,8 @@ fn body_filling_its_window_can_end() {
     }
 }
 
-/// Sends a whole window at once; the client consumes it later, at the rate. The client announces
-/// the next window before it waits for data.
+/// Checks that the client announces the next window before it waits for data. The server sends a
+/// whole window at once, and the client consumes it later, at its limited rate.
 #[test]
 fn rate_limited_window_is_updated_before_receiving() {
     const WINDOWS: usize = 8;
@@ -208,7 +211,8 @@ fn rate_limited_window_is_updated_before_receiving() {
     }
 }
 
-/// Does the same as [`FrameConnection::greet`]; returns the initial window of the client's streams.
+/// Opens the connection like [`FrameConnection::greet`], and returns the initial window of the
+/// client's streams.
 fn greet(conn: &mut FrameConnection) -> io::Result<u32> {
     conn.preface()?;
     let Some(ClientFrame::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };

@@ -1,4 +1,4 @@
-//! Limits of time, rate and size.
+//! Tests of limits on time, rate and size.
 
 use crate::common;
 
@@ -90,8 +90,8 @@ fn max_size_bounds_every_body() {
     }
 }
 
-/// Checks that requests with different connect timeouts share a connection, for programs that pass
-/// the rest of a deadline with each request.
+/// Checks that requests with different connect timeouts share a connection. Programs that have a
+/// deadline pass a shorter timeout with each request.
 #[test]
 fn different_connect_timeouts_share_a_connection() {
     let exchange = || [ScriptStep::ReadHead, ScriptStep::send(OK)];

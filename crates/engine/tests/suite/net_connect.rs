@@ -1,4 +1,5 @@
-//! Tests of the connector: races between addresses on loopback, with the time as an argument.
+//! Tests of the connector: races between addresses on loopback. The tests pass the time as an
+//! argument, so that they need not wait.
 
 use std::{
     io::{Read, Write},
@@ -17,7 +18,8 @@ use haul::{
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{self, AddressFamily, SocketType};
 
-/// Runs the connector to its end, with `poll` for each wait.
+/// Runs the connector until a connection is established or all addresses have failed. Each wait is
+/// a `poll`.
 fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(Socket, SocketAddr)> {
     let mut connector = ConnectRace::new("host.test", addresses, options, Instant::now());
     loop {
@@ -33,21 +35,21 @@ fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(S
     }
 }
 
-/// Returns a listener and its address.
+/// Returns a TCP listener on a free port of this machine, and its address.
 fn open() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
 }
 
-/// An address that refuses connections.
+/// An address that refuses connections, because no socket listens on its port.
 struct RefusingAddress {
     _bound: OwnedFd,
     address: SocketAddr,
 }
 
 impl RefusingAddress {
-    /// Binds a port without listening, so that no other process gets it.
+    /// Binds a free port without listening, so that no other process can listen on it.
     fn new() -> Self {
         let bound = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         net::bind(&bound, &"127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap();
@@ -56,7 +58,8 @@ impl RefusingAddress {
     }
 }
 
-/// An address that never answers: the listener's queue is full, so every further SYN is dropped.
+/// An address that never answers a connection attempt: the listener's queue is full, so every
+/// further SYN is dropped.
 struct BlackHole {
     _listener: OwnedFd,
     _queue: Vec<Socket>,
@@ -84,8 +87,8 @@ impl BlackHole {
     }
 }
 
-/// Steps the connector without advancing the time until it is decided or waits for a timer. Adds
-/// opened descriptors to `shown`.
+/// Steps the connector at the fixed time `now`, until it has a result or waits for a timer. Adds
+/// the descriptors that it opens to `shown`.
 fn settle(connector: &mut ConnectRace, now: Instant, shown: &mut Vec<i32>) -> ConnectRaceStatus {
     for _ in 0..1000 {
         match connector.step(now, &mut |fd: BorrowedFd<'_>| shown.push(fd.as_raw_fd())) {

@@ -1,5 +1,5 @@
-//! TLS against rustls' own server, in memory: handshakes, verification, records in any piece size,
-//! close_notify.
+//! Tests of TLS against rustls' own server, in memory: handshakes, verification, records in pieces
+//! of any size, close_notify.
 
 mod certificates;
 mod tls_pair;
@@ -22,7 +22,8 @@ const SUITES: [(&str, TlsVersion); 6] = [
     ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", TlsVersion::V1_2),
 ];
 
-/// Returns bytes without repetition, so that shifted records are noticed.
+/// Returns `len` bytes without repetition, so that a test notices if TLS records are swapped or
+/// lost.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(|place| (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u8).collect()
 }

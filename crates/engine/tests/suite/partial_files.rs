@@ -1,5 +1,5 @@
-//! Partial files: the next run completes them if the content is surely the same. Names of files,
-//! and the remains of failures.
+//! Tests of partial files: the next run completes them if the content is surely the same. Also
+//! tests the names of files, and what remains after failures.
 #![expect(clippy::single_range_in_vec_init, reason = "one span is meant")]
 
 use crate::common;
@@ -49,7 +49,8 @@ fn download_paths() -> (TempDir, PathBuf, PathBuf) {
     (dir, file, beside)
 }
 
-/// Creates the partial file of a killed run: these spans of the content of this URL.
+/// Creates the partial file that a killed run would leave: it contains these spans of the content
+/// of this URL.
 fn leave_partial_file(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
     let target = Target::parse(url).unwrap();
     let validator = Validator::strong(Some(etag.as_bytes()), None, None).unwrap();
@@ -63,7 +64,7 @@ fn leave_partial_file(beside: &Path, url: &str, etag: &str, spans: &[std::ops::R
     }
 }
 
-/// Changes the newest checkpoint of a partial file.
+/// Changes the newest checkpoint in a partial file, by calling `change`.
 fn rewrite_checkpoint(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint)) {
     use std::os::unix::fs::FileExt;
     let bytes = fs::read(beside).unwrap();
@@ -73,7 +74,8 @@ fn rewrite_checkpoint(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkp
     file.write_all_at(&note.encode(sequence + 2), SIZE + (sequence % 2) * SLOT).unwrap();
 }
 
-/// Fetches into the file, which must be complete afterwards, and returns the requested ranges.
+/// Fetches a URL of the origin into `file`, asserts that the file is complete, and returns the
+/// ranges that were requested.
 #[track_caller]
 fn assert_completes(origin: &FaultyOrigin, name: &str, file: &Path) -> Vec<String> {
     assert_success(&fetch(&Client::new(), &origin.url(&format!("/f/{name}")), &options(), FileSink::new(file)));
@@ -257,7 +259,7 @@ fn too_small_disk_fails_before_fetching() {
     assert_eq!((names(dir.path()).len(), origin.seen("huge").requests.len()), (0, 1));
 }
 
-/// Starts a peer that suggests a file name for its five bytes.
+/// Starts a server that suggests the file name `name` for a body of five bytes.
 fn peer_suggesting_name(name: &str) -> RawPeer {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\nhello"
@@ -413,7 +415,7 @@ fn old_file_stays_until_replacement_is_whole() {
     assert_eq!((origin.seen("broken").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
 }
 
-/// Starts a peer that announces 1 GiB and breaks off after 20 MiB.
+/// Starts a server that announces a body of 1 GiB and closes the connection after 20 MiB.
 fn peer_announcing_1_gib(etag: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\n{etag}Accept-Ranges: bytes\r\nContent-Length: {}\r\n\r\n", 1_u64 << 30);
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])

@@ -1,4 +1,4 @@
-//! Digest authentication with proxies, in tunnels and for forwarded requests.
+//! Tests of Digest authentication with proxies, in tunnels and for forwarded requests.
 
 use crate::common;
 use crate::support::proxy;
@@ -86,14 +86,14 @@ fn digest_answer_uses_new_connection_after_close() {
     }
 }
 
-/// Returns the proxy's Digest challenge for a CONNECT.
+/// Returns the step of a scripted proxy that answers a CONNECT with a Digest challenge (407).
 fn challenge(nonce: usize, fields: &str) -> ScriptStep {
     ScriptStep::send(format!(
         "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"{nonce}\", qop=\"auth\"{fields}\r\nContent-Length: 0\r\n\r\n"
     ))
 }
 
-/// Accepts a CONNECT, and answers the request in the tunnel.
+/// Returns the script of a proxy that accepts a CONNECT, and answers the request in the tunnel.
 fn tunnels() -> Vec<ScriptStep> {
     let ok = ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\n\r\n"), ScriptStep::ReadHead, ok, ScriptStep::Close]

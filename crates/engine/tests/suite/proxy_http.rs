@@ -1,4 +1,5 @@
-//! HTTP proxies: forwarded requests, CONNECT tunnels, TLS to the proxy, and what each proxy learns.
+//! Tests of HTTP proxies: forwarded requests, CONNECT tunnels, TLS to the proxy, and what each
+//! proxy learns.
 
 use crate::common;
 use crate::support::proxy;
@@ -266,7 +267,7 @@ fn bytes_after_connect_response_belong_to_tunnel() {
     }
 }
 
-/// Checks that no request uses a connection opened with other proxy settings.
+/// Checks that no request uses a connection that was opened with other proxy settings.
 #[test]
 fn pool_separates_connections_by_proxy_settings() {
     let origin = start_origin();

@@ -1,5 +1,5 @@
-//! Tunnels over HTTP/2 (RFC 9113 section 8.5). A scripted proxy plays the origin as well, and
-//! misbehaves. `proxy_third_party.rs` tests tunnels through nghttpx.
+//! Tests of tunnels through HTTP/2 proxies (RFC 9113 section 8.5). A scripted proxy plays the
+//! origin as well, and misbehaves. `proxy_third_party.rs` tests tunnels through nghttpx.
 
 use crate::common;
 
@@ -17,7 +17,7 @@ use testkit::test_certificates::TestCertificates;
 const OK: (&str, &str) = (":status", "200");
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// Starts a proxy that serves each connection by `serve`.
+/// Starts a scripted HTTP/2 proxy that serves each connection by calling `serve`.
 fn proxy(
     serve: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
 ) -> (FramePeer, tempfile::TempDir) {
@@ -27,7 +27,7 @@ fn proxy(
     (FramePeer::start_tls(&identity, move |_, conn| serve(conn)), folder)
 }
 
-/// Accepts a CONNECT and reads a request head from the tunnel.
+/// Accepts a CONNECT, reads the head of a request from the tunnel, and returns the CONNECT request.
 fn opened(conn: &mut FrameConnection) -> io::Result<FrameRequest> {
     let asked = conn.request()?;
     conn.send(headers(asked.stream, false, &[OK]))?;
@@ -38,7 +38,8 @@ fn opened(conn: &mut FrameConnection) -> io::Result<FrameRequest> {
     Ok(asked)
 }
 
-/// Fetches `http://origin.test/` through the proxy with each driver.
+/// Fetches `http://origin.test/` through the proxy with each driver, and returns both results.
+/// `with` changes the request options.
 fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOptions)) -> Vec<FetchOutcome> {
     let mut proxy = ProxyOptions::default();
     let url = format!("https://user:word@localhost:{}", peer.0.addr().port());
@@ -50,7 +51,8 @@ fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOpti
     DRIVERS.map(|driver| driver.get(&Client::new(), "http://origin.test/", &options)).into()
 }
 
-/// Asserts the exit code, a part of the message and the delivered prefix.
+/// Asserts for both drivers that a fetch through the proxy ends with the exit code `exit`, that its
+/// message contains `says`, and that exactly `delivered` is delivered.
 #[track_caller]
 fn assert_ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
     for got in through(peer, |_| ()) {

@@ -1,4 +1,4 @@
-//! SOCKS proxies, and preproxies (`--preproxy`) in front of other proxies.
+//! Tests of SOCKS proxies, and of preproxies (`--preproxy`) in front of other proxies.
 
 use crate::common;
 use crate::support::proxy;

@@ -1,5 +1,5 @@
-//! Third-party proxies: tinyproxy, nghttpx and microsocks. A test whose proxy is not installed
-//! prints so and passes.
+//! Tests of third-party proxies: tinyproxy, nghttpx and microsocks. A test whose proxy is not
+//! installed prints that and passes.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use common::{DRIVERS, http2_origin, start_origin, trusting_ca, with_h2_alpn, wit
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use testkit::test_certificates::TestCertificates;
 
-/// A running proxy, killed when dropped.
+/// A running third-party proxy. Its process is killed when the value is dropped.
 struct ProxyProcess {
     child: Child,
     port: u16,
@@ -26,7 +26,8 @@ impl Drop for ProxyProcess {
     }
 }
 
-/// Starts a program on a free port and waits until it listens. `None` if it is not installed.
+/// Starts a proxy program on a free port, and waits until it listens. Returns `None` if the program
+/// is not installed.
 fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option<ProxyProcess> {
     // Another process may take the free port before the program does.
     for _ in 0..20 {
@@ -105,7 +106,7 @@ fn microsocks_connects_with_credentials() {
     }
 }
 
-/// Waits until a condition holds.
+/// Waits until `holds` returns true. Fails the test if that takes too long.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..3_000 {
         if holds() {
@@ -116,7 +117,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("never: {what}");
 }
 
-/// `nghttpx` in front of an HTTP/1.1 proxy or server.
+/// A running `nghttpx` that stands in front of an HTTP/1.1 proxy or server.
 struct NghttpxFront {
     running: ProxyProcess,
     folder: tempfile::TempDir,
@@ -143,7 +144,8 @@ impl NghttpxFront {
         Some(NghttpxFront { running, folder })
     }
 
-    /// Returns these options with this proxy.
+    /// Returns a copy of `options` in which nghttpx is the proxy. `http2` says whether it is
+    /// reached by HTTP/2.
     fn before(&self, options: &RequestOptions, http2: bool) -> RequestOptions {
         let mut options = with_proxy(&format!("https://localhost:{}", self.running.port), options);
         if let Some(proxy) = &mut options.proxy {
@@ -153,7 +155,7 @@ impl NghttpxFront {
         options
     }
 
-    /// Waits until the log has this line at least this often.
+    /// Waits until the log of nghttpx contains this line at least `times` times.
     fn logs(&self, line: &str, times: usize) {
         let log = self.folder.path().join("log");
         eventually("the proxy logs what it was asked for", || {
@@ -162,8 +164,9 @@ impl NghttpxFront {
     }
 }
 
-/// Sends requests through nghttpx, which passes CONNECT on to tinyproxy; the client speaks HTTP/2
-/// with the origin inside the tunnel. The connection with nghttpx is HTTP/1.1 or HTTP/2.
+/// Checks requests over HTTP/2 through a chain of proxies: the client sends CONNECT to nghttpx,
+/// which passes it on to tinyproxy, and speaks HTTP/2 with the origin inside the tunnel. The
+/// connection to nghttpx itself is HTTP/1.1 or HTTP/2.
 #[test]
 fn http2_goes_through_an_https_proxy() {
     let folder = tempfile::tempdir().unwrap();
@@ -206,8 +209,8 @@ fn http2_goes_through_an_https_proxy() {
     }
 }
 
-/// Checks that forwarded requests to any origin share a connection with the proxy. (Without
-/// tinyproxy, which closes connections that nghttpx wants to reuse.)
+/// Checks that forwarded requests to any origin share one connection to the proxy. The test does
+/// not use tinyproxy, which closes connections that nghttpx wants to reuse.
 #[test]
 fn forwarded_requests_share_an_https_proxy_connection() {
     let origin = start_origin();

@@ -1,4 +1,4 @@
-//! Redirects: method and body, resolution of the target, limits.
+//! Tests of redirects: method and body, resolution of the target, limits.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ fn post(content: &str) -> RequestOptions {
     RequestOptions { method: "POST".into(), body: Some(content.as_bytes().into()), ..following() }
 }
 
-/// Returns method, body and content type of the last request.
+/// Returns the method, the body and the content type of the last request that the origin received.
 fn last(origin: &Origin) -> (String, String, Option<String>) {
     let request = origin.log().pop().expect("a request");
     let content = String::from_utf8(request.body.to_vec()).unwrap();

@@ -1,5 +1,5 @@
-//! Authentication with origins: Basic, Digest and tokens against a scripted server, by both
-//! drivers.
+//! Tests of authentication with origins: Basic, Digest and tokens against a scripted server, by
+//! both drivers.
 
 use crate::common;
 
@@ -25,7 +25,8 @@ struct RequestRecord {
     content: Vec<u8>,
 }
 
-/// A server that answers each request with the status line and fields that `decide` returns.
+/// A server that answers each request with the status line and the fields that `decide` returns for
+/// it.
 struct ChallengeServer {
     url: String,
     log: Arc<Mutex<Vec<RequestRecord>>>,
@@ -122,8 +123,8 @@ fn parameter(seen: &RequestRecord, name: &str) -> Option<String> {
     challenges.first()?.get(name).map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// Returns whether a request proves knowledge of `me:secret` for this nonce (RFC 7616 section
-/// 3.4.1).
+/// Returns true if a request contains a right Digest answer for the user `me` with the password
+/// `secret` and this nonce (RFC 7616 section 3.4.1).
 fn proves(seen: &RequestRecord, nonce: &str, content_hash: Option<&str>) -> bool {
     let get = |name| parameter(seen, name).unwrap_or_default();
     let a1 = md5("me:realm:secret");

@@ -1,4 +1,5 @@
-//! Request bodies by both drivers: files, forms and readers; Expect: 100-continue; sending again.
+//! Tests of request bodies with both drivers: files, forms and readers, Expect: 100-continue, and
+//! sending a body again.
 
 use crate::common;
 
@@ -158,8 +159,9 @@ fn large_body_is_announced_with_expect_100_continue() {
     }
 }
 
-/// Tests a server like Squid, which reads neither a refused body nor a later request on that
-/// connection. The socket buffers hold both completely.
+/// Checks that a challenge to a request whose body the server may not have read is answered on a
+/// new connection. A server like Squid reads neither that body nor a later request on the
+/// connection, and the socket buffers hold both completely.
 #[test]
 fn challenge_with_unread_body_gets_new_connection() {
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
@@ -184,8 +186,8 @@ fn challenge_with_unread_body_gets_new_connection() {
     }
 }
 
-/// Checks that a small refused body does not close the connection, even from a reader, because NTLM
-/// authenticates a connection.
+/// Checks that the connection stays open when a server refuses a request with a small body, even a
+/// body from a reader. Otherwise, NTLM, which authenticates a connection, would not work.
 #[test]
 fn refused_small_reader_body_keeps_the_connection() {
     let refused = "HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n";

@@ -1,4 +1,4 @@
-//! Servers that limit requests: for each connection, at once, or for a time. Every request
+//! Tests of servers that limit requests: for each connection, at once, or for a time. Every request
 //! succeeds, and few are sent in vain.
 
 use crate::common;
@@ -18,7 +18,7 @@ use testkit::frames::{FrameConnection, FramePeer, goaway, settings};
 
 const MANY: usize = 2000;
 
-/// Fetches `/0`, `/1` and so on; each path is its own body.
+/// Fetches the paths `/0`, `/1` and so on by a fleet, and asserts that each body is the path.
 fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, base: &str) {
     let FleetRunResult { result, output, reports } =
         run(client, single_stage(options), fleet, (0..MANY).map(|n| format!("{base}/{n}")));
@@ -28,13 +28,15 @@ fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, ba
     assert!(output == expected.as_bytes(), "{reports:?}");
 }
 
-/// Disables retries; only resending that counts as no retry remains.
+/// Returns the options without retries. A request that the server has not processed is still sent
+/// again, since that does not count as a retry.
 fn once(mut options: RequestOptions) -> RequestOptions {
     options.retry.max = 0;
     options
 }
 
-/// Answers `count` requests one at a time. With `says`, a GOAWAY announces the last one.
+/// Answers `count` requests on a connection, one at a time. If `says` is true, a GOAWAY announces
+/// the last one; otherwise, the connection closes without notice.
 fn answer_few(conn: &mut FrameConnection, at_once: u32, count: usize, says: bool) -> io::Result<()> {
     conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
     for n in 1..=count {
@@ -97,7 +99,8 @@ fn lost_requests_share_the_next_connection() {
     assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
 }
 
-/// Starts a server with a limit of 0 streams, which it raises and lowers a few times.
+/// Checks that the client waits for a server that starts with a limit of 0 streams, raises it, and
+/// lowers it a few times.
 #[test]
 fn zero_stream_limit_is_waited_for() {
     let peer = FramePeer::start(|_, conn| {
@@ -118,8 +121,8 @@ fn zero_stream_limit_is_waited_for() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, MANY));
 }
 
-/// Tests a graceful shutdown (RFC 9113 section 6.8): a GOAWAY with the highest number, then one
-/// with the last stream.
+/// Checks a graceful shutdown by the server (RFC 9113 section 6.8). It sends a GOAWAY with the
+/// highest possible stream number, and then one with the last stream that it has read.
 #[test]
 fn two_step_goaway_answers_what_was_read() {
     const TAKES: usize = 100;
@@ -192,14 +195,15 @@ fn few_pipelined_requests_must_be_sent_again() {
     }
 }
 
-/// An HTTP/1.1 server that closes each connection after a number of responses.
+/// An HTTP/1.1 server that closes each connection after a given number of responses.
 struct ClosingServer {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
 }
 
 impl ClosingServer {
-    /// Starts the server. The last response of a connection has the field line `last`.
+    /// Starts a server that closes each connection after `count` responses. The last response on a
+    /// connection has the field line `last`.
     fn start(count: usize, last: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -235,7 +239,8 @@ impl ClosingServer {
     }
 }
 
-/// Reads the next request, which has no body, and returns its path.
+/// Reads the next request from the connection, which has no body, and returns its path. `ahead`
+/// keeps bytes of further requests.
 fn path_of_next(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> io::Result<String> {
     let mut buffer = [0; 4096];
     loop {

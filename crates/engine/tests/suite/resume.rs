@@ -1,4 +1,5 @@
-//! Broken downloads on one connection: they resume at the exact byte, or fail with the reason.
+//! Tests of downloads that break off on one connection: they resume at the exact byte, or fail with
+//! the reason.
 
 use crate::common;
 use crate::support::ranges;
@@ -186,8 +187,8 @@ fn resume_from_delivers_the_rest() {
     assert_eq!(origin.seen("broken").twice(), 0);
 }
 
-/// Tests a server like Apache and lighttpd, which send 416 without Content-Range. A request for the
-/// last byte reveals the length.
+/// Checks resuming at a server like Apache and lighttpd, which sends 416 without Content-Range. A
+/// request for the last byte reveals the length of the content.
 #[test]
 fn status_416_without_length_probes_the_last_byte() {
     let refused = ScriptStep::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
@@ -212,7 +213,7 @@ fn status_416_without_length_probes_the_last_byte() {
     }
 }
 
-/// Starts a server that redirects to these URLs in turn, one on each connection.
+/// Starts a server that redirects the request of each connection to the next of these URLs in turn.
 fn redirecting(to: &[String]) -> RawPeer {
     let script = |to: &String| {
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -227,7 +228,7 @@ fn following(retries: u32) -> RequestOptions {
     options
 }
 
-/// Returns a response that announces ten bytes and sends `body`.
+/// Returns a response that announces a body of ten bytes and sends only `body`.
 fn ten(status: &str, fields: &str, body: &str) -> ScriptStep {
     ScriptStep::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
 }

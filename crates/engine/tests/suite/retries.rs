@@ -1,4 +1,5 @@
-//! Retries: retried failures, delays, and requests that are never sent twice.
+//! Tests of retries: which failures are retried, the delays, and requests that are never sent
+//! twice.
 
 use crate::common;
 
@@ -132,8 +133,8 @@ fn broken_response_is_retried_when_retries_are_set() {
     }
 }
 
-/// Checks that a body without a validator restarts from zero, and that its progress does not
-/// restore the retries.
+/// Checks that a body without a validator is fetched from the beginning at each retry, and that its
+/// progress does not renew the number of retries.
 #[test]
 fn body_that_always_breaks_off_exhausts_retries() {
     let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();
@@ -145,8 +146,8 @@ fn body_that_always_breaks_off_exhausts_retries() {
     assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
 }
 
-/// Fetches a URL as the second of a fleet: the body of the first URL streams to the output, while
-/// that of the second can restart.
+/// Fetches a URL as the second one of a fleet. The body of the first URL is streamed to the output,
+/// while that of the second is buffered and can be restarted.
 fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome {
     let slow = RawPeer::start(vec![vec![
         ScriptStep::ReadHead,
@@ -178,7 +179,7 @@ fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome 
     FetchOutcome { body: output, ..got }
 }
 
-/// A report that sends a message when one URL has finished.
+/// A report that sends a message when the transfer of one given URL has finished.
 struct NotifyingReport {
     notes: common::RecordingReport,
     url: String,
@@ -254,7 +255,7 @@ fn protocol_violation_is_not_retried() {
     }
 }
 
-/// Sends the request of a transfer and passes it this response head.
+/// Sends the request of a transfer to nobody, and passes the response head `reply` to the transfer.
 fn answered(transfer: &mut Transfer, reply: &str) {
     let mut conn = H1Machine::new(H1Config::default());
     transfer.enqueue(&mut conn, Instant::now()).unwrap();

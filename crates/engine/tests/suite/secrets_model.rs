@@ -1,5 +1,5 @@
-//! Secrets along random chains of redirects over real connections: the logs of the servers must
-//! show each secret at the first origin and at no other.
+//! Follows random chains of redirects with secrets over real connections: the logs of the servers
+//! must show each secret at the first origin and at no other.
 
 use crate::common;
 
@@ -17,15 +17,15 @@ use testkit::rng::Rng;
 
 const CHAINS: u64 = 400;
 
-/// Kinds of secrets, by their place in a request.
+/// The kinds of secrets that a test adds to a request, named after their place in the request.
 const SECRETS: [&str; 5] = ["authorization", "userinfo", "cookie", "field", "own-authorization"];
 
-/// The origins. Each serves http and https, which are two origins.
+/// The test servers. Each serves http on one port and https on another, which are two origins.
 struct HttpAndHttpsOrigins {
     origins: Vec<Origin>,
 }
 
-/// The number of a server, and whether the origin is its TLS port.
+/// An origin: the number of the server, and whether it is the server's TLS port.
 type OriginId = (usize, bool);
 
 impl HttpAndHttpsOrigins {
@@ -46,7 +46,7 @@ impl HttpAndHttpsOrigins {
         self.origins.iter().for_each(Origin::forget);
     }
 
-    /// Returns a URL that redirects through these origins in order.
+    /// Returns a URL from which redirects lead through these origins in order.
     fn chain(&self, rng: &mut Rng, places: &[OriginId]) -> String {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for pair in places.windows(2).rev() {
@@ -69,7 +69,7 @@ impl HttpAndHttpsOrigins {
     }
 }
 
-/// Escapes a URL that is nested in the query of another.
+/// Escapes the percent signs of a URL, so that it can be nested in the query of another URL.
 fn escaped(url: &str) -> String {
     url.replace('%', "%25")
 }
@@ -78,7 +78,8 @@ fn place(rng: &mut Rng) -> OriginId {
     (rng.below(3) as usize, rng.below(3) == 0)
 }
 
-/// Adds a secret to the options or to the URL, and returns the URL.
+/// Adds a secret of the kind `secret`, with the text `mark`, to the options or to the URL. Returns
+/// the URL.
 fn with_secret(secret: &str, mark: &str, url: &str, options: &mut RequestOptions) -> String {
     match secret {
         "authorization" => options.authorization = Some(format!("Bearer {mark}").into_bytes()),
@@ -91,7 +92,7 @@ fn with_secret(secret: &str, mark: &str, url: &str, options: &mut RequestOptions
     url.to_owned()
 }
 
-/// Returns whether a request contains the secret, plain or encoded.
+/// Returns true if a request contains the secret text `mark`, plain or in Base64.
 fn carries(request: &LoggedRequest, mark: &str) -> bool {
     let coded = haul::request::basic_authorization(b"user", mark.as_bytes());
     let coded = String::from_utf8(coded).unwrap();
@@ -247,8 +248,8 @@ fn links_of_pages_get_no_secret() {
     assert!(strangers > 50, "{strangers}");
 }
 
-/// Returns the secret of a host in jar and netrc. All http origins are one host, all https origins
-/// another.
+/// Returns the secret that the test stores, in the cookie jar and in the netrc text, for one of two
+/// hosts. One host is that of all http origins, the other that of all https origins (`tls`).
 fn mark_of(tls: bool) -> &'static str {
     if tls { "theirs-localhost" } else { "theirs-127" }
 }

@@ -1,6 +1,7 @@
-//! Secrets on every route: direct, forwarded, tunnelled, TLS to the proxy and SOCKS 4 to 5h, with
-//! HTTP/1.1 and HTTP/2. Random sequences of redirects run over real connections of one client.
-//! Servers and proxies record what they receive, and the seed determines what each may receive.
+//! Tests of secrets on every route: direct, forwarded, tunnelled, TLS to the proxy and SOCKS 4 to
+//! 5h, with HTTP/1.1 and HTTP/2. Random sequences of redirects run over real connections of one
+//! client. Servers and proxies record what they receive, and the seed determines what each may
+//! receive.
 
 use crate::common;
 use crate::support::proxy;
@@ -23,7 +24,8 @@ use testkit::test_certificates::TestCertificates;
 
 const SEQUENCES: u64 = 1_280;
 
-/// The routes: the proxy's scheme, and whether plain http is tunnelled.
+/// The routes to an origin: the scheme of the proxy (empty for none), and whether plain http is
+/// tunnelled.
 const WAYS: [(&str, bool); 8] = [
     ("", false),
     ("http", false),
@@ -35,18 +37,19 @@ const WAYS: [(&str, bool); 8] = [
     ("socks5h", false),
 ];
 
-/// Kinds of secrets. Each contains the mark of its sequence.
+/// The kinds of secrets that a sequence of redirects begins with. The text of each contains the
+/// mark of its sequence.
 const SECRETS: [&str; 5] = ["user", "userinfo", "bearer", "field", "netrc"];
 
-/// The passwords of the proxies; each proxy has a plain and a TLS port.
+/// The user names and passwords of the two proxies. Each proxy has a plain and a TLS port.
 const LOGINS: [(&str, &str); 2] = [("first", "proxy-one-pw"), ("second", "proxy-two-pw")];
 
-/// The number of a server, and whether the origin is its TLS port.
+/// An origin: the number of the server, and whether it is the server's TLS port.
 type OriginPort = (usize, bool);
 
 struct OriginsAndProxies {
     origins: Vec<Origin>,
-    /// The proxies for http and for https, each with a plain and a TLS port.
+    /// The proxy for http URLs and the proxy for https URLs, each as a plain and a TLS server.
     proxies: Vec<[TestProxy; 2]>,
     base: RequestOptions,
     proxy_tls: haul::net::tls::TlsOptions,
@@ -88,13 +91,15 @@ impl OriginsAndProxies {
         url
     }
 
-    /// Returns the origin of a forwarded request, which its port determines.
+    /// Returns the origin of a request that a proxy forwards. The port in its target determines the
+    /// origin.
     fn place_of(&self, target: &str) -> OriginPort {
         let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
         (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)
     }
 
-    /// Returns what each proxy received since the last call.
+    /// Returns the requests that each proxy has received since the last call, with the number of
+    /// the proxy. `seen` keeps the counts of those that were returned before.
     fn received(&self, seen: &mut [[usize; 2]; 2]) -> Vec<(usize, Vec<String>)> {
         let mut all = Vec::new();
         for (number, pair) in self.proxies.iter().enumerate() {
@@ -107,7 +112,8 @@ impl OriginsAndProxies {
         all
     }
 
-    /// Returns the URL of a proxy with its credentials.
+    /// Returns the URL of proxy `number` with its user name and password. Returns `None` if
+    /// `scheme` is empty, i.e. for no proxy.
     fn proxy_url(&self, number: usize, scheme: &str) -> Option<String> {
         let (user, password) = LOGINS[number];
         let port = self.proxies[number][usize::from(scheme == "https")].addr.port();
@@ -115,7 +121,7 @@ impl OriginsAndProxies {
     }
 }
 
-/// Returns the options and the URL of a sequence.
+/// Returns the request options and the URL with which a sequence of redirects begins.
 fn given(
     world: &OriginsAndProxies,
     secret: &str,
@@ -159,7 +165,8 @@ fn given(
     (options, url)
 }
 
-/// Adds the decoded form of every Basic credential to a message.
+/// Returns the text with the decoded form of every Base64 word in it appended, so that Basic
+/// credentials can be searched for.
 fn readable(text: &str) -> String {
     let decoded = text.split_whitespace().filter_map(|word| String::from_utf8(STANDARD.decode(word).ok()?).ok());
     format!("{text} {}", decoded.collect::<Vec<_>>().join(" "))
@@ -170,7 +177,8 @@ fn readable_request(request: &LoggedRequest) -> String {
     readable(&format!("{} {}", request.target, fields.join(" ")))
 }
 
-/// Returns whether this origin must receive the secret; no other may.
+/// Returns true if the origin `place` must receive the secret. If the value is false, it must not.
+/// `first` is the first origin of the sequence.
 fn may_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
     match secret {
         // The entry names `localhost`, which is the host of all https origins and of no http
@@ -180,7 +188,8 @@ fn may_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
     }
 }
 
-/// Asserts that a request contains exactly the secrets of its origin.
+/// Asserts that `text`, a received request, contains exactly the secrets that the origin `place`
+/// must receive.
 #[track_caller]
 fn check(text: &str, secret: &str, mark: &str, place: OriginPort, first: OriginPort, what: &str) {
     let cookies = [("of-127.0.0.1-", !place.1), ("of-localhost-", place.1)];

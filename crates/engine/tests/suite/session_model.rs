@@ -1,6 +1,6 @@
-//! Sessions of random requests by one client, made from a seed, some abandoned. Whatever servers do
-//! to connections, each request gets its own whole response or an error, and its body arrives
-//! whole.
+//! Tests sessions of random requests by one client, made from a seed, some of them abandoned.
+//! Whatever servers do to connections, each request gets its own whole response or an error, and
+//! its body arrives whole.
 //!
 //! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
 
@@ -25,7 +25,7 @@ use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, FaultPlan, FaultyOr
 use testkit::origin::Origin;
 use testkit::rng::Rng;
 
-/// A request to [`ScriptedServer`].
+/// A random HTTP/1.1 request to [`ScriptedServer`], and what the server is to answer.
 #[derive(Clone)]
 struct Http1Request {
     server: ScriptedServer,
@@ -36,7 +36,7 @@ struct Http1Request {
     way: CallStyle,
 }
 
-/// The size of a request body, and its kind.
+/// The size of a request body in bytes, and the kind of its source.
 #[derive(Clone, Copy, Debug)]
 struct UploadPlan(usize, UploadKind);
 
@@ -213,21 +213,22 @@ fn requests_by_any_route_get_their_own_responses() {
     each(200, 2, try_routes);
 }
 
-/// A request over HTTP/2.
+/// A random request over HTTP/2, and the response that is expected.
 #[derive(Clone)]
 struct Http2Request {
     url: String,
     asks: RequestedBody,
     way: CallStyle,
-    /// True if the request may fail because its connection may break and it cannot be sent again.
+    /// True if the request may fail, because its connection may break and the request cannot be
+    /// sent again.
     may_fail: bool,
 }
 
 #[derive(Clone, Copy)]
 enum RequestedBody {
-    /// The given number of bytes of the pattern with this seed.
+    /// A response body: the given number of bytes of the byte pattern with this seed.
     Content(u64, usize),
-    /// An echo of the request's body, which is made from this number.
+    /// A response body that repeats the request's body, which is made from this number.
     Echo(u64, UploadPlan),
 }
 

@@ -1,5 +1,5 @@
-//! Bodies of known length, spliced from the socket to their destination, or copied if that is
-//! impossible: every byte is exact.
+//! Tests of bodies of known length that are spliced from the socket to their destination, or copied
+//! if that is impossible: every byte is exact.
 
 use crate::common;
 use crate::support::splice;
@@ -247,8 +247,8 @@ fn fleet_splices_bodies_to_files_and_devices() {
     }
 }
 
-/// Returns a script that sends fast at first, then one byte, and the rest only after that byte has
-/// been received.
+/// Returns a script of a server that sends `first` bytes at full speed, then one byte. It sends the
+/// `rest` only after the client has received that byte.
 fn pausing_script(first: usize, rest: usize) -> Vec<ScriptStep> {
     let all = body(first + 1 + rest);
     vec![

@@ -1,4 +1,4 @@
-//! Faults during a spliced body: the exact prefix is delivered, and the transfer fails.
+//! Tests of faults during a spliced body: the exact prefix is delivered, and the transfer fails.
 
 use crate::common;
 use crate::support::splice;
@@ -14,7 +14,8 @@ use splice::{MIB, body, fetch, head, head_then_body, pipe_read_by, read_all, wai
 use tempfile::TempDir;
 use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
 
-/// Returns a response that announces 3 MiB, sends `sent` bytes and then does `end`.
+/// Returns the script of a server that announces a body of 3 MiB, sends `sent` bytes of it, and
+/// then does `end`.
 fn broken_off(sent: usize, end: ScriptStep) -> PeerScript {
     vec![ScriptStep::ReadHead, head(3 * MIB), ScriptStep::Await(1), ScriptStep::Send(body(sent)), end]
 }

@@ -1,5 +1,5 @@
-//! Split downloads: one body over several connections, in closed ranges of one representation, and
-//! a fallback to one stream.
+//! Tests of split downloads: one body over several connections, in closed ranges of one
+//! representation, and a fallback to one stream.
 
 use crate::common;
 use crate::support::ranges;
@@ -29,8 +29,8 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::relay::Relay;
 
-/// Asserts that the body was split, and that each part was requested as a closed range with
-/// If-Range.
+/// Asserts that a body was requested in parts, and that each part was requested as a closed range
+/// with If-Range.
 #[track_caller]
 fn assert_split(seen: &FaultyRequestLog) {
     assert_eq!(seen.requests[0].range, None, "the first request is a plain GET");
@@ -97,8 +97,8 @@ fn single_connection_requests_no_range() {
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
 }
 
-/// Returns plans with faulty answers to ranges. With each, the first stream delivers the whole
-/// body, which is sent once.
+/// Returns plans of an origin with faulty answers to range requests, and their names. With each
+/// plan, the first stream must deliver the whole body, which is sent once.
 fn refusals() -> Vec<(&'static str, FaultPlan)> {
     vec![
         ("ignores Range", FaultPlan { ignore_range: true, ..rate_limited_plan() }),
@@ -294,7 +294,8 @@ fn parts_use_all_addresses_of_a_host() {
     assert!(one.connections() > 0 && two.connections() > 0, "{} and {}", one.connections(), two.connections());
 }
 
-/// Fetches a URL with secrets over a slow link, so that the body is split.
+/// Fetches a URL with secrets in the request over a slow link, so that the body is fetched in
+/// parts.
 fn with_secrets(origin: &Origin, url: &str) {
     let mut options = splitting();
     options.redirects.follow = true;
@@ -337,7 +338,7 @@ fn parts_at_a_redirect_target_carry_no_secrets() {
     }
 }
 
-/// A sink that checks how far ahead of the output parts are requested.
+/// A sink that checks how far ahead of the output the parts of a split download are requested.
 struct ReadAheadSink {
     once: NonRestartableSink,
     origin: Arc<FaultyOrigin>,
@@ -409,8 +410,8 @@ fn limit_rate_covers_all_connections_together() {
     assert!(outcome.facts.total >= Duration::from_secs(2), "{:?}", outcome.facts.total);
 }
 
-/// A server that redirects `/asset` to signed URLs, each valid for two requests, and records the
-/// paths.
+/// A server that redirects `/asset` to signed URLs. Each signed URL is valid for two requests. The
+/// server records the paths of all requests.
 struct SignedUrlServer {
     addr: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,

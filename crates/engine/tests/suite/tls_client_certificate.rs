@@ -1,4 +1,5 @@
-//! Client certificates: sent on request, part of the pool key, and named in errors if unusable.
+//! Tests of client certificates: sent on request, part of the pool key, and named in errors if
+//! unusable.
 
 use crate::common;
 
@@ -30,7 +31,7 @@ fn self_signed(name: &str) -> (String, String) {
 }
 
 impl ClientAuthServer {
-    /// Starts a server that accepts only the certificate `client`.
+    /// Starts a server that accepts only the client certificate with the name `client`.
     fn start() -> Self {
         let place = tempfile::tempdir().unwrap();
         let ((server, server_key), (client, client_key)) = (self_signed("localhost"), self_signed("client"));
@@ -105,8 +106,8 @@ fn client_certificate_is_sent_when_requested() {
     }
 }
 
-/// Checks that a refusal is not retried: in TLS 1.3 it arrives after the handshake, and a retry
-/// would be refused as well.
+/// Checks that the refusal of a client certificate by the server is not retried. In TLS 1.3, the
+/// refusal arrives only after the handshake, and a retry would be refused as well.
 #[test]
 fn refused_client_certificate_is_not_retried() {
     let rig = ClientAuthServer::start();

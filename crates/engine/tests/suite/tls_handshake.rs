@@ -1,4 +1,4 @@
-//! TLS over sockets, by both drivers: key updates, broken and stalled handshakes.
+//! Tests of TLS over sockets with both drivers: key updates, broken and stalled handshakes.
 
 use crate::common;
 
@@ -13,8 +13,8 @@ use rustls::ServerConnection;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
 
-/// Requests a key update in the middle of a body (RFC 8446 section 4.6.3); the server continues
-/// after the client's answer.
+/// Checks that the client answers a key update that the server requests in the middle of a body
+/// (RFC 8446 section 4.6.3). The server continues only after the client's answer.
 #[test]
 fn key_update_is_answered_while_awaiting_response() {
     let identity = TestCertificates::for_names(&["localhost"]);

@@ -1,4 +1,4 @@
-//! Checks of trusted certificates, and replacement of certificate files.
+//! Tests of the verification of certificates, and of the replacement of certificate files.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,8 @@ use super::tls_pair::{self, CertificateAuthority, ServerIdentity, ServerSetup, T
 
 type CertificateParamsChange = fn(&mut CertificateParams);
 
-/// Returns the reason why a server with this certificate is refused.
+/// Returns the client's reason to refuse a server with this certificate. Returns `None` if it
+/// accepts the server.
 fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
     let error = TlsPair::new(&ServerSetup::new(identity), options, "localhost").complete_handshake().err()?;
     assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{error}");
@@ -144,7 +145,8 @@ fn name_constraints_beside_long_serial_are_enforced() {
     assert_eq!(refusal(free.issue_by_subject("localhost", &[]), &options), None);
 }
 
-/// Waits until a condition holds: changed files are read again after a second.
+/// Waits until `holds` returns true. Tests need this because changed certificate files are read
+/// again only after a second.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !holds() {

@@ -1,4 +1,4 @@
-//! A TLS client and server joined by byte vectors, and generated certificates.
+//! A TLS client and a TLS server that are joined by byte vectors, and certificates made for tests.
 
 use std::{
     io::{Read, Write},
@@ -20,7 +20,7 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-/// A certificate authority with its certificate in a file.
+/// A certificate authority for tests, with its certificate in a file.
 pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     file: tempfile::NamedTempFile,
@@ -35,12 +35,12 @@ impl CertificateAuthority {
         Self::with(name, |_| {})
     }
 
-    /// Creates an authority constrained to names below this domain.
+    /// Creates a certificate authority that may only issue certificates for names below `domain`.
     pub(crate) fn bound_to(domain: &str) -> Self {
         Self::with("bound", |params| params.name_constraints = Some(permitting(domain)))
     }
 
-    /// Creates an authority whose certificate parameters `change` modifies.
+    /// Creates a certificate authority. `change` modifies the parameters of its certificate.
     pub(crate) fn with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = Self::params(name);
         change(&mut params);
@@ -56,7 +56,7 @@ impl CertificateAuthority {
         params
     }
 
-    /// Issues an intermediate authority.
+    /// Creates an intermediate authority, whose certificate this authority issues.
     pub(crate) fn below(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = Self::params(name);
         change(&mut params);
@@ -65,7 +65,7 @@ impl CertificateAuthority {
         Self { issuer: Issuer::new(params, key), file: pem_file(&pem) }
     }
 
-    /// Adds a renewed certificate with the same name and key to the file.
+    /// Adds a renewed certificate of this authority, with the same name and key, to its file.
     pub(crate) fn renew(&self, change: impl FnOnce(&mut CertificateParams)) {
         let mut params = Self::params("test authority");
         change(&mut params);
@@ -74,8 +74,8 @@ impl CertificateAuthority {
         std::fs::write(self.file.path(), both).unwrap();
     }
 
-    /// Returns an empty revocation list signed by this key under this name, even if the certificate
-    /// does not allow it.
+    /// Returns an empty revocation list, signed by the authority's key under the name `name`, even
+    /// if its certificate does not allow signing such lists.
     pub(crate) fn revocation_list(&self, name: &str) -> tempfile::NamedTempFile {
         let list = CertificateRevocationListParams {
             this_update: date_time_ymd(2024, 1, 1),
@@ -106,7 +106,7 @@ impl CertificateAuthority {
         ServerIdentity::new(&certificate.pem(), &key)
     }
 
-    /// Issues a certificate with this common name and these alternative names.
+    /// Issues a certificate for a server with this common name and these subject alternative names.
     pub(crate) fn issue_by_subject(&self, name: &str, alternatives: &[&str]) -> ServerIdentity {
         let key = KeyPair::generate().unwrap();
         let mut params =
@@ -121,7 +121,8 @@ impl CertificateAuthority {
     }
 }
 
-/// Returns name constraints that permit names below this domain.
+/// Returns the name constraints of an authority that may only issue certificates for names below
+/// `domain`.
 pub(crate) fn permitting(domain: &str) -> NameConstraints {
     NameConstraints {
         permitted_subtrees: vec![GeneralSubtree::DnsName(domain.to_owned())],
@@ -129,14 +130,14 @@ pub(crate) fn permitting(domain: &str) -> NameConstraints {
     }
 }
 
-/// Returns options that trust only this authority.
+/// Returns TLS options that trust only this authority.
 pub(crate) fn options(authority: &CertificateAuthority) -> TlsOptions {
     let mut options = TlsOptions::default();
     options.ca_file = Some(authority.file.path().to_owned());
     options
 }
 
-/// A server's certificate and key.
+/// A server's certificate and key, and the intermediate certificates that it sends.
 #[derive(Clone)]
 pub(crate) struct ServerIdentity {
     certificate: CertificateDer<'static>,
@@ -173,20 +174,20 @@ impl ServerIdentity {
         std::fs::write(key, self.key.secret_der()).unwrap();
     }
 
-    /// Adds the certificate of the issuing authority to the chain.
+    /// Makes the server also send the certificate of the authority that issued its own certificate.
     pub(crate) fn shown_with(mut self, authority: &CertificateAuthority) -> Self {
         self.intermediates.push(authority.der());
         self
     }
 
-    /// Returns options that trust only this certificate.
+    /// Returns TLS options that trust only this server's certificate.
     pub(crate) fn trusted(&self) -> TlsOptions {
         let mut options = TlsOptions::default();
         options.ca_file = Some(PathBuf::from(self.file.path()));
         options
     }
 
-    /// Replaces the key, as if somebody had stolen only the certificate.
+    /// Replaces the server's key, as if somebody had stolen only the certificate.
     pub(crate) fn with_other_key(mut self) -> Self {
         let key = KeyPair::generate().unwrap();
         self.key = Arc::new(PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap());
@@ -204,7 +205,7 @@ pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> ServerIdent
     })
 }
 
-/// Creates a self-signed certificate whose parameters `change` modifies.
+/// Creates a self-signed certificate for a server. `change` modifies its parameters.
 pub(crate) fn self_signed_with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerIdentity {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     change(&mut params);
@@ -218,14 +219,15 @@ fn pem_file(pem: &str) -> tempfile::NamedTempFile {
     file
 }
 
-/// The settings of a server.
+/// The settings of the server in a [`TlsPair`].
 pub(crate) struct ServerSetup {
     pub(crate) identity: ServerIdentity,
     pub(crate) version: Option<TlsVersion>,
     pub(crate) suite: Option<&'static str>,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) fragment: Option<usize>,
-    /// The authority of client certificates that the server requests.
+    /// The certificate of the authority whose client certificates the server requests; `None` if it
+    /// requests none.
     pub(crate) asks: Option<CertificateDer<'static>>,
 }
 
@@ -280,14 +282,14 @@ impl ServerSetup {
     }
 }
 
-/// A client, a server and the bytes in transit between them.
+/// A TLS client, a TLS server, and the bytes in transit between them.
 pub(crate) struct TlsPair {
     pub(crate) client: TlsConnection,
     pub(crate) server: ServerConnection,
     pub(crate) to_server: Vec<u8>,
-    /// The bytes received by the client and not yet used.
+    /// The bytes from the server that have arrived at the client and that it has not used yet.
     pub(crate) inbox: Vec<u8>,
-    /// The number of bytes that the client receives at a time.
+    /// The maximum number of bytes that the client receives at a time.
     pub(crate) piece: usize,
     pub(crate) last_state: TlsStreamState,
     received: Vec<u8>,
@@ -310,7 +312,8 @@ impl TlsPair {
         }
     }
 
-    /// Creates a pair with the given contexts, which may fail.
+    /// Creates a client and a server with the given contexts. Fails if the client's context cannot
+    /// be made.
     pub(crate) fn within(
         setup: &ServerSetup,
         contexts: &TlsContexts,
@@ -321,12 +324,12 @@ impl TlsPair {
         Ok(Self::with(&setup.config(), contexts, options, name))
     }
 
-    /// Returns the certificate that the client has sent.
+    /// Returns the certificate that the client has sent to the server.
     pub(crate) fn shown_by_client(&self) -> CertificateDer<'static> {
         self.server.peer_certificates().unwrap()[0].clone().into_owned()
     }
 
-    /// Completes the handshake, including the client's last flight.
+    /// Runs the handshake to its end, including the last handshake messages of the client.
     pub(crate) fn complete_handshake(&mut self) -> haul::Result<()> {
         let mut wire: Vec<u8> = Vec::new();
         loop {
@@ -345,7 +348,7 @@ impl TlsPair {
         }
     }
 
-    /// Passes bytes to the server and returns its state.
+    /// Passes the received bytes `wire` to the server, and returns the server's state.
     pub(crate) fn server_takes(&mut self, mut wire: &[u8]) -> Result<IoState, rustls::Error> {
         let mut state = self.server.process_new_packets()?;
         while !wire.is_empty() {
@@ -359,7 +362,7 @@ impl TlsPair {
         Ok(state)
     }
 
-    /// Returns the bytes that the server wants to send.
+    /// Returns the TLS bytes that the server wants to send.
     pub(crate) fn server_flight(&mut self) -> Vec<u8> {
         let mut wire = Vec::new();
         while self.server.wants_write() {
@@ -375,7 +378,8 @@ impl TlsPair {
         std::mem::take(&mut self.received)
     }
 
-    /// Sends data from the server and opens it in the client, piece by piece.
+    /// Sends `data` from the server to the client, which decrypts it piece by piece. Returns the
+    /// decrypted bytes.
     pub(crate) fn server_to_client(&mut self, mut data: &[u8]) -> haul::Result<Vec<u8>> {
         let mut plain = Vec::new();
         loop {

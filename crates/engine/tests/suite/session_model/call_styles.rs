@@ -1,5 +1,5 @@
-//! The ways to use the API: how a request is sent and its response is read, and a runner of whole
-//! sessions.
+//! The ways to use the API in a random session: how a request is sent and its response is read.
+//! Also contains the runner of whole sessions.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Cursor, Read};
@@ -18,15 +18,15 @@ use crate::support::seeds::one_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallStyle {
-    /// A blocking call for the whole reply.
+    /// A blocking call that waits for the whole response ([`Client::call`]).
     Call,
-    /// A blocking read of up to this many bytes; then the response is dropped.
+    /// A blocking read of up to this many bytes of the body, after which the response is dropped.
     Read(usize),
-    /// An async read of up to this many bytes.
+    /// An async read of up to this many bytes of the body, after which the response is dropped.
     Await(usize),
-    /// A future that is dropped after this many polls.
+    /// An async request whose future is dropped after this many polls.
     Drop(usize),
-    /// A request of a batch.
+    /// A request that is sent in a batch, together with others.
     Batch,
 }
 
@@ -43,10 +43,10 @@ impl CallStyle {
     }
 }
 
-/// A received response.
+/// The response that a request of a session has received.
 pub(crate) struct SessionResponse {
     pub(crate) status: u16,
-    /// The value of its field `X-Number`.
+    /// The value of the response's field `X-Number`; `None` without the field.
     pub(crate) number: Option<u64>,
     pub(crate) body: Vec<u8>,
     /// True if the body was read to its end.
@@ -68,10 +68,11 @@ fn number(field: Option<&str>) -> Option<u64> {
     field.map(|number| number.parse().expect("a number"))
 }
 
-/// A request body supplied in small pieces, as a reader or a stream.
+/// A request body that is supplied in small pieces, as a reader or as a stream.
 pub(crate) struct PiecewiseContent {
     content: Cursor<Vec<u8>>,
-    /// True if the stream is pending before the next piece.
+    /// True if the last poll of the stream returned `Pending`, so that the next poll returns a
+    /// piece.
     waits: bool,
 }
 
@@ -127,7 +128,7 @@ async fn take(mut response: AsyncResponse, limit: usize) -> Result<SessionRespon
     Ok(SessionResponse::of(&response, body, false))
 }
 
-/// Polls a future at most this often, then drops it.
+/// Polls a future at most `polls` times, and then drops it.
 fn abandon(future: impl Future, mut polls: usize) {
     let mut future = pin!(future);
     pollster::block_on(poll_fn(|context| {
@@ -139,7 +140,8 @@ fn abandon(future: impl Future, mut polls: usize) {
     }));
 }
 
-/// Runs one request; `None` if it was dropped.
+/// Sends one request and reads its response in the way `way`. Returns `None` if the request was
+/// dropped.
 fn run_one(client: &Client, request: RequestBuilder, way: CallStyle) -> Option<Result<SessionResponse, Error>> {
     match way {
         CallStyle::Call | CallStyle::Batch => Some(client.call(request.build().unwrap()).map(SessionResponse::whole)),
@@ -173,14 +175,15 @@ pub(crate) fn a_batch(rng: &mut Rng) -> BatchOptions {
     }
 }
 
-/// One request of a session.
+/// One request of a random session, with the check of its response.
 pub(crate) trait SessionRequest: Clone + Send + Sync + 'static {
     fn way(&self) -> CallStyle;
     fn request(&self, client: &Client) -> RequestBuilder;
     fn check(&self, got: Result<SessionResponse, Error>);
 }
 
-/// Runs all requests in threads that share the client: single ones first, then those of batches.
+/// Runs the requests of a session in several threads that share the client. Each thread first sends
+/// its single requests, and then those of its batch.
 pub(crate) fn run_all(client: &Client, cases: Vec<impl SessionRequest>, threads: usize, batch: &BatchOptions) {
     let threads: Vec<_> = (0..threads)
         .map(|thread| {

@@ -1,6 +1,6 @@
-//! Routes to a [`ScriptedServer`](super::scripted_server::ScriptedServer): plain or TLS, direct or
-//! through proxies that the server plays. It records requests at the wrong peer and wrong
-//! credentials.
+//! The routes of a session to a [`ScriptedServer`](super::scripted_server::ScriptedServer): plain
+//! or TLS, direct or through proxies that the server plays. The server records requests at the
+//! wrong peer and wrong credentials.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -25,13 +25,13 @@ use crate::support::seeds::one_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouteKind {
     Direct,
-    /// A proxy that forwards requests.
+    /// Through an HTTP proxy that forwards requests.
     Forward,
     Tunnel,
     Socks,
 }
 
-/// The authentication that a proxy requires.
+/// The authentication that the scripted proxy requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequiredProxyAuth {
     No,
@@ -39,29 +39,29 @@ pub(crate) enum RequiredProxyAuth {
     Digest,
 }
 
-/// A count that no test reaches, in place of no limit.
+/// A count that no test reaches. It stands for no limit.
 const FOR_EVER: u64 = 1000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SessionRoute {
-    /// True if origins use TLS.
+    /// True if the origins use TLS.
     pub(crate) tls: bool,
     pub(crate) tls12: bool,
-    /// True if TLS layers end with close_notify.
+    /// True if the server ends each TLS connection with close_notify.
     pub(crate) notifies: bool,
     pub(crate) via: RouteKind,
-    /// True if the proxy uses TLS.
+    /// True if the connection to the proxy uses TLS.
     pub(crate) proxy_tls: bool,
     pub(crate) login: RequiredProxyAuth,
-    /// True if the client has a wrong proxy password.
+    /// True if the client is given a wrong password for the proxy.
     pub(crate) is_stranger: bool,
-    /// The number of requests for which a nonce is valid.
+    /// The number of requests for which one Digest nonce of the proxy is valid.
     pub(crate) uses: u64,
-    /// True if the proxy closes the connection after a challenge.
+    /// True if the proxy closes the connection after it has sent a challenge.
     pub(crate) leaves: bool,
-    /// The number of connections that break at a random byte.
+    /// The number of connections that the server breaks at a random byte.
     pub(crate) breaks: u64,
-    /// The number of requests that the proxy refuses.
+    /// The number of requests that the proxy refuses although they are right.
     pub(crate) refusals: u64,
     pub(crate) hosts: u64,
     pub(crate) seed: u64,
@@ -114,12 +114,13 @@ impl SessionRoute {
         }
     }
 
-    /// Returns whether nonces become stale.
+    /// Returns true if the proxy's Digest nonces become stale.
     pub(crate) fn is_forgetful(&self) -> bool {
         self.login == RequiredProxyAuth::Digest && self.uses < FOR_EVER
     }
 
-    /// Returns whether TLS distinguishes a truncated body that ends with the connection.
+    /// Returns true if the route uses TLS, which reveals whether a body that ends with the
+    /// connection was truncated.
     pub(crate) fn is_secure(&self) -> bool {
         self.tls || self.proxy_tls
     }
@@ -128,7 +129,8 @@ impl SessionRoute {
         format!("h{}.test", number % self.hosts)
     }
 
-    /// Adds the settings of this route to a client.
+    /// Adds the proxy, TLS and resolver settings of this route to a client. `port` is the port of
+    /// the scripted server.
     pub(crate) fn client(&self, builder: ClientBuilder, port: u16, rng: &mut Rng) -> ClientBuilder {
         let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |name| {
             Ok(if name.ends_with(".test") { vec![Ipv4Addr::LOCALHOST.into()] } else { Vec::new() })
@@ -164,7 +166,8 @@ impl SessionRoute {
     }
 }
 
-/// Returns the server's identity, its CA file and its TLS configuration.
+/// Returns the scripted server's certificates, the file with its CA certificate, and its TLS
+/// configuration.
 fn identity() -> &'static (TestCertificates, NamedTempFile, Arc<ServerConfig>) {
     static IDENTITY: OnceLock<(TestCertificates, NamedTempFile, Arc<ServerConfig>)> = OnceLock::new();
     IDENTITY.get_or_init(|| {
@@ -176,15 +179,16 @@ fn identity() -> &'static (TestCertificates, NamedTempFile, Arc<ServerConfig>) {
     })
 }
 
-/// A connection made of any layers.
+/// A connection that consists of layers: a socket, and any number of TLS and buffer layers above
+/// it.
 pub(crate) trait LayeredStream: Read + Write + Send {
-    /// Sends close_notify, if `notifies` and on TLS.
+    /// Ends all TLS layers of the connection. Each sends close_notify if `notifies` is true.
     fn end(&mut self, notifies: bool);
-    /// Updates the TLS keys, if there are any.
+    /// Updates the keys of the outermost TLS layer, if there is one.
     fn renew(&mut self);
 }
 
-/// A socket that breaks after a number of written bytes.
+/// A socket whose connection breaks after a given number of written bytes.
 struct BreakingSocket {
     stream: TcpStream,
     left: usize,
@@ -220,7 +224,7 @@ impl LayeredStream for BreakingSocket {
     fn renew(&mut self) {}
 }
 
-/// A layer with buffered reads, for reading lines.
+/// A layer of a connection that buffers reads, so that lines can be read.
 pub(crate) struct BufferedLayer(BufReader<Box<dyn LayeredStream>>);
 
 impl BufferedLayer {
@@ -289,7 +293,7 @@ fn secured(inner: BufferedLayer) -> io::Result<BufferedLayer> {
     Ok(BufferedLayer::new(stream))
 }
 
-/// The proxy that the server plays.
+/// The proxy that the scripted server plays in front of its origins.
 pub(crate) struct ScriptedProxy {
     pub(crate) route: SessionRoute,
     state: Mutex<ScriptedProxyState>,
@@ -299,22 +303,24 @@ struct ScriptedProxyState {
     rng: Rng,
     breaks: u64,
     refusals: u64,
-    /// Digest answers by nonce and count; each may occur once.
+    /// The Digest answers that the proxy has received, as nonce and count. The same answer must not
+    /// occur twice.
     counted: HashSet<(u64, String)>,
     answers: u64,
 }
 
-/// An accepted connection after all proxy and TLS layers.
+/// A connection that the scripted server has accepted, after all proxy and TLS layers are set up.
 pub(crate) struct IncomingConnection {
     pub(crate) far: BufferedLayer,
-    /// The host name that the tunnel was opened for, if any.
+    /// The host name for which the client opened the tunnel. `None` without a tunnel.
     pub(crate) host: Option<String>,
 }
 
-/// The proxy's decision on a request.
+/// The scripted proxy's decision on a request.
 pub(crate) enum ProxyDecision {
     Yes,
-    /// Refused with this response, and whether the connection then closes.
+    /// The request is refused with this response. The `bool` says whether the proxy then closes the
+    /// connection.
     No(Vec<u8>, bool),
 }
 
@@ -330,7 +336,8 @@ impl ScriptedProxy {
         Self { route, state: Mutex::new(state) }
     }
 
-    /// Accepts a connection through all layers up to the origin.
+    /// Accepts a connection of a client, and sets up all proxy and TLS layers up to the origin.
+    /// `note` records an error of the client.
     pub(crate) fn open(&self, stream: TcpStream, note: &dyn Fn(String) -> io::Error) -> io::Result<IncomingConnection> {
         let route = &self.route;
         let mut far = BufferedLayer::new(self.breaking(stream));
@@ -438,7 +445,7 @@ impl ScriptedProxy {
         Ok(host)
     }
 
-    /// Decides on a request.
+    /// Decides whether the proxy accepts a request.
     pub(crate) fn word(
         &self,
         method: &str,
@@ -525,7 +532,7 @@ impl DigestAnswer {
         self.parts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Checks the response by RFC 7616 section 3.4.
+    /// Returns true if the Digest answer is right for this request (RFC 7616 section 3.4).
     fn is_right(&self, method: &str, uri: &str) -> bool {
         let hash = |text: String| {
             let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());

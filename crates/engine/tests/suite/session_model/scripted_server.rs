@@ -1,5 +1,6 @@
-//! An HTTP/1.1 server that follows a script for each request number, given in `/N`. It records
-//! requests that it does not understand, credentials of other hosts or proxies, and repeated POSTs.
+//! An HTTP/1.1 server that follows a script for each request number N, which is the path `/N`. It
+//! records requests that it does not understand, credentials of other hosts or proxies, and
+//! repeated POSTs.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read, Write};
@@ -14,67 +15,68 @@ use super::route::{
     BufferedLayer, IncomingConnection, LayeredStream, ProxyDecision, RouteKind, ScriptedProxy, SessionRoute,
 };
 
-/// The framing of a response.
+/// The framing of a scripted response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptedFraming {
     Length,
     Chunked,
-    /// The body ends with the connection.
+    /// The body has no length, and ends with the connection.
     Close,
-    /// Status 204.
+    /// The response has the status 204 and no content.
     NoContent,
-    /// Status 304 with the Content-Length of a 200.
+    /// The response has the status 304 and no content, but the Content-Length of a 200.
     NotModified,
 }
 
-/// The state of the connection after a response.
+/// What the scripted server does with the connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
     Keep,
-    /// Closed, with `Connection: close`.
+    /// Closes the connection, as the response has announced by `Connection: close`.
     Say,
-    /// Closed without notice.
+    /// Closes the connection without having announced it.
     Silent,
-    /// Open, with a further response that no request asked for.
+    /// Keeps the connection open, and sends a further response that no request asked for.
     Forged,
 }
 
-/// The failure of an attempt.
+/// The way in which the scripted server makes an attempt at a request fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptedFailure {
-    /// Closed before the request body is read.
+    /// Closes the connection before the request body is read.
     Unread,
-    /// Closed after the request is read.
+    /// Closes the connection after the request is read, without a response.
     Unanswered,
-    /// Status 503 instead of the response.
+    /// Answers with the status 503.
     Unavailable,
-    /// Closed after half of the response body.
+    /// Closes the connection after half of the response body.
     Half,
 }
 
-/// The script for one request number.
+/// The script that the server follows for one request number.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplyScript {
     pub(crate) framing: ScriptedFraming,
     pub(crate) size: usize,
     pub(crate) interim: Vec<u16>,
-    /// Bytes of each write; there is a pause after each but the last.
+    /// The number of bytes of the response that each write sends. The server pauses between the
+    /// writes.
     pub(crate) step: usize,
     pub(crate) end: ConnectionEnd,
-    /// The number of attempts that fail first, and their failure.
+    /// The number of first attempts that fail, and the way in which they fail.
     pub(crate) fail: (u64, ScriptedFailure),
     /// True if the response is sent before the request body is read.
     pub(crate) early: bool,
-    /// The status of a redirect, and the number of its target.
+    /// If the response is a redirect: its status, and the request number to which it leads.
     pub(crate) redirect: Option<(u16, u64)>,
 }
 
-/// Returns the response body for a number.
+/// Returns the first `size` bytes of the body of the response to request number `number`.
 pub(crate) fn content(number: u64, size: usize) -> Vec<u8> {
     BytePattern::new(number + 1).slice(0, size)
 }
 
-/// Returns the request body for a number.
+/// Returns the first `size` bytes of the body that request number `number` sends.
 pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
     BytePattern::new(!number).slice(0, size)
 }
@@ -83,15 +85,16 @@ pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
 struct ScriptedServerState {
     scripts: HashMap<u64, ReplyScript>,
     attempts: HashMap<u64, u64>,
-    /// Whole request bodies received for each number.
+    /// The whole request bodies that the server has received, by request number.
     uploads: HashMap<u64, Vec<Vec<u8>>>,
-    /// The received POSTs, each as the number of the client's request and the number in the path.
+    /// The POSTs that the server has received. Each is the number of the client's request (field
+    /// `X-Case`) and the number in the path.
     posts: HashSet<(u64, u64)>,
     misunderstood: Vec<String>,
 }
 
-/// A running server. It stops when its last clone is dropped; connections stay until clients close
-/// them.
+/// A running scripted server. It stops when its last clone is dropped. Connections stay open until
+/// clients close them.
 #[derive(Clone)]
 pub(crate) struct ScriptedServer(Arc<ScriptedServerInner>);
 
@@ -140,12 +143,13 @@ impl ScriptedServer {
         &self.0.guard.route
     }
 
-    /// Returns whether this whole body was received for this number.
+    /// Returns true if the server has received `content` as the whole body of request number
+    /// `number`.
     pub(crate) fn got(&self, number: u64, content: &Vec<u8>) -> bool {
         self.0.state.lock().unwrap().uploads.get(&number).is_some_and(|all| all.contains(content))
     }
 
-    /// Returns the recorded requests that no client should send.
+    /// Returns descriptions of the received requests that no correct client would send.
     pub(crate) fn misunderstood(&self) -> Vec<String> {
         self.0.state.lock().unwrap().misunderstood.clone()
     }
@@ -225,8 +229,9 @@ impl ScriptedServer {
         if is_right { Ok(Some(asked)) } else { Err(self.note(format!("{authority} {:?}: {asked:?}", line.host))) }
     }
 
-    /// Checks a forwarded request as the proxy does. Sends a refusal and returns whether another
-    /// request may follow; returns `None` if the proxy does not refuse.
+    /// Lets the scripted proxy decide on a forwarded request. If it refuses, sends the refusal, and
+    /// returns whether another request may follow on the connection. Returns `None` if it does not
+    /// refuse.
     fn refusal(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<Option<bool>> {
         if self.route().via != RouteKind::Forward {
             return Ok(None);
@@ -277,7 +282,7 @@ impl ScriptedServer {
         Ok(())
     }
 
-    /// Answers a request and returns whether another may follow.
+    /// Answers a request, and returns true if another request may follow on the connection.
     fn answer(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<bool> {
         if let Some(goes_on) = self.refusal(asked, far)? {
             return Ok(goes_on);
@@ -339,16 +344,17 @@ impl ScriptedServer {
     }
 }
 
-/// The head of a received request.
+/// The head of a request that the scripted server has received.
 #[derive(Debug, Default)]
 struct ReceivedRequest {
     method: String,
     target: String,
     number: u64,
     host: String,
-    /// The number of the client's request that this belongs to.
+    /// The number of the client's request to which this request belongs, before redirects (field
+    /// `X-Case`).
     case: Option<u64>,
-    /// The bearer token, which only the first origin may receive.
+    /// The bearer token of the request, which only the first origin may receive.
     bearer: Option<String>,
     login: Option<String>,
     length: usize,
@@ -357,7 +363,8 @@ struct ReceivedRequest {
 }
 
 impl ReplyScript {
-    /// Returns the whole response, followed by a forged one if the script says so.
+    /// Returns the bytes of the whole response, followed by a forged response if the script says
+    /// so.
     fn reply(&self, asked: &ReceivedRequest, route: &SessionRoute, port: u16) -> Vec<u8> {
         let mut out = Vec::new();
         for status in &self.interim {

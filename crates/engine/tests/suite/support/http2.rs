@@ -1,4 +1,4 @@
-//! Responses of scripted HTTP/2 peers, and options to reach them.
+//! Responses of scripted HTTP/2 peers, and request options to reach these peers.
 use std::io;
 
 use haul::RequestOptions;
@@ -22,14 +22,14 @@ pub(crate) fn defaults() -> RequestOptions {
     with_prior_knowledge(RequestOptions::default())
 }
 
-/// Answers with the request's path as the body.
+/// Answers a request; the body of the response is the request's path.
 pub(crate) fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     let length = asked.path().len().to_string();
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
-/// Answers every request with its path.
+/// Answers every request on the connection; the body of each response is the request's path.
 pub(crate) fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
@@ -37,7 +37,8 @@ pub(crate) fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     }
 }
 
-/// Sends the body from the requested offset up to `to`. The stream ends only with the whole body.
+/// Answers a request with `all` from the requested offset up to the offset `to`. The stream ends
+/// only if that is the whole body.
 pub(crate) fn send_from(conn: &mut FrameConnection, asked: &FrameRequest, all: &[u8], to: usize) -> io::Result<()> {
     let from = asked.get("range").map_or(0, |range| {
         range.trim_start_matches("bytes=").split('-').next().and_then(|from| from.parse().ok()).expect("a range")

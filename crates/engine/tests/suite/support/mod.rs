@@ -1,4 +1,4 @@
-//! Servers, sinks and seeds that several modules of tests share.
+//! Servers, sinks and seeds that several test modules share.
 
 pub(crate) mod http2;
 pub(crate) mod proxy;

@@ -30,20 +30,20 @@ impl ProxyStream for StreamOwned<ServerConnection, TcpStream> {
     }
 }
 
-/// The behaviour of a proxy.
+/// The behaviour of a [`TestProxy`].
 #[derive(Clone, Default)]
 pub(crate) struct TestProxyBehavior {
-    /// The required user and password.
+    /// The user and password that the proxy requires; `None` if it requires none.
     pub(crate) login: Option<(&'static str, &'static str)>,
-    /// True to require Digest instead of Basic.
+    /// True to require Digest authentication and not Basic.
     pub(crate) digest: bool,
-    /// True to send responses bytewise.
+    /// True to send the proxy's responses byte by byte.
     pub(crate) bytewise: bool,
-    /// The configuration of a proxy that uses TLS.
+    /// The TLS configuration of the proxy; `None` for a proxy without TLS.
     pub(crate) tls: Option<Arc<ServerConfig>>,
 }
 
-/// A running proxy.
+/// A test proxy that is running on its own threads.
 pub(crate) struct TestProxy {
     pub(crate) addr: SocketAddr,
     told: Arc<Mutex<Vec<String>>>,
@@ -78,8 +78,8 @@ impl TestProxy {
         Self { addr, told, connections }
     }
 
-    /// Returns the received request heads, and SOCKS requests as `socks5 host:port` and `login
-    /// user:password`.
+    /// Returns what the proxy has received: the heads of requests, and SOCKS requests as `socks5
+    /// host:port` and `login user:password`.
     pub(crate) fn received(&self) -> Vec<String> {
         self.told.lock().unwrap().clone()
     }
@@ -97,7 +97,8 @@ fn serve(client: &mut dyn ProxyStream, rules: &TestProxyBehavior, log: &Mutex<Ve
     }
 }
 
-/// Connects to an authority. Names under `.test` are this machine, as for the client's resolver.
+/// Connects to the host and port `authority`. Names under `.test` are this machine, as for the
+/// client's resolver.
 fn reach(authority: &str) -> io::Result<TcpStream> {
     match authority.split_once(".test:") {
         Some((_, port)) => TcpStream::connect(format!("127.0.0.1:{port}")),
@@ -262,7 +263,8 @@ pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// Returns whether a Digest answer with SHA-256 is right (RFC 7616 section 3.4).
+/// Returns true if a Digest answer with SHA-256 (`given`) is right for this user and password (RFC
+/// 7616 section 3.4).
 fn is_digest(given: &str, method: &str, user: &str, password: &str) -> bool {
     let part = |name: &str| {
         let parts = given.strip_prefix("Digest ")?.split(", ");

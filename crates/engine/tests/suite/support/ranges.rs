@@ -1,4 +1,5 @@
-//! Ranges: a rate-limited origin, a sink that cannot restart, and common checks.
+//! Helpers of tests of range requests: a rate-limited origin, a sink that cannot restart, and
+//! common checks.
 use std::sync::Arc;
 
 use haul::buffer_pool::BufferLease;
@@ -12,32 +13,35 @@ use testkit::faulty::{FaultPlan, FaultyOrigin, FaultyRequestLog};
 use crate::common::{BufferSink, retrying, trusting_ca, with_time_limit};
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// Two seconds at [`RATE`], which is long enough to be split on any machine.
+/// The size in bytes of a body that takes two seconds at [`RATE`]. That is long enough for a split
+/// download on any machine.
 pub(crate) const SIZE: u64 = 4 * MIB;
-/// The rate of one connection, in bytes a second.
+/// The rate to which the origin limits each connection, in bytes a second.
 pub(crate) const RATE: u64 = 2 * MIB;
 
 pub(crate) fn origin() -> FaultyOrigin {
     FaultyOrigin::builder().start().expect("an origin")
 }
 
-/// Returns a plan with a rate limit for each connection.
+/// Returns the plan of an origin that limits the rate of each connection, without faults.
 pub(crate) fn rate_limited_plan() -> FaultPlan {
     FaultPlan { size: SIZE, rate: Some(RATE), ..FaultPlan::default() }
 }
 
-/// Returns the content of a plan, before its change (0) or after it (1).
+/// Returns the content that an origin with this plan serves: `version` is 0 before the plan's
+/// change of content, and 1 after it.
 pub(crate) fn content(plan: &FaultPlan, version: u64) -> Vec<u8> {
     BytePattern::new(plan.seed + version).slice(0, plan.size as usize)
 }
 
-/// Returns options with up to six connections and a few retries without delay.
+/// Returns request options for a split download over up to six connections, with a few retries
+/// without delay.
 pub(crate) fn splitting() -> RequestOptions {
     RequestOptions { split: SplitDownloadOptions { connections: 6, ..SplitDownloadOptions::default() }, ..retrying(3) }
 }
 
-/// Returns the options of [`splitting`] for the origin's TLS port, and the CA file, which must
-/// outlive them.
+/// Returns the options of [`splitting`] for the origin's TLS port, and the file with the CA
+/// certificate. The file must outlive the options.
 pub(crate) fn splitting_over_tls(origin: &FaultyOrigin) -> (RequestOptions, tempfile::NamedTempFile) {
     let (trusting, file) = trusting_ca(origin.ca_pem());
     (RequestOptions { tls: trusting.tls, ..splitting() }, file)
@@ -63,7 +67,7 @@ impl Sink for NonRestartableSink {
     }
 }
 
-/// Fetches into this sink; a hang fails the test.
+/// Fetches a URL into this sink with the blocking driver. A hang fails the test.
 pub(crate) fn fetch(
     client: &Client,
     url: &str,
@@ -74,23 +78,24 @@ pub(crate) fn fetch(
     with_time_limit(url, move || client.fetch(Target::parse(&owned).expect("a URL"), options, Box::new(sink)))
 }
 
-/// Returns the exit code of an outcome.
+/// Returns the exit code of a transfer; 0 for a success.
 pub(crate) fn exit_code(outcome: &TransferOutcome) -> u8 {
     outcome.result.as_ref().err().map_or(0, Error::exit_code)
 }
 
-/// Asserts that an outcome is a success.
+/// Asserts that a transfer has succeeded.
 #[track_caller]
 pub(crate) fn assert_success(outcome: &TransferOutcome) {
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
 }
 
-/// Returns the requested ranges, in order of arrival.
+/// Returns the values of the Range fields that the origin has received, in order of arrival.
 pub(crate) fn ranges(seen: &FaultyRequestLog) -> Vec<String> {
     seen.requests.iter().filter_map(|request| request.range.clone()).collect()
 }
 
-/// Returns the first and last byte of a closed range.
+/// Returns the offsets of the first and last byte of a closed range such as `0-99`. Returns `None`
+/// for other ranges.
 pub(crate) fn closed_range(range: &str) -> Option<(u64, u64)> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     Some((first.parse().ok()?, last.parse().ok()?))

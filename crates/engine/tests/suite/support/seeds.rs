@@ -1,4 +1,5 @@
-//! Seeds of tests with random cases: their selection, and a report of the failed one.
+//! The seeds of tests with random cases: selecting the seeds to run, and reporting the one that
+//! failed.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,7 +8,7 @@ use std::thread;
 
 use testkit::rng::Rng;
 
-/// Returns a random choice.
+/// Returns a random one of `choices`.
 pub(crate) fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
@@ -21,8 +22,8 @@ fn seeds(few: u64) -> Range<u64> {
     }
 }
 
-/// Runs `try_one` for each seed in this many threads; `few` seeds by default. The first failed seed
-/// fails the test and is printed.
+/// Calls `try_one` for each seed, in this many threads. By default, there are `few` seeds. The
+/// first seed that fails is printed, and fails the test.
 pub(crate) fn each(few: u64, threads: usize, try_one: fn(u64)) {
     let seeds = seeds(few);
     let next = AtomicU64::new(seeds.start);

@@ -1,4 +1,5 @@
-//! Helpers of the splice tests: known bodies, sinks that count spliced and copied bytes, and peers.
+//! Helpers of the tests of spliced bodies: known bodies, sinks that count spliced and copied bytes,
+//! and scripted servers.
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
@@ -18,7 +19,8 @@ use crate::common::with_time_limit;
 
 pub(crate) const MIB: usize = 1 << 20;
 
-/// True if this build can splice.
+/// True if this build can splice bodies, i.e. let the kernel move them from the socket to their
+/// destination.
 pub(crate) const CAN_SPLICE: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
 
 pub(crate) fn body(len: usize) -> Vec<u8> {
@@ -29,22 +31,23 @@ pub(crate) fn head(len: impl Display) -> ScriptStep {
     ScriptStep::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
 }
 
-/// Returns a script that sends the head, and the body once the sink has received the head
-/// ([`CountingSink::begin`]).
+/// Returns the script of a server that sends the head of a response, and the body of `len` bytes
+/// only after the sink has received the head ([`CountingSink::begin`]).
 pub(crate) fn head_then_body(len: usize) -> PeerScript {
     vec![ScriptStep::ReadHead, head(len), ScriptStep::Await(1), ScriptStep::Send(body(len))]
 }
 
-/// A sink that counts the bytes of an inner sink.
+/// A sink that passes a body on to another sink, and counts its spliced and its copied bytes.
 pub(crate) struct CountingSink<S> {
     sink: S,
     counts: SpliceCounts,
     peer: Arc<RawPeer>,
-    /// The sizes of the received body at which the peer's next step is released.
+    /// The numbers of body bytes at which the next step of the server's script is released, the
+    /// largest first.
     marks: Vec<u64>,
 }
 
-/// Counts of copied and spliced bytes.
+/// The numbers of bytes of a body that were copied and spliced. Clones share the counts.
 #[derive(Default, Clone)]
 pub(crate) struct SpliceCounts {
     written: Arc<AtomicU64>,
@@ -52,20 +55,20 @@ pub(crate) struct SpliceCounts {
 }
 
 impl SpliceCounts {
-    /// Returns the number of copied bytes.
+    /// Returns the number of bytes that were copied.
     pub(crate) fn written(&self) -> usize {
         self.written.load(SeqCst) as usize
     }
 
-    /// Returns the number of spliced bytes.
+    /// Returns the number of bytes that were spliced.
     pub(crate) fn moved(&self) -> usize {
         self.moved.load(SeqCst) as usize
     }
 }
 
 impl<S: Sink> CountingSink<S> {
-    /// Wraps a sink. Releases the next step of `peer` when the head arrives, and when the body
-    /// reaches each of these sizes.
+    /// Makes a counting sink around `sink`. It releases the next step of the server `peer` when the
+    /// head arrives, and when the received part of the body reaches each size in `marks`.
     pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, SpliceCounts) {
         let counts = SpliceCounts::default();
         let marks = marks.iter().rev().map(|&mark| mark as u64).collect();
@@ -119,7 +122,7 @@ impl<S: Sink> Sink for CountingSink<S> {
     }
 }
 
-/// The outcome of one transfer, with its byte counts.
+/// The outcome of one transfer, with the numbers of its spliced and copied bytes.
 pub(crate) struct SpliceOutcome {
     pub(crate) exit: u8,
     pub(crate) error: Option<Error>,
@@ -133,7 +136,8 @@ impl SpliceOutcome {
         Self { exit: error.as_ref().map_or(0, Error::exit_code), error, got: outcome.facts.body_bytes, counts }
     }
 
-    /// Asserts a success whose `len` bytes were spliced, or copied if this build cannot splice.
+    /// Asserts that the transfer succeeded and that its `len` bytes were spliced, or copied if this
+    /// build cannot splice.
     #[track_caller]
     pub(crate) fn assert_spliced(&self, len: usize) {
         assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
@@ -141,7 +145,7 @@ impl SpliceOutcome {
         assert_eq!((self.counts.moved(), self.counts.written()), (moved, written));
     }
 
-    /// Asserts a success whose `len` bytes were copied.
+    /// Asserts that the transfer succeeded and that its `len` bytes were copied.
     #[track_caller]
     pub(crate) fn assert_copied(&self, len: usize) {
         assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
@@ -149,7 +153,7 @@ impl SpliceOutcome {
     }
 }
 
-/// Fetches into this sink with the blocking driver.
+/// Fetches from a scripted server into this sink with the blocking driver.
 pub(crate) fn fetch(
     client: &Client,
     peer: &Arc<RawPeer>,
@@ -159,7 +163,8 @@ pub(crate) fn fetch(
     fetch_with_marks(client, peer, sink, options, &[])
 }
 
-/// Fetches like [`fetch`]; the peer is released when the sink has received each of these sizes.
+/// Fetches like [`fetch`]. The next step of the server's script is released whenever the sink has
+/// received one of the sizes in `marks`.
 pub(crate) fn fetch_with_marks(
     client: &Client,
     peer: &Arc<RawPeer>,
@@ -175,12 +180,14 @@ pub(crate) fn fetch_with_marks(
     SpliceOutcome::of(outcome, counts)
 }
 
-/// Creates a sink that writes to a descriptor and waits until it is writable.
+/// Creates a sink that writes a body to a descriptor, and waits while the descriptor is not
+/// writable.
 pub(crate) fn waiting_output(fd: impl Into<std::os::fd::OwnedFd>) -> BlockingOutputSink {
     BlockingOutputSink::new(DescriptorWriter::new(fd.into()), None)
 }
 
-/// Creates a pipe whose read end is read by a thread.
+/// Creates a pipe, and a thread that calls `read` with its read end. Returns the write end and the
+/// thread.
 pub(crate) fn pipe_read_by<T: Send + 'static>(
     read: impl FnOnce(io::PipeReader) -> T + Send + 'static,
 ) -> (io::PipeWriter, JoinHandle<T>) {
