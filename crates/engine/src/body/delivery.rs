@@ -55,8 +55,9 @@ impl BodyDelivery {
         }
     }
 
-    /// Searches the body for matches and delivers them to the sink instead of the body. `search_in`
-    /// says whether the text, converted to UTF-8, or the unchanged bytes are searched.
+    /// Searches the body for matches, and delivers the matches to the sink, not the body itself.
+    /// `search_in` says whether the text of the body, converted to UTF-8, or its unchanged bytes
+    /// are searched.
     #[must_use]
     pub fn with_extractor(mut self, extractor: Extractor, search_in: SearchInputKind) -> Self {
         self.search = Some(Box::new(BodySearch { extractor, search_in, text: None }));
@@ -84,7 +85,8 @@ impl BodyDelivery {
         self.sink
     }
 
-    /// Returns the extractor, so that it can be used for another body.
+    /// Takes out the extractor, so that it can be used for another body. Returns `None` if the body
+    /// is not searched.
     #[must_use]
     pub fn into_extractor(self) -> Option<Extractor> {
         self.search.map(|search| {

@@ -262,8 +262,8 @@ impl Client {
     }
 
     /// Sends a request and waits for the head of the final response, after redirects, retries and
-    /// authentication. It starts no thread and no event loop. The request's own options apply; it
-    /// already contains those of the client that made it.
+    /// authentication. It starts no thread and no event loop. Only the options in the request
+    /// apply; they already include those of the client that made the request.
     ///
     /// # Errors
     /// There was no response. A status of 400 or above is not an error unless
@@ -283,7 +283,7 @@ impl Client {
 
     /// Sends a request and receives the body into the caller's sink, for example into a string of
     /// another language ([`Sink::receive`] takes bytes from the socket without a copy). The sink is
-    /// returned even if the request fails.
+    /// given back even if the request fails.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (TransferOutcome, S) {
         response::perform(self, request, sink)
     }

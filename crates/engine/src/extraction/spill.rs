@@ -67,8 +67,8 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Removes and returns the last `FAN_IN` runs if they all have the same level, so that they
-    /// must be merged.
+    /// Removes and returns the last `FAN_IN` runs on disk, if they all have the same level and so
+    /// must be merged. Otherwise, returns `None`.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(FAN_IN)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))

@@ -138,9 +138,9 @@ pub struct RequestOptions {
     /// True to make a retry continue at the byte where the last attempt broke off, by a range
     /// request. If not set, a retry starts from the beginning. Default: true.
     pub resume: bool,
-    /// The request-target to send instead of the target's path and query (RFC 9112 section 3.2),
-    /// such as `*` for OPTIONS. A proxy that forwards the request receives it unchanged. Default:
-    /// none.
+    /// The request-target to send, such as `*` for OPTIONS (RFC 9112 section 3.2). A proxy that
+    /// forwards the request receives it unchanged. Default: `None`, so that the target's path and
+    /// query are sent.
     pub request_target: Option<String>,
     /// The behaviours of curl that a program would not expect, and that are to be copied. Default:
     /// none.
@@ -188,7 +188,7 @@ pub struct RequestOptions {
     pub tls: TlsOptions,
     /// The proxies to use. Default: none.
     pub proxy: Option<ProxyOptions>,
-    /// True to send the URL that redirected as `Referer` after a redirect, instead of
+    /// True to send a `Referer` after a redirect: the URL that redirected. It replaces
     /// [`referer`](Self::referer). Default: false.
     pub auto_referer: bool,
     /// A filter that decides from a response's head whether its content is wanted. Unwanted content

@@ -39,7 +39,8 @@ impl<P: NameValuePair> NameValuePair for &P {
     }
 }
 
-/// Appends pairs to `text`, encoded as in `application/x-www-form-urlencoded` forms.
+/// Appends name-value pairs to `text`, in the encoding of `application/x-www-form-urlencoded`
+/// forms.
 pub(super) fn add<P: NameValuePair>(text: &mut String, pairs: impl IntoIterator<Item = P>) {
     for pair in pairs {
         if !text.is_empty() {

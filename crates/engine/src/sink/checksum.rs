@@ -73,7 +73,7 @@ impl ExpectedChecksum {
         ChecksumHasher { context: Context::new(self.algorithm.of()) }
     }
 
-    /// Computes the checksum of a file's content with the same algorithm.
+    /// Computes the checksum of a file's content with the algorithm of this checksum.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -251,8 +251,8 @@ impl Transfer {
         self.options.retry.may_repeat(&self.current.method) && !self.has_single_use_content()
     }
 
-    /// Sets the transfer's [rank](SchedulingKey::rank) to 0 if all other transfers wait for its
-    /// body.
+    /// Sets the transfer's [rank](SchedulingKey::rank) to 0, the first, if the output of all other
+    /// transfers waits for its body.
     pub fn take_precedence(&mut self) {
         if self.body.is_awaited() {
             self.scheduling.rank = 0;

@@ -93,9 +93,9 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Returns the [`ExpectContinue`] of the next request. The request has `Expect` if the caller
-    /// sets that field, or if the content is large and `worth` is true. It has none if the target
-    /// has rejected one.
+    /// Decides whether the next request has an `Expect` field. It has one if the caller sets that
+    /// field, or if the content is large and `worth` is true. It has none if the target has
+    /// rejected an `Expect` before.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> ExpectContinue {
         match self.expectation {
             ExpectContinue::Rejected => ExpectContinue::Rejected,

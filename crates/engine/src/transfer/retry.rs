@@ -237,9 +237,9 @@ impl Transfer {
         }
     }
 
-    /// Returns true if a retry may append to the user's file instead of starting from the
-    /// beginning, as in curl: the failed response was being delivered, and the server supports
-    /// ranges.
+    /// Returns true if a retry may append to the user's file, as in curl, and need not start from
+    /// the beginning. That is so if the failed response was being delivered, and the server
+    /// supports ranges.
     fn may_extend_file(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
             206 => self.ranges.start > 0,
@@ -284,7 +284,7 @@ impl Transfer {
         }
     }
 
-    /// Schedules another attempt after a delay.
+    /// Schedules another attempt of the transfer after a delay.
     fn schedule_retry(
         &mut self,
         trouble: Trouble,

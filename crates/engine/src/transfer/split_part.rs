@@ -214,8 +214,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer belongs to a split download, so that others fetch parts of the
-    /// same body.
+    /// Returns true if the transfer belongs to a split download, in which other transfers fetch
+    /// parts of the same body.
     pub(crate) fn is_part(&self) -> bool {
         !matches!(self.split, SplitRole::None)
     }

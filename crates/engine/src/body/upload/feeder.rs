@@ -127,8 +127,8 @@ impl ContentFeeder {
         Self { once, feed_queue, buffer: Vec::new() }
     }
 
-    /// Polls the stream, and queues its bytes, until it is pending or the queue is full. Returns
-    /// true if the stream has ended or the queue takes no more bytes.
+    /// Polls the stream and queues its bytes, until the stream is pending or the queue is full.
+    /// Returns true if the stream has ended or the queue takes no more bytes.
     pub(crate) fn feed(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..TURN {
             let mut held = self.feed_queue.lock();

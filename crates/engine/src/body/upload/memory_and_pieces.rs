@@ -144,8 +144,8 @@ fn open_at(path: &Path, offset: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns `n`, the result of a read. If `n` is 0, returns an error with the message `too_few`,
-/// since more bytes were expected.
+/// Returns `n`, the number of bytes that a read returned. If `n` is 0, returns an error with the
+/// message `too_few`, since more bytes were expected.
 fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
     if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
 }

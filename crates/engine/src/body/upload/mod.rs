@@ -162,8 +162,8 @@ pub trait BodyUpload: Send {
         None
     }
 
-    /// Returns the trailer fields to send after the content, once it has ended. Called only for
-    /// content that is sent in chunks.
+    /// Returns the trailer fields to send after the content has ended. The sender calls this only
+    /// for content that is sent in chunks.
     ///
     /// # Errors
     /// The trailers cannot be made. The request cannot be completed then.

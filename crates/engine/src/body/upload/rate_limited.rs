@@ -38,7 +38,7 @@ impl RateLimitedUpload {
 
     /// Returns the number of bytes that the rate limit allows to read now, at least one; the caller
     /// wants `want`. Without a waker, waits until a byte is allowed. With a waker, fails with
-    /// `WouldBlock` instead.
+    /// `WouldBlock` if no byte is allowed.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
         loop {
             let now = Instant::now();
