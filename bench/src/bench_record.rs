@@ -19,7 +19,7 @@ use crate::measure::RunMetrics;
 /// one.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// The end of the file name of a run that has not finished.
+/// The end of the name of a results file whose run has not finished.
 const UNFINISHED: &str = "-unfinished";
 
 /// The results of one run of the bench: all jobs, or the selected ones.
@@ -33,16 +33,17 @@ pub(crate) struct BenchRecord {
     pub(crate) tools: BTreeMap<String, String>,
     /// The seed of the site and the bodies.
     pub(crate) seed: u64,
-    /// True if every job was requested, in the sizes and rounds of the scorecard.
+    /// True if every job was requested, in full size and with the number of rounds that the
+    /// scorecard needs.
     pub(crate) whole: bool,
-    /// The duration of the whole run, in seconds.
+    /// The duration of the whole run of the bench, in seconds.
     pub(crate) seconds: f64,
-    /// The jobs that could not run here, each with the reason.
+    /// The jobs that could not run on this computer, each with the reason.
     pub(crate) skipped: BTreeMap<String, String>,
     pub(crate) sheets: Vec<PartResult>,
 }
 
-/// The machine on which the bench ran.
+/// The computer on which the bench ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MachineInfo {
     pub(crate) name: String,
@@ -52,57 +53,59 @@ pub(crate) struct MachineInfo {
     pub(crate) kernel: String,
 }
 
-/// The results of a part of a job.
+/// The results of one part of a job: those of all contestants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PartResult {
     pub(crate) job: String,
-    /// The name of the part; empty if the job has only one. A point of a curve is `CURVE@X`.
+    /// The name of the part; empty if the job has only one part. A point of a curve is named
+    /// `CURVE@X`.
     pub(crate) part: String,
     /// A description of the job in one line.
     pub(crate) about: String,
     pub(crate) server: String,
     pub(crate) unit: WorkPerRun,
-    /// The number of rounds, without the warm-up round.
+    /// The number of rounds that count, i.e. without the warm-up round.
     pub(crate) rounds: usize,
-    /// True if a warm-up round that does not count came first.
+    /// True if a warm-up round, which does not count, came first.
     pub(crate) warm_up: bool,
-    /// The contestant whose results are shown as 1.00 if there is no peer.
+    /// The contestant whose results are shown as 1.00 if the part has no peer of haul.
     pub(crate) baseline: String,
-    /// The contestant that does the minimum of work; `None` if the part has none.
+    /// The contestant that does the minimum of work for the part; `None` if the part has none.
     pub(crate) limit: Option<String>,
     pub(crate) entries: Vec<ContestantRuns>,
     pub(crate) goals: Vec<JobGoal>,
 }
 
-/// A contestant of a part, and its run in each round.
+/// A contestant (a program) of a part of a job, and its run in each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ContestantRuns {
     pub(crate) name: String,
     pub(crate) role: ContestantRole,
     pub(crate) command: Vec<String>,
-    /// The number of system calls, from one more run that is not timed; `None` if they were not
-    /// counted.
+    /// The number of system calls of one more run, whose time does not count; `None` if system
+    /// calls were not counted.
     pub(crate) system_calls: Option<u64>,
     pub(crate) runs: Vec<RecordedRun>,
 }
 
-/// One run of a contestant in a round that counts. If it failed or its output was wrong, it has no
-/// figures. If only pages are missing in the output, it has figures that do not count.
+/// The run of a contestant in one round. It has no figures if it failed or its output was wrong. If
+/// only pages are missing in the output, it has figures that do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordedRun {
-    /// True if the output was right, by length and SHA-256, or by another check of the job.
+    /// True if the output of the run was right, by length and SHA-256 or by another check of the
+    /// job.
     pub(crate) right: bool,
-    /// The reason why the run failed or its output was wrong; `None` if it was right.
+    /// The reason why the run failed or its output was wrong; `None` if the output was right.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) fault: Option<String>,
-    /// The length of the correct output.
+    /// The length of the correct output in bytes.
     pub(crate) bytes: u64,
     #[serde(flatten)]
     pub(crate) figures: Option<RunMetrics>,
 }
 
-/// A goal of a job: the result of `of` is at most `at_most`. With `against`, `at_most` bounds the
-/// ratio to the result of `against` instead.
+/// A goal of a job: the result of the contestant `of` is at most `at_most`. With `against`, the
+/// ratio of that result to the result of `against` is at most `at_most`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobGoal {
     pub(crate) what: MetricKind,
@@ -124,7 +127,7 @@ impl BenchRecord {
     }
 
     /// Writes the results to `DATE-HOST.json` in `dir`, or to `DATE-HOST-JOB.json` if only some
-    /// jobs ran. Returns the path. Removes the file that
+    /// jobs ran, and returns the path. Removes the file that
     /// [`write_so_far`](BenchRecord::write_so_far) wrote.
     pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
         let path = if self.whole {
@@ -156,14 +159,15 @@ impl BenchRecord {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?)
     }
 
-    /// Returns the part with this [`name`](PartResult::name); `None` if it did not run.
+    /// Returns the results of the part with this [`name`](PartResult::name); `None` if the part did
+    /// not run.
     pub(crate) fn sheet(&self, name: &str) -> Option<&PartResult> {
         self.sheets.iter().find(|sheet| sheet.name() == name)
     }
 }
 
 impl PartResult {
-    /// Returns the name of the part: `JOB` or `JOB:PART`.
+    /// Returns the full name of the part: `JOB`, or `JOB:PART` if the job has several.
     pub(crate) fn name(&self) -> String {
         if self.part.is_empty() { self.job.clone() } else { format!("{}:{}", self.job, self.part) }
     }
@@ -172,27 +176,29 @@ impl PartResult {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Returns the peer with the lowest result of this kind; `None` if there is no peer. Peers with
-    /// a failed or wrong run are left out.
+    /// Returns the peer of haul with the lowest result of this kind; `None` if there is no peer.
+    /// Peers with a failed or wrong run are left out.
     pub(crate) fn best_peer(&self, what: MetricKind) -> Option<&ContestantRuns> {
         let peers = self.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
         let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
         ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
     }
 
-    /// Returns the median of the rounds' ratios; `None` if any run of either contestant was wrong.
+    /// Returns the ratio of the result of `of` to that of `against`, as the median over the rounds;
+    /// `None` if any run of either contestant was wrong.
     pub(crate) fn ratio(&self, what: MetricKind, of: &str, against: &str) -> Option<f64> {
         median(self.ratios(what, of, against)?)
     }
 
-    /// Returns the ratio in each round; `None` if any run of either contestant was wrong.
+    /// Returns the ratio of the result of `of` to that of `against` in each round; `None` if any
+    /// run of either contestant was wrong.
     pub(crate) fn ratios(&self, what: MetricKind, of: &str, against: &str) -> Option<Vec<f64>> {
         let pairs = self.entry(of)?.runs.iter().zip(&self.entry(against)?.runs);
         pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
     }
 
-    /// Returns the value that a goal bounds, a ratio or a result, with its unit; `None` if a run
-    /// that it needs was wrong.
+    /// Returns the value (a ratio or a result) that a goal bounds, and its unit; `None` if a run
+    /// that the value needs was wrong.
     pub(crate) fn reached(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match aim.against.as_deref() {
             Some(BEST_PEER) => Some((self.ratio(aim.what, &aim.of, &self.best_peer(aim.what)?.name)?, "")),
@@ -203,18 +209,19 @@ impl PartResult {
 }
 
 impl ContestantRuns {
-    /// Returns the median of a result over the rounds; `None` if any run was wrong.
+    /// Returns the median of the contestant's results of this kind over the rounds; `None` if any
+    /// run was wrong.
     pub(crate) fn median(&self, what: MetricKind) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.figure(what)).collect();
         figures.and_then(median)
     }
 
-    /// Returns the fault of the first run that has one; `None` if all runs were right.
+    /// Returns the fault of the contestant's first run that has one; `None` if all runs were right.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.fault.as_deref())
     }
 
-    /// Returns the number of runs whose output was right.
+    /// Returns the number of the contestant's runs whose output was right.
     pub(crate) fn right(&self) -> usize {
         self.runs.iter().filter(|run| run.right).count()
     }

@@ -13,10 +13,10 @@ use testkit::byte_pattern::BytePattern;
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
 
-/// The number of bytes that are generated and written at a time.
+/// The number of bytes of a body that are generated and written at a time.
 const PIECE: usize = 1 << 20;
 
-/// The large bodies for one seed, in one directory.
+/// The large bodies of one seed, as files in one directory.
 pub(crate) struct LargeBodyFiles {
     root: PathBuf,
     pattern: BytePattern,
@@ -30,17 +30,18 @@ impl LargeBodyFiles {
         Ok(LargeBodyFiles { root, pattern: BytePattern::new(seed) })
     }
 
-    /// Returns the directory of the body files, which the server serves.
+    /// Returns the directory of the body files, from which the server serves them.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the path of a body of `len` bytes in a URL.
+    /// Returns the URL path of the body of `len` bytes.
     pub(crate) fn path(len: u64) -> String {
         format!("/bytes/{len}")
     }
 
-    /// Generates the body file if it does not exist yet. Returns the digest of the body.
+    /// Generates the file of the body of `len` bytes if it does not exist yet. Returns the digest
+    /// of the body.
     pub(crate) fn prepare(&self, len: u64) -> Result<OutputDigest> {
         let file = self.root.join("bytes").join(len.to_string());
         let note = file.with_extension("sha256");
@@ -56,7 +57,7 @@ impl LargeBodyFiles {
         Ok(print)
     }
 
-    /// Creates a sparse file of this length if it does not exist yet. Its contents are not checked.
+    /// Creates a sparse file of `len` bytes if it does not exist yet. No job checks its contents.
     pub(crate) fn prepare_hollow(&self, len: u64) -> Result<()> {
         let file = self.root.join("bytes").join(len.to_string());
         if !file.metadata().is_ok_and(|meta| meta.len() == len) {
@@ -81,7 +82,7 @@ impl LargeBodyFiles {
         Ok(printer.finish())
     }
 
-    /// Returns the digest of `times` concatenated copies of a body.
+    /// Returns the digest of `times` concatenated copies of the body of `len` bytes.
     pub(crate) fn repeated(&self, len: u64, times: usize) -> Result<OutputDigest> {
         self.prepare(len)?;
         let mut printer = OutputDigester::new();

@@ -29,7 +29,7 @@ impl OutputDigester {
         self.context.update(bytes);
     }
 
-    /// Adds all bytes of a reader, up to its end.
+    /// Adds all bytes of a reader, up to its end, to the output.
     pub(crate) fn read_all(&mut self, reader: &mut impl Read) -> io::Result<()> {
         let mut buffer = vec![0; 256 << 10];
         loop {

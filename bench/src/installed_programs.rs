@@ -7,27 +7,28 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// Returns the directory of the programs that scripts/bench-peers.sh builds, and of the haul that
-/// [`install_haul`] copies there.
+/// Returns the directory of the programs that scripts/bench-peers.sh builds, and of the copy of
+/// haul that [`install_haul`] makes.
 fn built() -> PathBuf {
     crate::jobs::home().join("work").join("bin")
 }
 
-/// Returns the PATH for contestants. The directory of the programs that were built for the bench
-/// comes first.
+/// Returns the PATH in which contestants run. The directory of the programs that were built for the
+/// bench comes first.
 pub(crate) fn path() -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     Ok(std::env::join_paths(std::iter::once(built()).chain(std::env::split_paths(&path)))?)
 }
 
-/// Returns the path of the haul that was built together with this program; `None` if there is none.
+/// Returns the path of the haul that was built together with the bench program; `None` if there is
+/// none.
 pub(crate) fn haul_beside() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
-/// Copies haul to the directory of the peers. A copied program starts a tenth of a millisecond
-/// faster than the linker's output, which the page cache keeps in single pages. The peers are
-/// copies too.
+/// Copies haul to the directory of the peers, which are copies too. A copied program starts a tenth
+/// of a millisecond faster than the linker's output, because the page cache keeps the latter in
+/// single pages.
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built().join("haul");
     let _ = fs::remove_file(&installed);
@@ -38,7 +39,8 @@ pub(crate) fn install_haul() -> Result<()> {
     Ok(())
 }
 
-/// Returns the path of a program in [`path`]; `None` if it is not installed.
+/// Returns the path of the program with this name in the directories of [`path`]; `None` if it is
+/// not installed.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = path().ok()?;
     // Daemons live outside a user's PATH on some systems.
@@ -46,21 +48,23 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
-/// Returns the path of an installed program, ignoring those that were built for the bench.
+/// Returns the path of the installed program with this name, ignoring programs that were built for
+/// the bench; `None` if it is not installed.
 pub(crate) fn find_installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
-/// Returns the first line that `program --version` (or another flag) prints, to standard output or
-/// standard error.
+/// Returns the first line that `program FLAG` prints to standard output or standard error. `flag`
+/// is usually `--version`.
 pub(crate) fn version(program: &Path, flag: &str) -> String {
     let output = Command::new(program).arg(flag).stdin(Stdio::null()).output();
     let text = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().find(|line| !line.is_empty()).unwrap_or("unknown").to_owned()
 }
 
-/// Returns the trimmed standard output of a command; empty if it cannot run.
+/// Returns the standard output of a command without blanks at its ends; empty if the command cannot
+/// run.
 pub(crate) fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

@@ -21,23 +21,23 @@ use crate::jobs::{c_requests, home};
 use crate::server::SiteServer;
 use crate::{Result, installed_programs, tls_files};
 
-/// The largest increase over the baseline that is accepted, as a fraction. A decrease of the same
-/// size is reported.
+/// The largest accepted increase of an instruction count over the baseline, as a fraction. A
+/// decrease of more than this fraction is reported.
 const TOLERANCE: f64 = 0.03;
 
-/// The number of runs of each case, of which the smallest count is used. Counts vary, because a
-/// socket may return more or less in one read.
+/// The number of runs of each case, of which the smallest count is used. Counts vary, because one
+/// read of a socket may return more or fewer bytes.
 const RUNS: usize = 3;
 
-/// A case whose instructions are counted.
+/// A case of `bench instructions`: a command whose instructions are counted.
 struct InstructionCase {
     name: &'static str,
     about: &'static str,
-    /// Returns the command line for a server and a number of requests. The first word is the path
-    /// of a program, or its name in PATH.
+    /// Returns the command line for fetching this number of pages from the server. Its first word
+    /// is the path of a program, or a name in PATH.
     argv: fn(&SiteServer, usize) -> Vec<String>,
-    /// The numbers of requests of the two runs. If the smaller one is 0, all instructions of the
-    /// larger run count.
+    /// The numbers of requests of the two runs that are compared. If the smaller one is 0, all
+    /// instructions of the larger run count.
     requests: (usize, usize),
 }
 
@@ -79,8 +79,8 @@ fn get_tls(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "-o", "/dev/null", "--cacert", tls_files::CA, &format!("https://{}/small", server.tls)])
 }
 
-/// Returns a command line that uses one thread. With two, the division of the work between them
-/// would vary.
+/// Returns the command line with which haul fetches `count` pages in one thread. With two threads,
+/// the division of the work between them would vary.
 fn get_many(server: &SiteServer, count: usize) -> Vec<String> {
     let urls = format!("http://{}/small/[1-{count}]", server.addr);
     haul(&["-s", "--threads", "1", "--unordered", "-o", "/dev/null", &urls])
@@ -95,7 +95,7 @@ fn body_tls(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "--split", "1", "-o", "/dev/null", "--cacert", tls_files::CA, &url])
 }
 
-/// Returns a command line for the haul that was built together with this program.
+/// Returns the command line of the haul that was built together with the bench program.
 fn haul(arguments: &[&str]) -> Vec<String> {
     std::iter::once(installed_programs::haul_beside().unwrap_or_default().display().to_string())
         .chain(arguments.iter().map(|&word| word.to_owned()))
@@ -114,7 +114,7 @@ fn c_large(server: &SiteServer, count: usize) -> Vec<String> {
     c_requests::argv(server, "/bytes/1000000", count, None)
 }
 
-/// Runs `bench instructions` with these arguments.
+/// Runs `bench instructions` with these command-line arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let is_update = match arguments {
         [] => false,
@@ -161,7 +161,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 impl InstructionCase {
-    /// Returns the number of instructions for one request, or for the whole run.
+    /// Returns the number of instructions of one request of the case, or those of the whole run.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;
@@ -173,7 +173,8 @@ impl InstructionCase {
     }
 }
 
-/// Returns the number of instructions that callgrind counts while a program runs in `work`.
+/// Returns the number of instructions that callgrind counts while `argv` runs in the directory
+/// `work`.
 fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -189,13 +190,14 @@ fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
     }
 }
 
-/// Returns the increase from `before` to `now`, as a fraction of `before`.
+/// Returns the increase from `before` to `now`, as a fraction of `before`; negative for a decrease.
 fn change(before: u64, now: u64) -> f64 {
     // Not the quotient minus 1, which is more than 0.03 for 1030 and 1000.
     (now as f64 - before as f64) / before as f64
 }
 
-/// Returns the text for a count, and `true` if it has grown by more than [`TOLERANCE`].
+/// Compares a count with its baseline `before`, if there is one. Returns the text to print, and
+/// `true` if the count has grown by more than [`TOLERANCE`].
 fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     let Some(before) = before else { return ("new".to_owned(), false) };
     let change = change(before, now);
@@ -209,8 +211,8 @@ fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     }
 }
 
-/// Returns a text with everything that the counts depend on: the architecture, and the versions of
-/// rustc and the C library.
+/// Returns a text that names everything on which the counts depend: the architecture, and the
+/// versions of rustc and the C library.
 fn made_by() -> String {
     [
         installed_programs::said("rustc", &["-V"]),
@@ -220,7 +222,7 @@ fn made_by() -> String {
     .join(", ")
 }
 
-/// The counts of an earlier run, which are stored in the repository.
+/// The instruction counts of an earlier run, as stored in the repository.
 #[derive(Default)]
 struct InstructionBaseline {
     made_by: String,

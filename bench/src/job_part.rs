@@ -15,29 +15,30 @@ use crate::page_check::{PageCheck, PageFigures};
 
 /// A part of a job that is ready to run: the contestants, the rounds, the server and the goals.
 pub(crate) struct JobPart {
-    /// The name of the part; empty if the job has only one.
+    /// The name of the part; empty if the job has only one part.
     pub(crate) part: &'static str,
     pub(crate) contestants: Vec<Contestant>,
-    /// The contestant whose results count as 1.00.
+    /// The contestant whose results are shown as 1.00.
     pub(crate) baseline: &'static str,
-    /// The contestant that does the minimum of work. Its results are a separate column.
+    /// The contestant that does the minimum of work, whose results are a separate column; `None` if
+    /// the part has none.
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
-    /// True if the first round is a warm-up that does not count. If false, only the first
-    /// contestant runs once before the rounds.
+    /// True if the first round is a warm-up of all contestants that does not count. If false, only
+    /// the first contestant runs once before the rounds.
     pub(crate) warm_up: bool,
-    /// True if clients and server run on one processor, because they take turns
+    /// True if the clients and the server share one processor, because they take turns
     /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).
     pub(crate) one_core: bool,
-    /// True if system calls are counted. Each contestant runs once more for that.
+    /// True if system calls are counted. For that, each contestant runs once more.
     pub(crate) calls: bool,
-    /// The name and version of the server that the contestants use.
+    /// The name and version of the server to which the contestants connect.
     pub(crate) server: String,
     pub(crate) unit: WorkPerRun,
 }
 
-/// The unit of work of each run, for results per unit.
+/// The work that each run of a part does, for results per unit of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkPerRun {
@@ -45,18 +46,18 @@ pub(crate) enum WorkPerRun {
     Requests(usize),
     /// Each run receives this number of body bytes.
     Bytes(u64),
-    /// The runs do different work, so a result for each request would be wrong.
+    /// The runs do different amounts of work, so that results are given for a whole run.
     Run,
 }
 
-/// A contestant: a program with its arguments that does the work of the part.
+/// A contestant of a part: a program that does the work of the part, and its arguments.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) argv: Vec<String>,
-    /// True if the output goes through a pipe to `cat >/dev/null`.
+    /// True if the contestant's output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// The number of times that the program is started in one run, for an [`OutputCheck::Proof`]
-    /// without a pipe. The results are the mean of one start.
+    /// The number of times that the program is started in one run, whose results are the mean of
+    /// one start. Above 1, `check` must be [`OutputCheck::Proof`] and `piped` false.
     pub(crate) times: u32,
     pub(crate) check: OutputCheck,
 }
@@ -72,7 +73,7 @@ pub(crate) enum ContestantRole {
 
 impl ContestantRole {
     /// Returns the role of the contestant with this name. The names of haul's contestants contain
-    /// `haul`; `limit` is [`JobPart::limit`].
+    /// `haul`; `limit` is the name of the contestant with the minimum of work ([`JobPart::limit`]).
     pub(crate) fn of(name: &str, limit: Option<&str>) -> ContestantRole {
         if limit == Some(name) || name.starts_with("limit") {
             ContestantRole::Limit
@@ -86,23 +87,23 @@ impl ContestantRole {
 
 /// The check of a contestant's output.
 pub(crate) enum OutputCheck {
-    /// The output is compared with this digest in every round.
+    /// In every round, the output is compared with this digest.
     Output(OutputDigest),
-    /// The contestant writes a file of this name, which is compared with the digest and removed in
-    /// every round.
+    /// In every round, the contestant writes a file of this name, which is compared with the digest
+    /// and then removed.
     File(&'static str, OutputDigest),
-    /// The output is discarded. This shell command fetches the same bytes with the same options; it
-    /// runs once before the rounds, and its output is checked.
+    /// The contestant's output is discarded. Instead, the shell command in the first field fetches
+    /// the same bytes once before the rounds, and its output is compared with the digest.
     Proof(String, OutputDigest),
-    /// The output is discarded as with [`Proof`](OutputCheck::Proof), but the client also prints
-    /// the number of bytes that it received. That number is checked in every round. Without a
-    /// command, nothing else is checked.
+    /// The contestant's output is discarded, but the client prints the number of bytes that it
+    /// received, which is checked in every round. If there is a shell command, it runs once before
+    /// the rounds, and its output is compared with the digest.
     Told(Option<String>, OutputDigest),
-    /// The output is checked in every round. The reader of the output also records the time of its
-    /// first byte.
+    /// In every round, the output is compared with this digest. The reader of the output also
+    /// records the time of the first byte.
     Watched(OutputDigest),
-    /// The output is checked in every round: pages in any order. If some are missing, the answer is
-    /// wrong, and the number is recorded.
+    /// In every round, the output must consist of these pages in any order. If pages are missing,
+    /// the output is wrong, and the number of missing pages is recorded.
     Pages(Rc<PageCheck>),
 }
 
@@ -120,39 +121,40 @@ impl OutputCheck {
     }
 }
 
-/// A goal: an upper bound on the result `what` of the contestant `of`.
+/// A goal of a part: an upper bound on the result `what` of the contestant `of`.
 pub(crate) struct PartGoal {
     pub(crate) what: MetricKind,
     pub(crate) of: &'static str,
     pub(crate) bound: GoalBound,
 }
 
-/// The name in a [`JobGoal`] that stands for the best peer.
+/// The name in [`JobGoal::against`] that stands for the best peer of haul.
 pub(crate) const BEST_PEER: &str = "the best peer";
 
-/// The upper bound of a goal.
+/// The upper bound that a goal sets on a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalBound {
-    /// The ratio to the result of this other contestant in the same round.
+    /// The largest ratio to the result of this other contestant in each round.
     Of(&'static str, f64),
-    /// The ratio to the result of the best peer.
+    /// The largest ratio to the result of the best peer of haul.
     OfBest(f64),
-    /// An absolute value: CPU in s/GB, memory in MB, times in s, or a count.
+    /// The largest value of the result itself: CPU time in s/GB, memory in MB, times in s, or a
+    /// count.
     Most(f64),
 }
 
 impl PartGoal {
-    /// Creates the goal that a result is at most `at_most` times the result of `against`.
+    /// Creates the goal that the result of `of` is at most `at_most` times the result of `against`.
     pub(crate) fn ratio(what: MetricKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Of(against, at_most) }
     }
 
-    /// Creates the goal that a result is at most `at_most` times that of the best peer.
+    /// Creates the goal that the result of `of` is at most `at_most` times that of the best peer.
     pub(crate) fn of_best(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::OfBest(at_most) }
     }
 
-    /// Creates the goal that a result is at most `at_most`.
+    /// Creates the goal that the result of `of` is at most `at_most`.
     pub(crate) fn most(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::Most(at_most) }
     }
@@ -173,19 +175,20 @@ impl PartGoal {
 pub(crate) enum MetricKind {
     #[serde(rename = "wall_s")]
     Wall,
-    /// The user and system time of all processes of the contestant.
+    /// The user and system CPU time of all processes of the contestant.
     #[serde(rename = "cpu_s")]
     Cpu,
-    /// The CPU time of the client, without that of the program that reads from its pipe.
+    /// The CPU time of the client, without that of the program that reads from the client's pipe.
     #[serde(rename = "client_cpu_s")]
     Client,
     #[serde(rename = "rss_kib")]
     Rss,
-    /// The time from the client's start to its first byte of output. The reader of its pipe
-    /// measures it, since clients differ in how they measure it themselves.
+    /// The time from the client's start to its first byte of output. The reader of the client's
+    /// pipe measures it, since clients measure such times in different ways.
     #[serde(rename = "first_byte_s")]
     FirstByte,
-    /// The number of healthy pages that the client did not get. A wrong run has it, too.
+    /// The number of healthy pages that the client did not get. It is also recorded for a wrong
+    /// run.
     #[serde(rename = "missing_pages")]
     MissingPages,
     /// The time from the client's start to the last page that the server sent.
@@ -194,16 +197,17 @@ pub(crate) enum MetricKind {
     /// The number of connections that the server accepted.
     #[serde(rename = "connections")]
     Connections,
-    /// The number of TLS handshakes with certificates.
+    /// The number of full TLS handshakes, i.e. with certificates.
     #[serde(rename = "full_handshakes")]
     FullHandshakes,
-    /// The largest number of requests at the server at a time, after the first second.
+    /// The largest number of concurrent requests at the server after the first second.
     #[serde(rename = "peak_requests")]
     PeakRequests,
 }
 
 impl MetricKind {
-    /// Returns the result of this kind of a run, in seconds or KiB; `None` if the run has none.
+    /// Returns the result of this kind from the figures of a run, in seconds, KiB or a count;
+    /// `None` if the figures have none.
     pub(crate) fn of(self, figures: &RunMetrics) -> Option<f64> {
         let of_pages = |figure: fn(&PageFigures) -> Option<f64>| figures.pages.as_ref().and_then(figure);
         match self {
@@ -220,7 +224,7 @@ impl MetricKind {
         }
     }
 
-    /// Returns true if the result is a number of things.
+    /// Returns true if results of this kind are counts, without a unit.
     pub(crate) fn is_count(self) -> bool {
         use MetricKind::{Connections, FullHandshakes, MissingPages, PeakRequests};
 
@@ -242,8 +246,8 @@ impl MetricKind {
         }
     }
 
-    /// Converts a result to a readable unit, and returns both. CPU time becomes s/GB if the work is
-    /// counted in bytes.
+    /// Converts a result of this kind to a readable unit, and returns both. If the work is counted
+    /// in bytes, CPU time becomes s/GB.
     pub(crate) fn readable(self, value: f64, unit: WorkPerRun) -> (f64, &'static str) {
         match (self, unit) {
             (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
@@ -253,8 +257,8 @@ impl MetricKind {
         }
     }
 
-    /// Returns a result and its unit as text. CPU time is shown for each request if the work is
-    /// counted in requests.
+    /// Returns a result of this kind with its unit as text. If the work is counted in requests, CPU
+    /// time is shown per request.
     pub(crate) fn words(self, value: f64, unit: WorkPerRun) -> String {
         if let (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Requests(requests @ 2..)) = (self, unit) {
             return format!("{:.1} µs a request", value * 1e6 / requests as f64);

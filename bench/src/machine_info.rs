@@ -2,7 +2,7 @@
 
 use crate::bench_record::MachineInfo;
 
-/// Returns the description of this machine. `name` replaces its host name.
+/// Returns the description of this computer. `name`, if given, replaces its host name.
 pub(crate) fn this(name: Option<&str>) -> MachineInfo {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
@@ -16,14 +16,15 @@ pub(crate) fn this(name: Option<&str>) -> MachineInfo {
     }
 }
 
-/// Returns the first label of a host name, reduced to characters that any file system accepts.
+/// Returns the first label of a host name, reduced to characters that are allowed in any file name.
 fn plain(name: &str) -> String {
     let label = name.split('.').next().unwrap_or_default();
     let plain: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
     if plain.trim_matches('-').is_empty() { "host".to_owned() } else { plain }
 }
 
-/// Returns the value of the first line `NAME : VALUE`.
+/// Returns the value in the first line of the form `NAME : VALUE` with this name; `None` if there
+/// is none.
 fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.split(':').next().is_some_and(|first| first.trim() == name))?;
     Some(line.split_once(':')?.1.trim().to_owned())

@@ -45,7 +45,7 @@ use std::process::ExitCode;
 
 use options::BenchCommand;
 
-/// The result type of this program. An error ends the program with a message.
+/// The result type of the bench program. An error ends the program with a message.
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 fn main() -> ExitCode {

@@ -31,10 +31,10 @@ use crate::jobs::{JobEnvironment, SYSTEM_CURL};
 use crate::page_check::PageFigures;
 use crate::{Result, installed_programs};
 
-/// The longest time that any contestant may take.
+/// The longest time that a run of any contestant may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The command that the helper process runs and measures.
+/// The command that the helper process (`bench --measure`) runs and measures.
 pub(crate) struct MeasuredCommand {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
@@ -43,21 +43,21 @@ pub(crate) struct MeasuredCommand {
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// The reader of the command's output.
+/// The reader of the standard output of a measured command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputReader {
-    /// No reader. The output goes to the helper's own standard output. The command runs `times`
+    /// No reader: the output goes to the helper's own standard output. The command runs `times`
     /// times in a row.
     None { times: u32 },
-    /// A second process, `cat >/dev/null`.
+    /// A second process, `cat >/dev/null`, reads the output.
     Cat,
-    /// The helper reads the output, records the time of the first byte, and writes the digest to
-    /// this file.
+    /// The helper process reads the output, records the time of the first byte, and writes the
+    /// digest to this file.
     Watch(PathBuf),
 }
 
 impl OutputReader {
-    /// Parses `to`, `times=NUMBER`, `cat` or `watch=FILE`.
+    /// Parses an argument of `bench --measure`: `to`, `times=NUMBER`, `cat` or `watch=FILE`.
     pub(crate) fn parse(word: &str) -> Option<OutputReader> {
         match word.split_once('=').unwrap_or((word, "")) {
             ("to", "") => Some(OutputReader::None { times: 1 }),
@@ -69,25 +69,25 @@ impl OutputReader {
     }
 }
 
-/// The destination of a run's output.
+/// The destination of the standard output of a run.
 pub(crate) enum RunOutput {
     To(File),
     /// The output goes to this file. The command runs this number of times in a row, and the
     /// results are the mean.
     InARow(File, u32),
-    /// The output goes through a pipe to `cat >/dev/null`. The cost of `cat` is included, and is
-    /// also reported separately.
+    /// The output goes through a pipe to `cat >/dev/null`. The CPU time of `cat` is part of the
+    /// results, and is also reported separately.
     Cat,
-    /// The output goes through a pipe to the helper process, which writes its digest to this file.
-    /// The CPU time of the helper is not included. It is for transfers that are slower than the
-    /// digest.
+    /// The output goes through a pipe to the helper process, which writes the output's digest to
+    /// this file. The helper's CPU time is not part of the results. Use this for transfers that are
+    /// slower than computing the digest.
     Watch(PathBuf),
 }
 
-/// The measured cost of one run.
+/// The measured cost of one run of a contestant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunMetrics {
-    /// The time from the start to the end, in seconds.
+    /// The time from the start of the run to its end, in seconds.
     #[serde(rename = "wall_s")]
     pub(crate) wall: f64,
     /// User time of all processes, in seconds.
@@ -99,14 +99,15 @@ pub(crate) struct RunMetrics {
     /// Peak memory (resident set size) of the largest process, in KiB.
     #[serde(rename = "rss_kib")]
     pub(crate) rss: f64,
-    /// User and system time in seconds, without that of the `cat` that reads the output. `None` if
+    /// User and system time in seconds, without that of the `cat` that reads the output; `None` if
     /// there is no `cat`.
     #[serde(rename = "client_cpu_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) client: Option<f64>,
-    /// The time from the start to the first byte of output, in seconds, if it was recorded.
+    /// The time from the start to the first byte of output, in seconds; `None` if it was not
+    /// recorded.
     #[serde(rename = "first_byte_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) first_byte: Option<f64>,
-    /// The pages that the client got, if they were counted.
+    /// The pages that the client got; `None` if the check of the output does not count pages.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) pages: Option<PageFigures>,
 }
@@ -118,14 +119,15 @@ impl RunMetrics {
     }
 }
 
-/// Runs `argv` in the job's working directory. Returns the cost, or a message why the command
-/// failed. In a shell command, haul, curl and this program are `$HAUL`, `$CURL`, `$SYSTEM_CURL` and
-/// `$BENCH`, and the peers that were built for the bench are in PATH.
+/// Runs `argv` in the job's working directory. Returns the cost, or a message that says why the
+/// command failed. A shell command finds haul, curl and the bench program in `$HAUL`, `$CURL`,
+/// `$SYSTEM_CURL` and `$BENCH`, and the peers that were built for the bench in PATH.
 pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunMetrics, String>> {
     run_within(bench, argv, out, LIMIT)
 }
 
-/// Runs `argv` like [`run`], and kills it after `limit`.
+/// Runs `argv` in the job's working directory, and kills it after `limit`. Returns the cost, or a
+/// message that says why the command failed.
 pub(crate) fn run_within(
     bench: &JobEnvironment,
     argv: &[String],
@@ -167,8 +169,8 @@ pub(crate) fn run_within(
     Ok(serde_json::from_slice(&std::fs::read(figures)?).map_err(|error| format!("no figures: {error}")))
 }
 
-/// Measures a command in the helper process, which [`run`] has started. Returns the command's exit
-/// code.
+/// Measures a command. Called in the helper process that [`run`] has started. Returns the exit code
+/// of the command.
 pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);
@@ -216,8 +218,8 @@ pub(crate) fn in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Runs the client once, and kills it after `limit`. Returns its exit status and the resources
-/// used.
+/// Runs the client once, and kills it after `limit`. Returns the client's exit status and the
+/// resources that it used.
 fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsage)> {
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);
@@ -228,7 +230,7 @@ fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsa
     Ok(wait4(pid.as_raw_nonzero().get())?)
 }
 
-/// Returns `true` if the process ends within the limit. Does not use a thread that waits, since it
+/// Returns `true` if the process ends within the limit. No thread waits for the process, since it
 /// would compete with the process for a single processor.
 fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     let process = pidfd_open(pid, PidfdFlags::empty())?;
@@ -242,7 +244,7 @@ fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Starts a `cat` that discards the output of `client`.
+/// Starts a `cat` that reads the output of `client` and discards it.
 fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
     let (reader, writer) = io::pipe()?;
     client.stdout(writer);
@@ -285,8 +287,8 @@ impl ProcessUsage {
     }
 }
 
-/// Waits for a child. Returns its exit status, and the resources that it and its own children have
-/// used. `std` has no such function.
+/// Waits for a child process. Returns its exit status, and the resources that the child and its own
+/// children have used. `std` has no such function.
 fn wait4(id: i32) -> io::Result<(ExitStatus, ProcessUsage)> {
     loop {
         let mut status = 0;

@@ -23,14 +23,14 @@ use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use crate::Result;
 
-/// The largest number of bytes that one receive or splice moves.
+/// The largest number of bytes that one receive or splice call moves.
 const PIECE: usize = 256 << 10;
 /// The largest size of a pipe in bytes that an unprivileged process may set.
 const PIPE: usize = 1 << 20;
 /// The largest number of payload bytes in a TLS record.
 const RECORD: usize = 16 << 10;
 
-/// Runs `bench limit` with these arguments.
+/// Runs `bench limit` with these command-line arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -60,11 +60,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A response whose head has been read; its body is still in the socket.
+/// A response whose head has been read. The rest of its body is still in the socket.
 struct ResponseBody {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// The number of body bytes that arrived together with the head. They are at the start of
+    /// The number of body bytes that arrived together with the head, which are at the start of
     /// `buffer`.
     early: usize,
     len: u64,
@@ -104,7 +104,7 @@ impl ResponseBody {
     }
 }
 
-/// Returns the Content-Length from the head of a 200 response.
+/// Returns the value of Content-Length in the head of a 200 response.
 fn content_length(head: &str) -> Result<u64> {
     let mut lines = head.split("\r\n");
     let status = lines.next().unwrap_or_default();
@@ -148,7 +148,7 @@ mod splice {
     use super::{PIPE, ResponseBody};
     use crate::Result;
 
-    /// Moves the body through an intermediate pipe to a file or device.
+    /// Moves the body from the socket through an intermediate pipe to a file or device.
     pub(super) fn through_pipe(body: &ResponseBody, mut to: File) -> Result<()> {
         to.write_all(&body.buffer[..body.early])?;
         let (reader, writer) = io::pipe()?;
@@ -164,7 +164,7 @@ mod splice {
         Ok(())
     }
 
-    /// Moves the body straight into a pipe.
+    /// Moves the body from the socket straight into a pipe.
     pub(super) fn to_pipe(body: &ResponseBody, to: BorrowedFd<'_>) -> Result<()> {
         File::from(to.try_clone_to_owned()?).write_all(&body.buffer[..body.early])?;
         fcntl_setpipe_size(to, PIPE)?;

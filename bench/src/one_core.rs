@@ -13,14 +13,14 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// A guard. Until it is dropped, this thread runs on one processor. So do all processes and threads
-/// that it starts.
+/// A guard that holds this thread on one processor until it is dropped. Processes and threads that
+/// this thread starts run on that processor, too.
 pub(crate) struct SingleCoreGuard {
     before: CpuSet,
 }
 
 impl SingleCoreGuard {
-    /// Restricts this thread to the first of the processors that it may run on.
+    /// Restricts this thread to the first of the processors on which it may run.
     pub(crate) fn hold() -> io::Result<SingleCoreGuard> {
         let before = sched_getaffinity(None)?;
         let mut one = CpuSet::new();

@@ -35,7 +35,7 @@ bench instructions [--update]: the instructions of fixed cases against those of 
   --no-save        keep no raw figures
 ";
 
-/// The number of pages of the site in a smoke run.
+/// The number of pages of the generated site in a smoke run (haul alone, with tiny sizes).
 const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
@@ -43,16 +43,20 @@ const SMOKE_SIZE: u64 = 300_000;
 pub(crate) enum BenchCommand {
     Help,
     List,
-    /// Runs one command and writes its cost. The bench calls itself for this; see
-    /// [`crate::measure`].
+    /// Runs one command and writes its cost to a file. The bench starts itself with this command as
+    /// the helper process; see [`crate::measure`].
     Measure(MeasuredCommand),
-    /// Compares instruction counts with the baseline; see [`crate::instruction_counts`].
+    /// Compares instruction counts with the baseline. The values are the command-line arguments; see
+    /// [`crate::instruction_counts`].
     Instructions(Vec<String>),
-    /// Runs a program that does the minimum of work; see [`crate::minimal_programs`].
+    /// Runs a program that does the minimum of work for a transfer. The value are the command-line
+    /// arguments; see [`crate::minimal_programs`].
     Limit(Vec<String>),
-    /// Reads packages from a mirror; see [`crate::jobs::package_fetcher`].
+    /// Reads packages from a mirror. The values are the command-line arguments; see
+    /// [`crate::jobs::package_fetcher`].
     ReadPackages(Vec<String>),
-    /// Generates documents from results; see [`crate::scorecard`].
+    /// Generates documents from results. The values are the command-line arguments; see
+    /// [`crate::scorecard`].
     Render(Vec<String>),
     Run(BenchOptions),
 }
@@ -61,15 +65,15 @@ pub(crate) enum BenchCommand {
 pub(crate) struct BenchOptions {
     pub(crate) jobs: Vec<String>,
     pub(crate) rounds: Option<usize>,
-    /// The time that all jobs together may take. `None` means the default for `all`, and no limit
-    /// for single jobs.
+    /// The time that all jobs together may take. `None` means the default time for `all`, and no
+    /// limit for single jobs.
     pub(crate) budget: Option<Duration>,
     /// True to run haul alone, with tiny sizes.
     pub(crate) smoke: bool,
     pub(crate) haul: Option<PathBuf>,
     pub(crate) curl: Option<PathBuf>,
     pub(crate) pages: usize,
-    /// The size of large bodies in bytes; `None` for each job's own size.
+    /// The size of large bodies in bytes; `None` means each job's own size.
     pub(crate) size: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) embedded: bool,
@@ -81,7 +85,7 @@ pub(crate) struct BenchOptions {
 }
 
 impl BenchOptions {
-    /// Returns `true` if the site and the bodies have the sizes of the scorecard.
+    /// Returns `true` if the site and the bodies have the full sizes that the scorecard needs.
     pub(crate) fn is_full(&self) -> bool {
         self.pages == testkit::site::PAGES && self.size.is_none()
     }
@@ -173,7 +177,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
     Ok(if options.jobs.is_empty() { BenchCommand::Help } else { BenchCommand::Run(options) })
 }
 
-/// Parses a number of bytes, with K, M or G for KiB, MiB or GiB.
+/// Parses a number of bytes with an optional unit K, M or G (KiB, MiB or GiB).
 fn bytes(text: &str) -> Result<u64> {
     let (number, shift) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
         Some(b'K') => (&text[..text.len() - 1], 10),

@@ -14,62 +14,64 @@ use testkit::page_server::{PageServer, page, page_key};
 
 use crate::Result;
 
-/// The check of an output.
+/// The check of a client's output that consists of pages of testkit's page server.
 pub(crate) struct PageCheck {
     pub(crate) expected: ExpectedPages,
-    /// The length of all these pages.
+    /// The total length of the expected pages in bytes.
     pub(crate) len: u64,
     pub(crate) pages: Arc<PageServer>,
-    /// The network with the hosts, if there is one.
+    /// The network of hosts that sends the pages; `None` if one page server sends them.
     pub(crate) network: Option<Rc<HostNetwork>>,
-    /// True if the hosts speak TLS.
+    /// True if the hosts of the network use TLS.
     pub(crate) tls: bool,
 }
 
 /// The pages that a client has to get, and the form of its output.
 pub(crate) enum ExpectedPages {
-    /// The pages themselves, in any order: each is one line that names its URL.
+    /// The output consists of the pages themselves, in any order. Each page is one line that names
+    /// its URL.
     Pages(PageKeys),
-    /// A line with the length of each page. Clients that mix pages of several kilobytes in their
-    /// output have this form.
+    /// The output has a line with the length of each page. This is for clients that mix pages of
+    /// several kilobytes in their output.
     Lengths { count: usize, len: usize },
 }
 
-/// The keys of pages ([`page_key`]).
+/// Sets of pages, each page given by its key ([`page_key`]).
 #[derive(Clone)]
 pub(crate) struct PageKeys {
-    /// The pages that a client has to get.
+    /// The keys of the pages that a client has to get.
     pub(crate) healthy: HashSet<u64>,
-    /// The pages that a client may get: a lookup that takes longer than the URL's time may serve
-    /// the next URL of the host.
+    /// The keys of pages that a client may get or not. An example is a name that is looked up too
+    /// slowly for its first URL, but in time for the next URL of the host.
     pub(crate) optional: HashSet<u64>,
 }
 
-/// The pages that a run got, and what the server counted.
+/// The pages that a client got in one run, and what the server counted in that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PageFigures {
-    /// The number of healthy pages in the output.
+    /// The number of healthy pages in the client's output.
     pub(crate) fetched: usize,
-    /// The number of healthy pages in the list.
+    /// The number of healthy pages that the client had to get.
     pub(crate) healthy: usize,
-    /// The time from the start to the last page that the server sent, in microseconds.
+    /// The time from the start of the run to the last page that the server sent, in microseconds.
     pub(crate) last_page_us: u64,
     pub(crate) connections: u64,
-    /// TLS handshakes with certificates; `None` without TLS.
+    /// The number of full TLS handshakes (with certificates); `None` without TLS.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) full_handshakes: Option<u64>,
-    /// Responses with status 503.
+    /// The number of responses with status 503.
     pub(crate) refusals: u64,
-    /// Queries to the name server; `None` without one.
+    /// The number of queries to the name server; `None` if the job has no name server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) queries: Option<usize>,
-    /// The largest number of requests at a time after the first second.
+    /// The largest number of concurrent requests at the server after the first second; `None` if
+    /// there was no request so late.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) peak_later: Option<usize>,
 }
 
 impl PageFigures {
-    /// Returns a message if healthy pages are missing.
+    /// Returns a message that says how many healthy pages are missing; `None` if none is.
     pub(crate) fn fault(&self) -> Option<String> {
         let PageFigures { fetched, healthy, .. } = self;
         (fetched < healthy).then(|| format!("{fetched} of {healthy} healthy pages"))
@@ -77,7 +79,7 @@ impl PageFigures {
 }
 
 impl PageCheck {
-    /// Sets the counts of the servers to zero.
+    /// Starts a run: sets the counts of the page server and the name server to zero.
     pub(crate) fn start_run(&self) {
         self.pages.start_run();
         if let Some(network) = &self.network {
@@ -85,8 +87,8 @@ impl PageCheck {
         }
     }
 
-    /// Checks the output file of the run. Missing pages are counted; a damaged, unexpected or
-    /// repeated page is a fault.
+    /// Checks the file with a client's output. Returns the figures of the run, in which missing
+    /// pages are counted, or a message about a damaged, unexpected or repeated page.
     pub(crate) fn judge(&self, output: &Path) -> Result<Result<PageFigures, String>> {
         let counts = self.pages.counts();
         let reader = BufReader::with_capacity(256 << 10, File::open(output)?);
@@ -111,7 +113,8 @@ impl PageCheck {
     }
 }
 
-/// Counts the healthy pages in the output.
+/// Counts the healthy pages in a client's output. Returns the number, or a message about a page
+/// that is damaged, unexpected or repeated.
 fn count_pages(mut output: impl BufRead, keys: &PageKeys) -> io::Result<Result<usize, String>> {
     let mut missing = keys.clone();
     let mut line = Vec::new();
@@ -126,7 +129,8 @@ fn count_pages(mut output: impl BufRead, keys: &PageKeys) -> io::Result<Result<u
     Ok(Ok(keys.healthy.len() - missing.healthy.len()))
 }
 
-/// Counts the lines with this length in the output. A failed transfer has length 0.
+/// Counts the lines that say the length `len` in a client's output. A line for a failed transfer
+/// says 0.
 fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<Result<usize, String>> {
     let mut fetched = 0;
     for line in output.lines() {
