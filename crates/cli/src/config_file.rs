@@ -84,7 +84,7 @@ pub enum ConfigFileError {
     Nul(u64),
 }
 
-/// Reads the entries of one config file.
+/// Reads the options (entries) of one config file (`-K`), one at a time.
 #[derive(Debug)]
 pub struct ConfigFileReader<R> {
     source: R,

@@ -93,8 +93,8 @@ pub fn manual(persona: ProgramPersona) -> String {
     text
 }
 
-/// Returns the text of `--version`. Scripts search it for features, so that it lists those of
-/// curl's features that haul supports.
+/// Returns the text of `--version`. It lists those of curl's features that haul supports, because
+/// scripts search the text for them.
 pub fn version(persona: ProgramPersona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     match persona {

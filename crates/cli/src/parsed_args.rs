@@ -68,7 +68,7 @@ pub struct ParsedArgs {
     pub(crate) list: Option<PathBuf>,
 }
 
-/// An option that prints a text instead of running transfers.
+/// An option that prints a text, after which no transfers run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InfoOption {
     /// `--help`, with its subject; `None` for the most used options.
@@ -170,7 +170,8 @@ pub struct ParsedStage {
     /// The values of `--extract`, in order: regular expressions whose matches are printed or used
     /// by the next stage.
     pub extract: Vec<String>,
-    /// `--extract-bytes`: applies `--extract` to the bytes of bodies instead of their text.
+    /// `--extract-bytes`: applies the patterns of `--extract` to the bytes of response bodies.
+    /// Without it, they are applied to the bodies as text.
     pub extract_bytes: bool,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,
@@ -331,7 +332,7 @@ pub struct ParsedDataOption {
     /// The part of the value before `=` or `@`, which is sent without encoding. Only
     /// [`DataOptionKind::UrlEncode`] has it.
     pub name: Option<Vec<u8>>,
-    /// The value of the option, or the file that contains it.
+    /// The value of this option, or the name of the file that contains the value.
     pub text: TextOrFile,
 }
 

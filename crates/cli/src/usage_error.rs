@@ -33,25 +33,25 @@ pub enum UsageErrorReason {
     Unknown,
     /// The option needs a value, but none follows.
     RequiresParameter,
-    /// A value is attached to an option that takes none.
+    /// A value is attached to an option that takes none, as in `--silent=yes`.
     TrailingGarbage,
     /// `--no-` stands before an option that takes a value or cannot be negated.
     NotReversible,
-    /// The value is not a number.
+    /// The value of the option is not a number.
     BadNumber,
-    /// The value is a negative number.
+    /// The value of the option is a negative number.
     Negative,
-    /// The number is too large for the option.
+    /// The value is a number that is too large for the option.
     TooLarge,
-    /// The value is empty, but the option needs one.
+    /// The value of the option is empty.
     Blank,
-    /// The value is not valid UTF-8.
+    /// The value of the option is not valid UTF-8.
     NotUtf8,
     /// `--next` follows a group of options that contains no URL.
     MissingUrlBeforeNext,
     /// The subject of `--help` is not an option.
     NoSuchHelp,
-    /// A group of options contains no URL.
+    /// A group of options (between two `--next`) contains no URL.
     NoUrl,
     /// The command line is empty. curl prints only the hint about `--help` in this case.
     NothingAsked,
@@ -70,7 +70,7 @@ pub enum UsageErrorReason {
     },
     /// The scheme of `--proto-default` is not supported.
     Protocol,
-    /// haul does not support this option of curl, for the reason in the text.
+    /// haul does not support this option of curl. The text gives the reason.
     Refused(&'static str),
     /// The name of an output file can only be that of a directory. As in curl, which notices this
     /// when it opens the file, the exit code is 23.
@@ -85,7 +85,7 @@ pub enum UsageErrorReason {
     /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the
     /// form, the exit code is 43.
     Encoder,
-    /// The option is used wrongly; the text explains why.
+    /// The option is used wrongly. The text explains why.
     BadUse(String),
     /// A file that an option names cannot be read.
     Read {

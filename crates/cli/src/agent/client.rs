@@ -66,7 +66,7 @@ pub enum OutputDescriptor<'a> {
     Relayed(BorrowedFd<'a>),
 }
 
-/// The outcome of one request through the agent.
+/// The outcome of one request that this process sent to the agent.
 #[derive(Debug)]
 pub struct AgentCallOutcome {
     /// The number of body bytes that were written to the output of the request.
@@ -89,9 +89,9 @@ impl AgentCallOutcome {
 pub enum AgentCallEnd {
     /// The agent finished the transfer, with success or an error.
     Done(Box<AgentCallResult>),
-    /// The agent refused the request; nothing was sent to the server.
+    /// The agent refused the request and sent nothing to the server.
     Refused,
-    /// The connection to the agent broke before the result arrived.
+    /// The connection to the agent broke before the agent sent the result of the request.
     Died,
     /// The calling process could not write the body to its output.
     Output(io::Error),

@@ -49,7 +49,7 @@ pub struct AgentFrameWriter {
 }
 
 impl AgentFrameWriter {
-    /// Returns the encoding of all values that were written to this writer.
+    /// Returns the encoding of all values that were put into this writer.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -103,7 +103,7 @@ impl<'a> AgentFrameReader<'a> {
 /// A value that can be encoded into a message to or from the agent, and decoded from such a
 /// message.
 pub trait AgentFrameValue: Sized {
-    /// Appends the encoding of this value to the frame.
+    /// Appends the encoding of this value to the message (frame).
     fn put(&self, writer: &mut AgentFrameWriter);
 
     /// Reads the value that [`AgentFrameValue::put`] wrote.

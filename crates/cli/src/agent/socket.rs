@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
-/// The file name of the socket in its default directory.
+/// The file name of the agent's socket in its default directory.
 const NAME: &str = "agent";
 /// The longest wait for the [`AgentStartLock`] while another process holds it.
 const STUCK: Duration = Duration::from_secs(10);
@@ -49,12 +49,12 @@ pub enum AgentUnavailable {
     NoSocketPath(PathBuf),
     /// Another user owns or could reach the socket or its directory.
     Unsafe {
-        /// The unsafe file or directory.
+        /// The file or directory that is unsafe.
         path: PathBuf,
         /// The reason why the file or directory is unsafe, as words for the error message.
         why: &'static str,
     },
-    /// A system call failed.
+    /// A system call on the agent's socket or its directory failed.
     System {
         /// The path that the system call was for.
         path: PathBuf,

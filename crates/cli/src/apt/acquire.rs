@@ -38,7 +38,7 @@ const DRAIN_MAX: u64 = 64 << 10;
 /// example, S3 reads `+` as a space.
 const AMBIGUOUS: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 
-/// Fetches files with the options of apt's configuration.
+/// Fetches files for apt, with the options of apt's configuration.
 pub(super) struct AptAcquirer {
     client: Client,
     config: AptConfig,
@@ -51,7 +51,7 @@ struct UriFailureReason {
     /// The value of the message field `FailReason`, such as `HttpError404`; `None` if the field is
     /// not sent.
     reason: Option<String>,
-    /// True if a retry or another mirror may succeed (`Transient-Failure`).
+    /// True if a retry or another mirror may succeed where this fetch failed (`Transient-Failure`).
     is_transient: bool,
 }
 
@@ -106,7 +106,7 @@ struct AptRequestedFile<'a> {
     asked: &'a AptMessage,
     uri: &'a str,
     path: &'a Path,
-    /// The scheme of the URI, such as `https` or `tor+https`.
+    /// The scheme of the file's URI, such as `https` or `tor+https`.
     method: &'a str,
     target: Target,
 }
@@ -122,11 +122,11 @@ impl<'a> AptRequestedFile<'a> {
 /// The meaning of a response for the file that apt requests. It follows from the status and the
 /// header fields of the response.
 enum AptResponseMeaning {
-    /// The response has the content of the file from the offset `start` on.
+    /// The response has the content of the requested file from the offset `start`, in bytes, on.
     Content {
         start: u64,
     },
-    /// The existing file is already complete; its size is `size`.
+    /// The existing file is already complete; its size in bytes is `size`.
     Whole {
         size: u64,
     },
@@ -135,7 +135,7 @@ enum AptResponseMeaning {
     Changed,
     /// The server's content has not changed since the date of apt's copy (status 304).
     Unchanged,
-    /// A redirect, which apt has to follow itself.
+    /// A redirect. apt has to follow it itself, by a new request.
     Elsewhere,
     Refused,
 }
@@ -506,7 +506,7 @@ fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(Str
     }
 }
 
-/// Returns the failure for a request that failed without a response.
+/// Returns the failure to report to apt for a request that got no response.
 fn request_failure(wanted: &AptRequestedFile<'_>, error: &Error) -> UriFailureReason {
     match error.kind() {
         ErrorKind::TooLarge => download_file::leave(wanted.path),

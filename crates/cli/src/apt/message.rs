@@ -18,7 +18,7 @@ use std::io::{self, BufRead, Read};
 /// longest that apt sends.
 const LONGEST: u64 = 4 << 20;
 
-/// A message of apt's method protocol.
+/// A message that apt sends to an apt method such as haul, or that the method sends to apt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AptMessage {
     /// The number of the message, which names its kind, such as 600.

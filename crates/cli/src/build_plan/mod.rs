@@ -38,8 +38,8 @@ use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 use crate::write_out::WriteOut;
 
-/// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller prints that
-/// text instead of calling this function.
+/// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller must print
+/// that text (such as `--help`) and not call this function.
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };

@@ -46,7 +46,7 @@ pub enum ChecksumAlgorithm {
 }
 
 impl ChecksumAlgorithm {
-    /// Every algorithm, the weakest first.
+    /// Every supported algorithm, the weakest first.
     pub const ALL: [ChecksumAlgorithm; 4] =
         [ChecksumAlgorithm::Sha1, ChecksumAlgorithm::Sha256, ChecksumAlgorithm::Sha384, ChecksumAlgorithm::Sha512];
 
@@ -120,7 +120,7 @@ impl ExpectedDigest {
         Some(ExpectedDigest { algorithm, bytes })
     }
 
-    /// Returns the algorithm of the digest.
+    /// Returns the hash algorithm of this digest.
     pub fn algorithm(&self) -> ChecksumAlgorithm {
         self.algorithm
     }

@@ -36,8 +36,8 @@ const DEPTH_MAX: usize = 16;
 /// the number of parts, because their contents may be secrets.
 #[derive(Clone, Default)]
 pub struct ParsedFormOptions {
-    /// `--form-escape`: escapes quotes in field and file names with backslashes instead of
-    /// percent-encoding.
+    /// `--form-escape`: escapes quotes in field and file names with backslashes. Without it, quotes
+    /// are percent-encoded.
     pub backslash: bool,
     parts: Vec<ParsedFormPart>,
     /// The nested lists that `=(` has opened and `=)` has not closed yet, the outermost first.

@@ -20,11 +20,11 @@ pub(super) fn path(url: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("file:").then_some(path)
 }
 
-/// Copies the local file `from` to the output. Returns the length of the file in bytes.
+/// Copies the local file `from` to `output`. Returns the length of the file in bytes.
 ///
 /// # Errors
-/// The message to print. It is `None` if the reader has closed the output, which is no failure to
-/// report.
+/// The message to print. It is `None` if the reader of the output has closed it, which is no
+/// failure to report.
 pub(super) fn copy(from: &str, output: &FtpOutput) -> Result<u64, Option<String>> {
     let to = match output {
         FtpOutput::Stdout => None,

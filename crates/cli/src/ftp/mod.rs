@@ -397,8 +397,8 @@ fn unnamed(url: &str) -> String {
     format!("No filename after directory (use -o): {url}")
 }
 
-/// Returns the error message of ftp(1) for a failed transfer. Returns `None` if the reader closed
-/// the output early.
+/// Returns the error message of ftp(1) for a failed transfer. Returns `None` if the transfer failed
+/// because the reader of standard output closed it early.
 fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
@@ -418,7 +418,7 @@ fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<
 }
 
 /// Returns the error message of fetch(1) for a failed transfer, which begins with the URL. Returns
-/// `None` if the reader closed the output early.
+/// `None` if the transfer failed because the reader of standard output closed it early.
 fn fetch_message(
     fetch: &FetchProgramArgs,
     target: &Target,
@@ -445,7 +445,7 @@ fn mismatch(url: &str, expected: u64, actual: &str) -> String {
     format!("{url}: size mismatch: expected {expected}, actual {actual}")
 }
 
-/// Returns true if the error is `EPIPE`: the reader closed the output early.
+/// Returns true if the error is `EPIPE`: the reader of standard output has closed it early.
 fn is_left(error: &Error) -> bool {
     error.io_source().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe)
 }

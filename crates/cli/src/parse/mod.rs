@@ -237,9 +237,9 @@ impl CommandLineParser<'_> {
         Ok(())
     }
 
-    /// Applies the option letters after one dash. The first letter that takes a value uses the rest
-    /// of the argument, or the following argument `next` if nothing is left. Returns `true` if
-    /// `next` was used.
+    /// Applies the option letters after one dash, such as `-sSo`. The first letter that takes a
+    /// value uses the rest of the argument, or the following argument `next` if nothing is left.
+    /// Returns `true` if `next` was used.
     fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         // A lone dash is a letter that no option has.
         for at in 1..written.len().max(2) {

@@ -36,7 +36,8 @@ use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, sequential, single_url};
 
-/// Runs all URL groups (operations) of the plan. Returns the exit code of the program.
+/// Runs the plan: all URL groups (operations), which `--next` separates. Returns the exit code of
+/// the program.
 pub fn run(plan: RunPlan) -> u8 {
     if let Some(path) = &plan.global.stderr
         && let Err(error) = redirect_stderr(path)

@@ -64,9 +64,9 @@ pub enum WriteOutToken {
 /// The destination of a part of the text that `-w` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutStream {
-    /// Standard output.
+    /// The text is printed on standard output.
     Stdout,
-    /// Standard error.
+    /// The text is printed on standard error.
     Stderr,
     /// A file with this name. If the flag is true, the text is appended to the file; if not, the
     /// file is truncated first.
@@ -179,7 +179,7 @@ impl WriteOut {
         self.tokens.iter().any(|token| matches!(token, WriteOutToken::Fields(..)))
     }
 
-    /// Returns the elements of the format in order.
+    /// Returns the elements of the format of `-w` in order.
     pub fn tokens(&self) -> &[WriteOutToken] {
         &self.tokens
     }

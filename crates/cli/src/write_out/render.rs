@@ -20,9 +20,9 @@ pub struct WriteOutValues<'a> {
     pub url: &'a str,
     /// The URL of the last request, after redirects.
     pub url_effective: &'a str,
-    /// The number of body bytes received, before content decoding.
+    /// The number of body bytes that the transfer received, before content decoding.
     pub size_download: u64,
-    /// The number of body bytes written to the output.
+    /// The number of body bytes that the transfer wrote to its output.
     pub size_delivered: u64,
     /// The time from the start of the transfer until the host name was resolved.
     pub time_namelookup: Duration,
@@ -49,7 +49,7 @@ pub struct WriteOutValues<'a> {
     pub method: &'a str,
     /// The path of the output file; `None` for standard output.
     pub filename: Option<&'a str>,
-    /// The scheme of the last URL, after redirects.
+    /// The scheme of the last request's URL, after redirects.
     pub scheme: &'a str,
     /// The HTTP version of the last response, `1`, `1.1`, `2` or `3`; empty if there was none.
     pub http_version: &'a str,
@@ -59,7 +59,7 @@ pub struct WriteOutValues<'a> {
     pub remote_ip: Option<IpAddr>,
     /// The certificates that the server presented, in DER, the server's own certificate first.
     pub certificates: &'a [Vec<u8>],
-    /// The path of the Unix socket of the connection; `None` for TCP.
+    /// The path of the Unix socket of the last connection; `None` for TCP.
     pub remote_socket: Option<&'a str>,
     /// The port of the peer of the last connection; `None` for a Unix socket.
     pub remote_port: Option<u16>,
@@ -75,7 +75,7 @@ pub struct WriteOutValues<'a> {
     pub connect_code: u16,
     /// The number of times that the transfer was retried.
     pub num_retries: u64,
-    /// True if the transfer went through a proxy.
+    /// True if the transfer used a proxy.
     pub proxy_used: bool,
     /// The result of verifying the proxy's certificate, as an error number of OpenSSL; 0 for
     /// success.
@@ -86,13 +86,13 @@ pub struct WriteOutValues<'a> {
     /// The target of the redirect in the last response, if the redirect was not followed; `None` if
     /// it was, or if there is none.
     pub redirect_url: Option<&'a str>,
-    /// The value of `Referer` in the request; `None` if it has no such field.
+    /// The value of `Referer` in the last request; `None` if it has no such field.
     pub referer: Option<&'a str>,
-    /// The number of bytes of all response heads received.
+    /// The number of bytes of all response heads that the transfer received.
     pub size_header: u64,
-    /// The number of bytes of all requests sent, including their content.
+    /// The number of bytes of all requests that the transfer sent, including their content.
     pub size_request: u64,
-    /// The number of bytes of request content sent.
+    /// The number of bytes of request content that the transfer sent.
     pub size_upload: u64,
     /// The time from the start of the transfer until the last request was sent.
     pub time_pretransfer: Duration,

@@ -20,7 +20,7 @@ impl ExternalServer {
         ExternalServer::start_until(command, || TcpStream::connect(("127.0.0.1", port)).is_ok())
     }
 
-    /// Starts the server, and waits until `is_up` returns true.
+    /// Starts the server with this command, and waits until `is_up` returns true.
     pub fn start_until(command: &mut Command, mut is_up: impl FnMut() -> bool) -> ExternalServer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut server = ExternalServer(child);

@@ -180,8 +180,8 @@ fn missing_url_after_next_fails_after_other_transfers() {
     assert_eq!(sh(&format!("haul=$(readlink \"$(command -v curl)\"); $haul -s {url} --next -o out")).stdout, b"");
 }
 
-/// The script wcurl, if it is installed, downloads a file with haul as its `curl`. It is part of the
-/// curl package in newer Debian releases, and is not on PyPI.
+/// The script wcurl, if it is installed, downloads a file with haul as its `curl`. It is part of
+/// the curl package in newer Debian releases, and is not on PyPI.
 #[test]
 fn wcurl_downloads_a_file() {
     let Some(wcurl) = installed("wcurl", "wcurl") else { return };

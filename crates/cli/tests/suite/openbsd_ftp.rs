@@ -20,7 +20,7 @@ use testkit::test_certificates::TestCertificates;
 /// needs before it stops.
 const WASTE: u64 = 64 << 10;
 
-/// A user ID that no user has.
+/// A user ID that no user of the machine has. The tests give it to files of "another user".
 const OTHER: u32 = 65_533;
 
 struct PackageReadRun {

@@ -72,7 +72,7 @@ pub enum AgentMessage {
     /// The agent refuses the request. It has sent nothing to the server and has written nothing to
     /// the descriptor.
     Refused,
-    /// The answer to [`CallerMessage::Status`]: lines of `name: value`.
+    /// The answer to [`CallerMessage::Status`]: the agent's status, in lines of `name: value`.
     State(String),
     /// The answer to [`CallerMessage::Stop`]: the agent will exit.
     Stops,
@@ -97,13 +97,13 @@ pub struct ResponseStart {
 /// The result of a call, which the agent sends after the whole body.
 #[derive(Debug)]
 pub struct AgentCallResult {
-    /// The sizes, times and addresses of the transfer.
+    /// The sizes, times and addresses of the transfer that the agent ran.
     pub facts: TransferFacts,
-    /// The URL of the last request, without user and password.
+    /// The URL of the transfer's last request, without user and password.
     pub url: String,
-    /// The head of the final response, as received; `None` if none arrived.
+    /// The head of the final response, as received; `None` if no final response arrived.
     pub head: Option<Vec<u8>>,
-    /// The error of the transfer; `None` if it succeeded.
+    /// The error of the transfer that the agent ran; `None` if it succeeded.
     pub error: Option<AgentCallError>,
 }
 
@@ -141,7 +141,7 @@ impl From<AgentCallError> for Error {
 /// The identity of a file: its path, and the metadata that change when its content changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The path of the file.
+    /// The path of the file, as the calling process has it.
     pub path: PathBuf,
     /// Device, inode, length and the time of the last change in nanoseconds; all zero if the file
     /// does not exist.

@@ -35,7 +35,7 @@ use super::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter, Malfo
 pub struct AgentRequest {
     /// The absolute URL to fetch. It may contain a user and a password.
     pub url: String,
-    /// The engine's options for the request.
+    /// The engine's options for this request.
     pub options: RequestOptions,
 }
 

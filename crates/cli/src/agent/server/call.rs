@@ -125,7 +125,7 @@ impl AgentCall {
         }
     }
 
-    /// Sends the result of the transfer to the caller.
+    /// Sends the result of the call's transfer to the caller.
     pub(super) fn finish(&self, outcome: &TransferOutcome) {
         let error = outcome.result.as_ref().err();
         let done = AgentMessage::Done(Box::new(AgentCallResult {

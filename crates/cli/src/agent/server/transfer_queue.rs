@@ -37,9 +37,9 @@ struct TransferQueueState {
 pub(super) struct AgentCounters {
     /// The number of calls that have ended since the agent started.
     pub(super) calls: AtomicU64,
-    /// The number of requests sent to servers.
+    /// The number of requests that the agent sent to servers since it started.
     pub(super) requests: AtomicU64,
-    /// The number of connections opened to servers.
+    /// The number of connections that the agent opened to servers since it started.
     pub(super) connections: AtomicU64,
 }
 

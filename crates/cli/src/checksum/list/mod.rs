@@ -170,7 +170,7 @@ impl ChecksumList {
     }
 }
 
-/// Returns the components of a path from the last to the first.
+/// Returns the components of a path (the names between slashes) from the last to the first.
 fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.rsplit(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b"."))
 }

@@ -20,8 +20,8 @@ use crate::run::transfers::output_names::OutputNames;
 /// replaces it.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// A stage after `--then`. `number` is its index in the stages of the URL group `operation`, from
-/// 1.
+/// A stage after `--then`. `operation` is the URL group (the options between two `--next`) that
+/// contains the stage, and `number` the index of the stage in this group, from 1.
 pub(crate) struct LaterStage {
     operation: UrlGroup,
     number: usize,

@@ -52,8 +52,7 @@ impl HeaderOrTraceFile {
         Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new(), is_terminal: false }
     }
 
-    /// Returns true if the output of `-D` or of the trace is standard output, and that is a
-    /// terminal.
+    /// Returns true if this file is standard output, and standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }

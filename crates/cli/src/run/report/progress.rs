@@ -76,7 +76,7 @@ impl RateMeasurement {
 /// The response body whose percentage the progress line shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct BodyProgress {
-    /// The number of bytes that the output already contained when the response body began.
+    /// The number of bytes that the output file already contained when the response body began.
     already: u64,
     /// The length in bytes of the complete content, including `already`; `None` if it is unknown.
     total: Option<u64>,
@@ -99,8 +99,8 @@ impl ProgressReporter {
         Self { meter, ..Self::with(global, false) }
     }
 
-    /// Begins a URL group (operation). If `prints` is true, its transfers print to the terminal,
-    /// and no progress line is drawn.
+    /// Begins a URL group (operation), i.e. the URLs between two `--next`. If `prints` is true, its
+    /// transfers print to the terminal, and no progress line is drawn.
     pub(crate) fn operation_begins(&self, prints: bool) {
         self.clear();
         self.is_hidden.store(prints, Ordering::Relaxed);

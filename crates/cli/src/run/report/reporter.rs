@@ -34,7 +34,8 @@ use crate::write_out::WriteOutValues;
 /// happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
-/// The reporter of one URL group (operation), which prints the result of each of its transfers.
+/// The reporter of one URL group (the URLs between two `--next`). It prints the result of each
+/// transfer of the group.
 pub(crate) struct Reporter {
     persona: ProgramPersona,
     shows_errors: bool,
@@ -49,16 +50,17 @@ pub(crate) struct Reporter {
     has_unwritten_output: AtomicBool,
 }
 
-/// The state of a run that each URL group (operation) takes over from the previous one.
+/// The state of a run that each URL group takes over from the previous one. `--next` separates the
+/// groups.
 #[derive(Clone, Default)]
 pub(crate) struct RunState {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
-    /// `--rate`: the limit on how often transfers begin; `None` without the option.
+    /// `--rate`: the limit on how often transfers begin; `None` if the option is not given.
     pub(crate) pace: Option<StartRate>,
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
-    /// The hook with which the engine ends its waits after a signal; `None` if signals are not
+    /// The function with which the engine ends its waits after a signal; `None` if signals are not
     /// caught.
     pub(crate) interrupt: Option<InterruptCallback>,
 }
@@ -107,8 +109,8 @@ impl Reporter {
         self.before.pace.as_ref()
     }
 
-    /// Returns the hook with which the engine ends its waits after a signal; `None` if signals are
-    /// not caught.
+    /// Returns the function with which the engine ends its waits after a signal; `None` if signals
+    /// are not caught.
     pub(crate) fn interrupt(&self) -> Option<&InterruptCallback> {
         self.before.interrupt.as_ref()
     }

@@ -31,7 +31,7 @@ use crate::run::report::header_or_trace_file::HeaderOrTraceFile;
 pub(crate) struct Tracer {
     args: TraceArgs,
     out: HeaderOrTraceFile,
-    /// The file of `-D`; `None` without the option.
+    /// The file of `-D`, which receives response heads; `None` if the option is not given.
     heads: Option<HeaderOrTraceFile>,
     /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
@@ -91,7 +91,7 @@ impl Tracer {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
     }
 
-    /// Writes a response head to the file of `-D`. Does nothing without the option.
+    /// Writes a response head to the file of `-D`. Does nothing if the option is not given.
     pub(crate) fn dump_head(&self, raw: &[u8]) {
         match &self.heads {
             Some(heads) if heads.is_terminal() => heads.write(&for_terminal(raw)),

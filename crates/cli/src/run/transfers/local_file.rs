@@ -72,8 +72,8 @@ pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option
 }
 
 impl LocalFile {
-    /// Copies the local file to the output. If `uploads` is true, writes the content of `-T` to the
-    /// local file instead.
+    /// Transfers the local file of a `file:` URL. If `uploads` is true, writes the content of `-T`
+    /// to the file. If not, copies the file to the output.
     pub(crate) fn carry_out(
         self,
         operation: &UrlGroup,

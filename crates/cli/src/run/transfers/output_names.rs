@@ -35,7 +35,7 @@ struct TakenNames {
     /// path.
     directory: Option<(PathBuf, PathBuf)>,
     /// A cache of one entry: the last output path that is a device or pipe. With `-o /dev/null`,
-    /// each URL of a list has this path.
+    /// many URLs have this path.
     device: Option<PathBuf>,
 }
 

@@ -22,7 +22,7 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::UrlItems;
 
-/// Fetches all URLs of a URL group (operation). Returns the exit code.
+/// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,

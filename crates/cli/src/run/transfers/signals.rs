@@ -49,7 +49,7 @@ impl Signals {
         Some(Self { set, caught })
     }
 
-    /// Returns a hook with which the engine ends its waits once a signal has arrived.
+    /// Returns a function with which the engine ends its waits once a signal has arrived.
     pub(crate) fn interrupt(&self) -> InterruptCallback {
         let caught = Arc::clone(&self.caught);
         InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0)

@@ -22,7 +22,8 @@ pub(crate) struct StateStores {
     jars: Vec<(CookieArgs, SharedCookieJar)>,
     hsts: Vec<(StateFileArg, HstsCache)>,
     alt_svc: Vec<(StateFileArg, AltSvcCache)>,
-    /// The time at which the current URL group (operation) began; `None` before the first one.
+    /// The time at which the current URL group (the URLs between two `--next`) began; `None` before
+    /// the first one.
     began: Option<Instant>,
     /// The host of the first URL in the current URL group. A `Set-Cookie` line without a domain in
     /// a cookie file is assigned to this host.
@@ -60,7 +61,8 @@ fn is_output(jar: &Path) -> bool {
 }
 
 impl StateStores {
-    /// Records the start time and the first host of a URL group (operation).
+    /// Records the start time and the host of the first URL of a URL group (the URLs between two
+    /// `--next`).
     pub(crate) fn begin(&mut self, operation: &UrlGroup) {
         self.began = Some(Instant::now());
         let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());

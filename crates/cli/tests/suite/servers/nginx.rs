@@ -11,9 +11,9 @@ use crate::common::servers::{ExternalServer, found, free_port, is_root, open_dir
 pub struct NginxServer {
     _server: ExternalServer,
     pub dir: tempfile::TempDir,
-    /// The port for HTTP/1.1 without TLS.
+    /// The port on which nginx speaks HTTP/1.1 without TLS.
     pub port: u16,
-    /// The port for HTTP/2 without TLS.
+    /// The port on which nginx speaks HTTP/2 without TLS.
     pub h2_port: u16,
     /// The port for HTTP/1.1 and HTTP/2 over TLS. The path `/mine` requires a client certificate.
     pub tls_port: u16,
