@@ -33,7 +33,8 @@ pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c
 /// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
 
-/// A pointer of the caller that haul passes to callbacks and never dereferences.
+/// A pointer that the caller gave for its callbacks. haul passes it to them and never dereferences
+/// it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UserPointer(pub(crate) *mut c_void);
 

@@ -36,19 +36,20 @@ pub struct haul_client {
 /// The state of a client. Each request works with its own clone.
 #[derive(Clone)]
 pub(crate) struct ClientState {
-    /// The engine with its connections, DNS answers and TLS sessions.
+    /// The HTTP engine with its connections, DNS answers and TLS sessions.
     pub(crate) engine: Client,
     /// The client's request options. The settings of a single request override them.
     pub(crate) options: Arc<RequestOptions>,
 }
 
 impl haul_client {
-    /// Returns a copy of the state for a new request.
+    /// Returns a copy of the client's state for a new request.
     pub(crate) fn shared(&self) -> ClientState {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes the settings for later requests. If `change` fails, the settings stay unchanged.
+    /// Changes the client's settings for later requests. If `change` fails, the settings stay
+    /// unchanged.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&mut RequestOptions) -> Result<(), CallFailure>,
@@ -73,7 +74,7 @@ impl haul_client {
     }
 }
 
-/// Returns the settings of a new client.
+/// Returns the default settings of a new client.
 fn defaults() -> RequestOptions {
     let mut options = RequestOptions::default();
     options.redirects.follow = true;

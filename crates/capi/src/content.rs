@@ -28,7 +28,8 @@ use crate::jar::file;
 use crate::request::{change, haul_request};
 use crate::text;
 
-/// The largest body in bytes that is copied, so that one system call can send it with the head.
+/// The largest request body in bytes that is copied, so that one system call can send the head and
+/// the body.
 const TOGETHER: usize = 64 << 10;
 
 /// The body of a request, in the form in which the caller set it.

@@ -59,7 +59,7 @@ impl ReplyDestination {
 /// A body that was received, completely or in part.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBody {
-    /// The body, if haul stored it. The memory is reused for the next reply.
+    /// The body, if haul stored it; else empty. The memory is used again for the next reply.
     pub(crate) kept: Vec<u8>,
     /// The body in the caller's memory, if that is its destination; else NULL.
     pub(crate) lent: haul_slice,
@@ -84,7 +84,8 @@ pub(crate) struct ReplyBodyWriter {
 unsafe impl Send for ReplyBodyWriter {}
 
 impl ReplyBodyWriter {
-    /// Creates a writer. `kept` is the memory of an earlier body, which is reused.
+    /// Creates a writer of a reply's body. `kept` is the memory of an earlier body, which is used
+    /// again.
     pub(crate) fn new(output: ReplyDestination, kept: Vec<u8>) -> Self {
         Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
     }

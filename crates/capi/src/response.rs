@@ -26,7 +26,7 @@ use crate::text::{self, haul_header, haul_slice};
 #[derive(Default)]
 pub struct haul_response {
     head: Option<ResponseHead>,
-    /// The fields of `head` in the form that C reads.
+    /// The header fields of `head` in the form that C reads.
     headers: Vec<haul_header>,
     url: String,
     version: Option<ProtocolVersion>,
@@ -101,7 +101,7 @@ impl Default for haul_slice {
 }
 
 impl haul_response {
-    /// Removes the previous reply. Its memory is reused for the next one.
+    /// Removes the previous reply. Its memory is used again for the next reply.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
         self.headers.clear();

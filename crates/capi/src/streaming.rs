@@ -105,7 +105,7 @@ pub(crate) unsafe fn answered(
     })
 }
 
-/// Returns the failure that an I/O error from reading the body contains.
+/// Returns the failure that an I/O error from reading a reply's body contains.
 fn of_read(error: std::io::Error) -> CallFailure {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),

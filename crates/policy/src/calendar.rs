@@ -59,13 +59,13 @@ impl CalendarTime {
         }
     }
 
-    /// Returns `20260131T235959Z`, the basic format of ISO 8601.
+    /// Returns the time as `20260131T235959Z`, the basic format of ISO 8601.
     pub(crate) fn basic(self) -> String {
         let CalendarTime { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
     }
 
-    /// Returns `20260131 23:59:59`, the format of curl's HSTS and Alt-Svc files.
+    /// Returns the time as `20260131 23:59:59`, the format of curl's HSTS and Alt-Svc files.
     pub(crate) fn compact(self) -> String {
         let CalendarTime { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")

@@ -14,7 +14,7 @@ pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&byte| is_tchar(byte))
 }
 
-/// Returns `true` if the byte may occur in a token.
+/// Returns `true` if the byte may occur in a token (`tchar`, RFC 9110 §5.6.2).
 pub(crate) fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

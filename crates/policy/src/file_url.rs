@@ -17,7 +17,7 @@ use crate::urlencode;
 /// The reason why a `file:` URL does not name a local file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUrlError {
-    /// The URL names another host (RFC 8089 section 2).
+    /// The URL names a host other than this one (RFC 8089 section 2).
     Elsewhere,
     /// The path does not begin with a slash.
     Relative,

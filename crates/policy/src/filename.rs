@@ -22,7 +22,7 @@ use crate::target::Target;
 use crate::target::path::hex_value;
 use crate::urlencode::percent;
 
-/// The file name that curl 8 uses for a URL without one.
+/// The file name that curl 8 gives to the output of a URL that contains no file name.
 pub const FALLBACK: &str = "curl_response";
 
 /// The largest length in bytes of a name made from a Content-Disposition. Most file systems allow
@@ -35,7 +35,7 @@ pub const MAX_NAME: usize = 240;
 pub struct NoFileName;
 
 impl NoFileName {
-    /// Returns curl's exit code: 23.
+    /// Returns the exit code that curl has for this error: 23.
     pub fn exit_code(&self) -> u8 {
         23
     }
@@ -179,7 +179,7 @@ fn is_deceptive(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns `true` for names of devices on Windows, with or without an extension.
+/// Returns `true` if the file name is that of a device on Windows, with or without an extension.
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     let port = |prefix: &str| {
@@ -251,7 +251,7 @@ fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
     (value, &[])
 }
 
-/// Decodes `charset'language'percent-encoded` (RFC 8187 §3.2).
+/// Decodes an extended parameter value, `charset'language'percent-encoded` (RFC 8187 §3.2).
 fn decode_extended(value: &[u8]) -> Option<String> {
     let mut parts = value.splitn(3, |b| *b == b'\'');
     let (charset, _language, encoded) = (parts.next()?, parts.next()?, parts.next()?);
@@ -276,7 +276,7 @@ fn decode_extended(value: &[u8]) -> Option<String> {
     }
 }
 
-/// Decodes as UTF-8 if valid, else as ISO-8859-1.
+/// Decodes a file name as UTF-8 if it is valid UTF-8, else as ISO-8859-1.
 fn text_of(bytes: &[u8]) -> String {
     match core::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

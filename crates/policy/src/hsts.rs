@@ -30,15 +30,15 @@ use crate::target::{Host, Scheme, Target};
 /// The largest number of stored hosts, as in curl. A full store drops the host that expires first.
 pub const MAX_HOSTS: usize = 1000;
 
-/// The expiry of a policy that never expires.
+/// The expiry of an HSTS policy that never expires.
 const UNLIMITED: u64 = u64::MAX;
 
 /// The parsed value of a Strict-Transport-Security field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HstsPolicy {
-    /// The lifetime in seconds; 0 removes the policy.
+    /// The lifetime of the HSTS policy in seconds; 0 removes the policy.
     pub max_age: u64,
-    /// True if the policy covers subdomains.
+    /// True if the HSTS policy covers subdomains of the host.
     pub include_subdomains: bool,
 }
 
@@ -177,7 +177,7 @@ impl HstsStore {
         }
     }
 
-    /// Returns `true` if there are changes to write.
+    /// Returns `true` if the store has changes that are not written to its file yet.
     pub fn is_changed(&self) -> bool {
         !self.changed.is_empty()
     }
@@ -188,7 +188,8 @@ impl HstsStore {
         self.changed.clear();
     }
 
-    /// Returns the text of the file in curl's format, without expired policies.
+    /// Returns the text of an HSTS file in curl's format, without policies that have expired at
+    /// `now`.
     pub fn write(&self, now: u64) -> String {
         let heading = match self.style {
             CookieFileStyle::Standard => "# HSTS cache, as curl has it. Written by haul.\n",

@@ -24,7 +24,7 @@
 
 use core::fmt;
 
-/// The escaping of quotes in names.
+/// The escaping of quotes in the field names and file names of a form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormNameEscape {
     /// `"` becomes `%22`, as in browsers and in curl since 7.81.
@@ -42,9 +42,9 @@ pub enum FormPartContent {
     /// Content that the caller reads from its source with number `index`. If the length is unknown,
     /// so is the body's length, and the body is sent chunked.
     Source {
-        /// The number of the source, which the caller chose.
+        /// The number by which the caller knows the source of the content.
         index: usize,
-        /// The length in bytes; `None` if unknown.
+        /// The length of the content in bytes; `None` if unknown.
         length: Option<u64>,
     },
     /// Several parts under one name: multipart/mixed, as with `-F name=@a,b`.
@@ -54,11 +54,11 @@ pub enum FormPartContent {
 /// One part of a form: a field or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormPart {
-    /// The field's name; `None` inside a [`FormPartContent::Mixed`].
+    /// The name of the form field; `None` inside a [`FormPartContent::Mixed`].
     pub name: Option<Vec<u8>>,
     /// The file name sent to the server; `None` to send none.
     pub filename: Option<Vec<u8>>,
-    /// The media type. `None` omits the line, which means text/plain.
+    /// The media type of the part. `None` omits the Content-Type line, which means text/plain.
     pub content_type: Option<String>,
     /// Further header lines, without line ends. A line named Content-Disposition or Content-Type
     /// replaces the generated one.
@@ -120,7 +120,7 @@ pub fn content_type_of(filename: &[u8]) -> &'static str {
 pub struct MultipartBoundary(u128);
 
 impl MultipartBoundary {
-    /// Makes a boundary from entropy, which must be fresh for each request.
+    /// Makes a boundary from 128 random bits, which must be fresh for each request.
     pub fn new(entropy: [u8; 16]) -> MultipartBoundary {
         MultipartBoundary(u128::from_be_bytes(entropy))
     }
@@ -139,16 +139,17 @@ impl MultipartBoundary {
     }
 }
 
-/// A contiguous piece of the body.
+/// A contiguous piece of the body of a form request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultipartPiece {
-    /// Framing, or content that is in memory.
+    /// Bytes in memory: the framing of parts, or content that is in memory.
     Literal(Vec<u8>),
     /// The whole content of the caller's source with number `index`.
     Source {
-        /// The number of the source, which the caller chose.
+        /// The number by which the caller knows the source.
         index: usize,
-        /// The length in bytes, if known; the source must supply exactly that many.
+        /// The length of the source in bytes; `None` if unknown. The source must supply exactly
+        /// that many.
         length: Option<u64>,
     },
 }
@@ -157,9 +158,9 @@ pub enum MultipartPiece {
 /// form is one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultipartLayout {
-    /// The value of the request's Content-Type.
+    /// The value of the request's Content-Type field.
     pub content_type: String,
-    /// The pieces of the body, in order.
+    /// The pieces of the request's body, in order.
     pub pieces: Vec<MultipartPiece>,
     /// The body's length in bytes; `None` if the length of a source is unknown.
     pub length: Option<u64>,

@@ -34,19 +34,19 @@
 
 use core::fmt;
 
-/// The largest length of a word in bytes, as in curl.
+/// The largest length of a word of a netrc file in bytes, like curl's limit.
 pub const MAX_WORD: usize = 4096;
 
-/// The file's entry for a host. `Debug` shows no secret.
+/// The entry of a netrc file for a host. `Debug` prints no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct NetrcEntry {
-    /// The user; `None` if the entry has none.
+    /// The user name of the entry; `None` if the entry has none.
     pub login: Option<Vec<u8>>,
     /// The password. `None` means that the entry has none; the empty password is used.
     pub password: Option<Vec<u8>>,
     /// The account that some FTP servers require; unused in HTTP.
     pub account: Option<Vec<u8>>,
-    /// True if this is the `default` entry, which matches any host.
+    /// True if this is the file's `default` entry, which is used for any host.
     pub is_default: bool,
 }
 
@@ -63,18 +63,18 @@ impl fmt::Debug for NetrcEntry {
 pub enum NetrcError {
     /// A quoted word has no end.
     OpenQuote {
-        /// The line of the opening quote.
+        /// The number of the line with the opening quote, counted from 1.
         line: usize,
     },
     /// A word has more than [`MAX_WORD`] bytes.
     TooLong {
-        /// The line of the word.
+        /// The number of the line with the word, counted from 1.
         line: usize,
     },
 }
 
 impl NetrcError {
-    /// Returns curl's exit code: 26.
+    /// Returns the exit code that curl has for this error: 26.
     pub fn exit_code(&self) -> u8 {
         26
     }
@@ -146,7 +146,7 @@ fn set(
     }
 }
 
-/// The kind of word that comes next.
+/// The kind of word that the parser of a netrc file expects next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NetrcParseState {
     /// A keyword such as `machine`, or a comment.
@@ -219,7 +219,7 @@ impl NetrcWords<'_> {
         }
     }
 
-    /// Skips to the first blank line after the line of `macdef`.
+    /// Skips the body of a macro: up to the first blank line after the line of `macdef`.
     fn skip_macro(&mut self) {
         self.skip_while(|b| b != b'\n');
         self.bump();

@@ -36,11 +36,11 @@ pub enum ProtocolListError<'l> {
     /// No scheme has this name. The list is refused, because a typing error must not lift a
     /// restriction unnoticed.
     Unknown(&'l str),
-    /// The list allows no scheme at all.
+    /// The list of schemes allows none at all.
     Nothing,
 }
 
-/// The schemes that curl knows and haul does not support. A list may name them.
+/// The schemes that curl supports and haul does not. A list of schemes may name them.
 const OTHERS: &[&str] = &[
     "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
     "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
@@ -95,7 +95,7 @@ impl ProtocolSet {
 }
 
 impl RedirectRules {
-    /// Returns the rules with redirects restricted to these schemes.
+    /// Returns these rules with redirects restricted to the schemes in `allowed`.
     #[must_use]
     pub fn with_protocols(self, allowed: ProtocolSet) -> RedirectRules {
         RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }

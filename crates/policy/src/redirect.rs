@@ -89,12 +89,12 @@ pub enum SecretHandling {
 pub struct RedirectedRequest {
     /// The next target, without userinfo unless `secrets` is [`SecretHandling::Keep`].
     pub target: Target,
-    /// The method of the next request.
+    /// The method of the request after the redirect.
     pub method: String,
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
     pub keep_body: bool,
-    /// Whether the request may carry the user's secrets.
+    /// Says whether the request after the redirect may carry the user's secrets.
     pub secrets: SecretHandling,
     /// True if the hop leads from TLS to plain http, and not back to the first origin. Then not
     /// even secrets that belong to the new host (its netrc entry) may be sent.
@@ -108,9 +108,9 @@ pub struct RedirectedRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedirectError {
-    /// The chain has more hops than allowed.
+    /// The chain of redirects is longer than allowed.
     TooMany {
-        /// The limit, [`RedirectRules::max`].
+        /// The largest number of redirects allowed, [`RedirectRules::max`].
         max: u32,
     },
     /// The Location is not a URL.
@@ -120,7 +120,7 @@ pub enum RedirectError {
 }
 
 impl RedirectError {
-    /// Returns curl's exit code: 47, 3 or 1.
+    /// Returns the exit code that curl has for this error: 47, 3 or 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             RedirectError::TooMany { .. } => 47,

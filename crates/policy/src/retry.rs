@@ -25,9 +25,10 @@ use crate::cookie::date;
 /// The user's settings for retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRules {
-    /// `--retry`: the number of tries after the first; default 3.
+    /// `--retry`: the largest number of tries after the first; default 3.
     pub max: u32,
-    /// `--retry-delay`: a fixed wait, without backoff and jitter; default none.
+    /// `--retry-delay`: a fixed wait before each retry, without backoff and jitter; `None`, the
+    /// default, for backoff.
     pub delay: Option<Duration>,
     /// `--retry-max-time`: the time after the start of the first try from which no new try begins;
     /// default none.
@@ -89,9 +90,9 @@ pub enum AttemptOutcome {
     Status(u16),
     /// No address accepted the connection.
     ConnectRefused,
-    /// No connection was established in time.
+    /// No connection to the server was established in time.
     ConnectTimeout,
-    /// A time limit ran out after connecting.
+    /// A time limit ran out after the connection was established.
     Timeout,
     /// The connection ended before the request could be sent, such as during a TLS handshake.
     ResetBeforeRequest,
@@ -110,7 +111,7 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// Returns `true` if no server can have processed the request.
+    /// Returns `true` if the outcome proves that no server can have processed the request.
     fn never_sent(self) -> bool {
         matches!(
             self,
@@ -179,7 +180,8 @@ pub fn decide(
     in_time.then_some(wait)
 }
 
-/// Returns a wait between half and all of 1 s · 2^attempt, at most ten minutes.
+/// Returns the wait before a retry: a random time between half and all of 1 s · 2^attempt, at most
+/// ten minutes.
 fn backoff(attempt: u32, entropy: u64) -> Duration {
     const LIMIT_MS: u64 = 600_000;
     let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < LIMIT_MS).unwrap_or(LIMIT_MS);

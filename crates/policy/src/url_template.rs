@@ -42,7 +42,7 @@ pub struct UrlTemplate {
     placeholders: Vec<(String, PlaceholderPosition)>,
     tail: String,
     literal_origin: Option<Origin>,
-    /// True if the template names no scheme, so that the default scheme was added.
+    /// True if the template names no scheme, so that the default scheme was put in front of it.
     has_default_scheme: bool,
 }
 
@@ -60,20 +60,20 @@ enum PlaceholderPosition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// The template contains no `{}`.
+    /// The template contains no `{}`, the place of the match.
     NoPlaceholder,
     /// The authority has a `{}` as well as a user or password, so a page would choose the host that
     /// receives them.
     Userinfo,
-    /// The template gives no valid URL, whatever the match is.
+    /// The template gives no valid URL, whatever the matched text is.
     Target(TargetError),
 }
 
-/// The reason why a match was refused.
+/// The reason why a template gives no URL for a matched text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateExpandError {
-    /// The match makes or completes a `..` segment of the path.
+    /// The matched text makes or completes a `..` segment of the path.
     Climbs,
     /// The match is in the scheme or authority, and is empty or has a byte that is not allowed
     /// there.
@@ -82,7 +82,7 @@ pub enum TemplateExpandError {
     NotHttp,
     /// The template is `{}` alone, and the match is a URL with a user or password.
     Userinfo,
-    /// The match makes the result an invalid URL.
+    /// The matched text makes the URL invalid.
     Target(TargetError),
 }
 
@@ -152,7 +152,7 @@ impl UrlTemplate {
         Ok(())
     }
 
-    /// Returns the URL that the template gives for a match.
+    /// Returns the URL that the template gives for a matched text.
     pub fn expand(&self, matched: &[u8]) -> Result<String, TemplateExpandError> {
         if self.has(PlaceholderPosition::Whole) {
             return whole(matched);
@@ -205,7 +205,7 @@ impl UrlTemplate {
     }
 }
 
-/// The ends of the parts of a template, as byte offsets.
+/// The ends of the parts of a URL template, as byte offsets.
 struct TemplateBounds {
     scheme_end: usize,
     authority_end: usize,

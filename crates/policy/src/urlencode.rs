@@ -16,7 +16,7 @@ use memchr::memchr;
 
 use crate::target::path::{hex_value, push_byte};
 
-/// The source of a field's value.
+/// The source of the value of a `--data-urlencode` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormFieldSource<'a> {
     /// The value is this text.
@@ -31,7 +31,7 @@ pub struct FormField<'a> {
     /// The text before the equals sign; `None` if there is only a value. It is not encoded, as in
     /// curl.
     pub name: Option<&'a [u8]>,
-    /// The value before encoding, or the file to read it from.
+    /// The value before encoding, or the file from which it is read.
     pub source: FormFieldSource<'a>,
 }
 

@@ -69,13 +69,13 @@ impl AlpnProtocol {
 /// §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlternativeService {
-    /// The protocol spoken at the endpoint.
+    /// The protocol that the alternative endpoint speaks.
     pub protocol: AlpnProtocol,
-    /// The endpoint's host, without brackets.
+    /// The host of the alternative endpoint, without brackets.
     pub host: String,
-    /// The endpoint's port.
+    /// The port of the alternative endpoint.
     pub port: u16,
-    /// The expiry, in seconds since 1970.
+    /// The expiry of the alternative, in seconds since 1970.
     pub expires: u64,
     /// True if the alternative survives a change of network (`persist=1`).
     pub persist: bool,
@@ -83,21 +83,23 @@ pub struct AlternativeService {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct AltSvcEntry {
-    /// The protocol of the response that carried the field; curl's file records it.
+    /// The protocol of the response whose Alt-Svc field offered the alternative. curl's file
+    /// records it.
     source: AlpnProtocol,
     host: String,
     port: u16,
     alternative: AlternativeService,
 }
 
-/// The identity of an alternative within an origin: protocol, host, port.
+/// The identity of an alternative service within its origin: protocol, host, port.
 type AlternativeKey = (AlpnProtocol, String, u16);
 
-/// A store of alternatives, by origin.
+/// A store of alternative services, by origin.
 #[derive(Clone, Debug, Default)]
 pub struct AltSvcStore {
     entries: Vec<AltSvcEntry>,
-    /// Origins whose alternatives changed since the file was read or last written.
+    /// The origins (host and port) whose alternatives changed since the file was read or last
+    /// written.
     changed: Vec<(String, u16)>,
     /// Alternatives that could not be reached, each with its origin. [`AltSvcStore::find`] skips
     /// them.
@@ -108,22 +110,22 @@ pub struct AltSvcStore {
 /// The parsed value of an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AltSvcField {
-    /// `clear`: drop all alternatives of the origin.
+    /// The field is `clear`: the origin drops all its alternatives.
     Clear,
     /// The offered alternatives, in order of preference.
     Alternatives(Vec<AltSvcOffer>),
 }
 
-/// One alternative as offered in a field.
+/// One alternative service as offered in an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AltSvcOffer {
-    /// The protocol spoken at the endpoint.
+    /// The protocol that the offered endpoint speaks.
     pub protocol: AlpnProtocol,
-    /// The endpoint's host, without brackets; empty for the origin's host.
+    /// The host of the offered endpoint, without brackets; empty for the origin's own host.
     pub host: String,
-    /// The endpoint's port.
+    /// The port of the offered endpoint.
     pub port: u16,
-    /// `ma`: the lifetime in seconds.
+    /// The lifetime of the offer in seconds (`ma`).
     pub max_age: u64,
     /// True if `persist=1`: the alternative survives a change of network.
     pub persist: bool,
@@ -301,7 +303,7 @@ impl AltSvcStore {
         }
     }
 
-    /// Returns `true` if there are changes to write.
+    /// Returns `true` if the store has changes that are not written to its file yet.
     pub fn is_changed(&self) -> bool {
         !self.changed.is_empty()
     }
@@ -312,7 +314,8 @@ impl AltSvcStore {
         self.changed.clear();
     }
 
-    /// Returns the text of the file in curl's format, without expired alternatives.
+    /// Returns the text of an Alt-Svc file in curl's format, without alternatives that have expired
+    /// at `now`.
     pub fn write(&self, now: u64) -> String {
         let heading = match self.style {
             CookieFileStyle::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",

@@ -38,7 +38,7 @@ impl AuthScheme {
         AuthScheme::parse(credentials.split(|&byte| byte == b' ').next().unwrap_or_default())
     }
 
-    /// Returns `true` if the scheme authenticates a connection instead of a request.
+    /// Returns `true` if the scheme authenticates a whole connection, not single requests.
     pub fn is_of_connection(&self) -> bool {
         matches!(self, AuthScheme::Ntlm | AuthScheme::Negotiate)
     }
@@ -72,11 +72,11 @@ impl fmt::Display for AuthScheme {
 /// A challenge of a server or proxy: a scheme and its parameters (RFC 9110 §11.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// The scheme that the client should use.
+    /// The authentication scheme of the challenge.
     pub scheme: AuthScheme,
     /// The token that NTLM and Negotiate have instead of parameters; `None` for other schemes.
     pub token68: Option<Vec<u8>>,
-    /// The parameters: names in lower case, values unquoted.
+    /// The parameters of the challenge: names in lower case, values unquoted.
     pub parameters: Vec<(String, Vec<u8>)>,
 }
 
@@ -137,7 +137,7 @@ impl<'f> ChallengeParser<'f> {
         !self.rest.is_empty()
     }
 
-    /// Skips to the next comma that is not in a quoted string.
+    /// Skips to the next comma that is not in a quoted string of the field.
     fn skip_item(&mut self) {
         let mut quoted = false;
         let mut escaped = false;
@@ -164,7 +164,7 @@ impl<'f> ChallengeParser<'f> {
         while self.item(found, first).is_some() && self.at_parameter() {}
     }
 
-    /// Returns `true` if a parameter follows: a name and `=`.
+    /// Returns `true` if a parameter of the challenge follows: a name and `=`.
     fn at_parameter(&mut self) -> bool {
         self.skip_blanks();
         let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();

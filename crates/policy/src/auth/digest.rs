@@ -13,9 +13,9 @@ use crate::target::path::push_byte;
 pub enum Qop {
     /// The server offered no `qop`: the response is computed as in RFC 2069.
     Legacy,
-    /// `auth`: the digest covers method and target.
+    /// `auth`: the digest covers the request's method and target.
     Auth,
-    /// `auth-int`: the digest covers the body too.
+    /// `auth-int`: the digest covers the request's body too.
     AuthInt,
 }
 
@@ -136,7 +136,7 @@ impl DigestSession {
         DigestSession { challenge, count: 0, session: None }
     }
 
-    /// Returns the challenge that the session answers.
+    /// Returns the challenge that this session answers.
     pub fn challenge(&self) -> &DigestChallenge {
         &self.challenge
     }

@@ -26,7 +26,8 @@ impl DigestAlgorithm {
         }
     }
 
-    /// Parses the name of an algorithm; the flag is true for its `-sess` form.
+    /// Parses the name of a digest algorithm. The returned flag is true for the `-sess` form of the
+    /// name.
     pub(super) fn parse(name: &[u8]) -> Option<(DigestAlgorithm, bool)> {
         let is_session = name.len() > 5 && name[name.len() - 5..].eq_ignore_ascii_case(b"-sess");
         let base = if is_session { &name[..name.len() - 5] } else { name };

@@ -24,11 +24,12 @@ use crate::target::Target;
 /// The credentials that the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
 pub struct UserCredentials<'g> {
-    /// `-u`. Sent only to the first URL's origin. Replaces netrc, as in curl.
+    /// The user and password of `-u`, sent only to the first URL's origin. They replace those from
+    /// netrc, like curl's.
     pub user: Option<&'g Credentials>,
-    /// `--oauth2-bearer`. Sent only to the first URL's origin.
+    /// The token of `--oauth2-bearer`, sent only to the first URL's origin.
     pub bearer: Option<&'g [u8]>,
-    /// `-n`, `--netrc-optional`: whether netrc is used.
+    /// Says whether netrc is used (`-n`, `--netrc-optional`), and contains its text.
     pub netrc: NetrcLookup<'g>,
 }
 

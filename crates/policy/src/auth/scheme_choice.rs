@@ -5,20 +5,20 @@ use super::{AuthError, AuthScheme, Challenge, DigestChallenge};
 /// The schemes that the user allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllowedAuthSchemes {
-    /// `--basic`. Basic sends the password unprotected.
+    /// True to allow Basic (`--basic`), which sends the password unprotected.
     pub basic: bool,
-    /// `--digest`: allows Digest.
+    /// True to allow Digest (`--digest`).
     pub digest: bool,
-    /// `--oauth2-bearer`, if there is a token.
+    /// True to allow Bearer: `--oauth2-bearer` gave a token.
     pub bearer: bool,
 }
 
 impl AllowedAuthSchemes {
-    /// `--anyauth` with a user and password.
+    /// The schemes that `--anyauth` allows with a user and password.
     pub const ANY: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: true, bearer: false };
-    /// `--basic` with a user and password.
+    /// The schemes that `--basic` allows with a user and password.
     pub const BASIC: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: false, bearer: false };
-    /// `--digest` with a user and password.
+    /// The schemes that `--digest` allows with a user and password.
     pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { basic: false, digest: true, bearer: false };
 }
 
@@ -31,7 +31,7 @@ pub enum ChosenAuthScheme {
     Digest(DigestChallenge),
     /// Answer with Basic: send [`Credentials::basic`](super::Credentials::basic).
     Basic,
-    /// No challenge can be answered: deliver the response.
+    /// No challenge can be answered, so the caller delivers the response.
     Nothing,
 }
 

@@ -70,9 +70,9 @@ pub struct UnsignedRequest<'a> {
     /// All other fields to sign. If the provider's date field is among them, its value replaces
     /// `unix` as the time of the signature.
     pub fields: &'a [(&'a str, &'a [u8])],
-    /// The content; `None` if it cannot be read in advance.
+    /// The content of the request; `None` if it cannot be read in advance.
     pub content: Option<&'a [u8]>,
-    /// The time, in seconds since 1970.
+    /// The time of the signature, in seconds since 1970.
     pub unix: u64,
 }
 
@@ -212,7 +212,7 @@ fn canonical_fields(request: &UnsignedRequest<'_>, made: &[(String, String)]) ->
     (lines, names.join(";"))
 }
 
-/// Trims a value and reduces runs of blanks to one.
+/// Removes blanks at both ends of a field value and reduces runs of blanks to one.
 fn with_single_blanks(value: &[u8]) -> Vec<u8> {
     let words: Vec<&[u8]> = value.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty()).collect();
     words.join(&b' ')
@@ -235,7 +235,7 @@ fn encoded_anew(text: &str) -> String {
     percent(&decoded(text.replace('+', " ").as_bytes()))
 }
 
-/// Percent-encodes all of a path except its slashes.
+/// Percent-encodes a URL path, except its slashes.
 fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent).collect::<Vec<_>>().join("/")
 }

@@ -8,7 +8,7 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-/// Parses these fields and returns the challenges in a short notation.
+/// Parses these WWW-Authenticate fields and returns the challenges in a short notation.
 fn read(fields: &[&str]) -> String {
     let challenge = |challenge: &Challenge| {
         let parameters = challenge.parameters.iter().map(|(name, value)| format!("{name}={}", value.escape_ascii()));

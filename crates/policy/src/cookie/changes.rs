@@ -36,9 +36,9 @@ pub struct CookieKey {
     /// True if only this host receives the cookie, as in
     /// [`CookieParts::host_only`](super::CookieParts::host_only).
     pub host_only: bool,
-    /// The cookie's path, as in [`CookieParts::path`](super::CookieParts::path).
+    /// The path of the cookie, equal to [`CookieParts::path`](super::CookieParts::path).
     pub path: Vec<u8>,
-    /// The cookie's name.
+    /// The name of the cookie.
     pub name: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ pub struct CookieChanges {
 }
 
 impl CookieChanges {
-    /// Returns `true` if there are no changes.
+    /// Returns `true` if the jar has no unsaved changes.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.removed.is_empty()
     }
@@ -71,7 +71,7 @@ impl CookieChanges {
         &self.removed
     }
 
-    /// Applies the changes to another jar, just read again from the file.
+    /// Applies these changes to `file`, a jar that was just read again from the file.
     pub fn apply_to(&self, file: &mut CookieStore) {
         for key in &self.removed {
             file.remove(key);

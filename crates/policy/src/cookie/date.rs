@@ -46,7 +46,8 @@ fn is_delimiter(b: u8) -> bool {
     matches!(b, b'\t' | b' '..=b'/' | b';'..=b'@' | b'['..=b'`' | b'{'..=b'~')
 }
 
-/// Parses the number at the start of a token. It must have `min` to `max` digits.
+/// Parses the number at the start of a token of a cookie date. It must have `min` to `max` digits;
+/// else returns `None`.
 fn number(token: &[u8], min: usize, max: usize) -> Option<u64> {
     let digits = token.iter().take_while(|b| b.is_ascii_digit()).count();
     (min..=max).contains(&digits).then(|| token[..digits].iter().fold(0, |sum, b| sum * 10 + u64::from(b - b'0')))

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The reason why a cookie was refused. The message never repeats the cookie.
+/// The reason why a cookie was refused. The error message never repeats the cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CookieError {

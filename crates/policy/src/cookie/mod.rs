@@ -67,7 +67,7 @@ pub const MAX_PER_SITE: usize = 180;
 /// The largest number of cookies in a jar, as in RFC 6265bis (§6.1). They take at most 15 MiB; 17
 /// hostile domains are needed for that.
 pub const MAX_COOKIES: usize = 3000;
-/// The largest number of cookies in one request, as in curl.
+/// The largest number of cookies in one request, like curl's limit.
 pub const MAX_SENT: usize = 150;
 /// The largest length of a Cookie field that is sent, in bytes, as in curl. Servers refuse longer
 /// ones.
@@ -78,7 +78,7 @@ pub const MAX_AGE: u64 = 400 * 86_400;
 /// The value of the SameSite attribute (§5.6.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameSite {
-    /// The attribute is missing or unknown.
+    /// The SameSite attribute is missing or unknown.
     #[default]
     Default,
     /// `SameSite=None`.
@@ -113,12 +113,12 @@ impl SameSite {
 pub struct CookieParts {
     /// The cookie's name, which is not empty.
     pub name: Vec<u8>,
-    /// The value, as it is sent.
+    /// The value of the cookie, as it is sent.
     pub value: Vec<u8>,
     /// The host, or the domain whose hosts receive the cookie. Without a leading dot; an IPv6
     /// address without brackets, with its zone after a `%`.
     pub domain: String,
-    /// True if only the host `domain` itself receives the cookie.
+    /// True if only the host in `domain` receives the cookie, and its subdomains do not.
     pub host_only: bool,
     /// The path at and below which the cookie is sent; begins with a slash.
     pub path: Vec<u8>,

@@ -20,7 +20,7 @@ pub struct CookieStore {
     /// on a hash.
     sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
     len: usize,
-    /// The change counter, which each change increments.
+    /// The change counter of the jar, which every change increments.
     clock: u64,
     saved: u64,
     /// Removed cookies that the file contained, each with the change counter at its removal.
@@ -43,7 +43,8 @@ pub enum CookieFileStyle {
 #[derive(Clone, Debug)]
 struct StoredCookie {
     cookie: Cookie,
-    /// The order of creation. Replacing the value keeps it (§5.7, step 23).
+    /// The number of the cookie in the order of creation. Replacing the cookie's value keeps this
+    /// number (§5.7, step 23).
     born: u64,
     /// The value of the change counter when the cookie was last set.
     changed: u64,
@@ -55,11 +56,11 @@ struct StoredCookie {
 pub enum SetCookieOutcome {
     /// The cookie was added; no cookie had the same key.
     Added,
-    /// The cookie replaced one with another value or other attributes.
+    /// The cookie replaced a stored one that had another value or other attributes.
     Replaced,
-    /// The cookie had already expired, and its stored predecessor was removed.
+    /// The cookie had already expired, so the stored cookie with its key was removed.
     Removed,
-    /// The cookie had already expired, and no such cookie was stored.
+    /// The cookie had already expired, and no cookie with its key was stored.
     Nothing,
 }
 
@@ -69,12 +70,12 @@ impl CookieStore {
         CookieStore::default()
     }
 
-    /// Creates an empty jar that follows these conventions.
+    /// Creates an empty jar that follows the conventions of this style.
     pub fn of(style: CookieFileStyle) -> CookieStore {
         CookieStore { style, ..CookieStore::default() }
     }
 
-    /// Returns the conventions for order and files.
+    /// Returns the conventions that the jar follows for the order of cookies and for files.
     pub fn style(&self) -> CookieFileStyle {
         self.style
     }

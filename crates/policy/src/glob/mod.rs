@@ -50,7 +50,7 @@ enum GlobKind {
         last: u64,
         step: u8,
     },
-    /// A range of numbers. Each is padded with zeros to `width` digits.
+    /// A range of numbers. Each number is padded with zeros to `width` digits.
     Numbers {
         from: u64,
         last: u64,
